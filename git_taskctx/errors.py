@@ -1,0 +1,89 @@
+"""The error tree: every way in which a verb can end without a yes, with its exit code.
+
+::
+
+    TaskctxError                70   a bug of ours (never raised on purpose)
+    ├── Refused                  1   the answer is no: drift, blocked, not this agent's turn, a secret
+    ├── CouldNotTell             3   no answer can be given: at work, objects or records missing
+    ├── TryAgain                75   the lock is held, the worktree changed while it was read
+    ├── Fatal                  128   no repository, no such context, one exists already
+    │   ├── BadData            128   a file of ours, or a task file, does not read
+    │   ├── BadConfig          128   `.taskctx.toml` or `git config taskctx.*` does not read
+    │   └── GitFailed          128   git refused, and so do we
+    └── Usage                  129   the command line makes no sense
+
+An error is raised near its cause and caught once, in `git_taskctx.__main__`. Messages are lower case without a
+full stop; `hint` is the command to type next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TaskctxError(Exception):
+    """Base of all expected errors; a subclass fixes the exit code and the machine-readable `code`."""
+
+    exit_code = 70
+    code = "internal"
+
+    def __init__(self, message: str, *, hint: str | None = None, paths: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        """The command to type next, or what to do; None when nobody can mend it."""
+        self.paths = tuple(paths)
+        """The paths that the error is about, quoted as git quotes them."""
+
+
+class Refused(TaskctxError):
+    """The answer is no, by the state of the chain or by policy."""
+
+    exit_code = 1
+    code = "refused"
+
+
+class CouldNotTell(TaskctxError):
+    """Neither yes nor no: something that the answer rests on is missing or still moving."""
+
+    exit_code = 3
+    code = "could-not-tell"
+
+
+class TryAgain(TaskctxError):
+    """Something transient was in the way; the same command may work in a moment."""
+
+    exit_code = 75
+    code = "try-again"
+
+
+class Fatal(TaskctxError):
+    """The command cannot run here at all."""
+
+    exit_code = 128
+    code = "fatal"
+
+
+class BadData(Fatal):
+    """A file that we wrote, or were given, does not hold what it should."""
+
+    code = "bad-data"
+
+
+class BadConfig(Fatal):
+    """The committed policy or the personal configuration does not read."""
+
+    code = "bad-config"
+
+
+class GitFailed(Fatal):
+    """A git process ended with an error that we pass on."""
+
+    code = "git"
+
+
+class Usage(TaskctxError):
+    """The command line makes no sense."""
+
+    exit_code = 129
+    code = "usage"

@@ -1,0 +1,87 @@
+"""The one serializer for every JSON file that we write.
+
+Two machines that hold the same value must write the same bytes, so that a sha256 over a file means something.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from git_taskctx.errors import BadData
+
+SERIALIZER = "canonical-json"
+SERIALIZER_VERSION = "1.0.0"
+MAX_BYTES = 8 * 1024 * 1024
+"""A file of ours that is larger than this is not read: nothing we write comes near it."""
+MAX_DEPTH = 32
+
+
+def dump_canonical(value: Mapping[str, Any]) -> bytes:
+    """Serialize `value`: sorted keys, UTF-8 unescaped, two-space indent, one trailing newline."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2, allow_nan=False)
+    return text.encode("utf-8") + b"\n"
+
+
+def dump_line(value: Mapping[str, Any]) -> str:
+    """Serialize `value` as one compact line without its newline, keys in the order given.
+
+    Line separators beyond LF are escaped: git merges records line by line, and a reader may split on them.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for separator in "\x85\u2028\u2029":
+        text = text.replace(separator, f"\\u{ord(separator):04x}")
+    return text
+
+
+def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str, Any]:
+    """Parse a JSON object that may come from anybody, and refuse what only an attacker or a disk fault writes.
+
+    Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON, holds a key twice or is no object.
+    """
+    if len(data) > MAX_BYTES:
+        raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise BadData(f"{what} is not valid JSON: {_first_line(error)}", hint=hint) from error
+    if not isinstance(value, dict):
+        raise BadData(f"{what} is not a JSON object", hint=hint)
+    _check_depth(value, what=what, hint=hint)
+    return value
+
+
+def sha256_hex(data: bytes) -> str:
+    """Hash `data`; 64 hex digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key stands twice in one object")
+    return result
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _check_depth(value: object, *, what: str, hint: str | None) -> None:
+    level: list[object] = [value]
+    for _ in range(MAX_DEPTH):
+        level = [
+            child
+            for item in level
+            if isinstance(item, dict | list)
+            for child in (item.values() if isinstance(item, dict) else item)
+        ]
+        if not level:
+            return
+    raise BadData(f"{what} is nested more than {MAX_DEPTH} deep", hint=hint)
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

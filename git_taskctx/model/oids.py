@@ -1,0 +1,48 @@
+"""Object names, kept apart by type so that a tree is never passed where a commit is meant."""
+
+from __future__ import annotations
+
+import re
+from typing import NewType
+
+from git_taskctx.errors import Usage
+
+CommitOid = NewType("CommitOid", str)
+TreeOid = NewType("TreeOid", str)
+BlobOid = NewType("BlobOid", str)
+
+_TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_CONTEXT_ID = re.compile(r"[0-9a-f]{16}")
+RESERVED_AGENTS = ("init", "saved", "taskctx")
+"""Names that stand beside agents in refs and findings: the starting tree, states saved by restore, ourselves."""
+
+
+def check_task_id(text: str) -> str:
+    """Return `text` when it can be a task id, that is also a folder name and a part of a ref.
+
+    Raises: Usage.
+    """
+    if not _TASK_ID.fullmatch(text) or ".." in text or text.endswith((".lock", ".")):
+        raise Usage(
+            f"{text!r} cannot be a task id",
+            hint="a letter or digit, then letters, digits, '.', '_' and '-', 64 at most, as in TASK-0824",
+        )
+    return text
+
+
+def check_agent_name(text: str) -> str:
+    """Return `text` when it can name an agent. Raises: Usage."""
+    if not _AGENT.fullmatch(text) or text in RESERVED_AGENTS:
+        raise Usage(
+            f"{text!r} cannot name an agent",
+            hint="a lower-case letter, then letters, digits and '-', 32 at most; "
+            + ", ".join(RESERVED_AGENTS)
+            + " are reserved",
+        )
+    return text
+
+
+def is_context_id(text: str) -> bool:
+    """Tell whether `text` has the form of a context id: 16 hex digits."""
+    return _CONTEXT_ID.fullmatch(text) is not None

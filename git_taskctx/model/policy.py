@@ -1,0 +1,99 @@
+"""The team's policy, as committed in `.taskctx.toml` and frozen into each context when it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+DEFAULT_AGENTS = ("implementer", "reviewer", "validator")
+
+
+@dataclass(frozen=True)
+class TaskPolicy:
+    """Where task files are, and what in them may change while the task runs."""
+
+    roots: tuple[str, ...] = ("tasks", "docs")
+    """Folders under which `ID*.task.yaml` is looked up."""
+    require_status: tuple[str, ...] = ("in_progress",)
+    """A task file with another `status` is refused, unless `--any-status`."""
+    volatile: tuple[str, ...] = ("status", "agent_*")
+    """Top-level keys of a task file whose change is a notice, never drift."""
+
+
+@dataclass(frozen=True)
+class ChainPolicy:
+    """Who may do what in the chain."""
+
+    may_edit: tuple[str, ...] | None = None
+    """Agents whose edits may be handed on; None is all but the last, or the only one."""
+    distinct_actors: bool = False
+    """True: an actor who edited may not act for a later agent."""
+
+
+@dataclass(frozen=True)
+class ScopePolicy:
+    """What the task may change."""
+
+    outside: Literal["warn", "block"] = "warn"
+    """What a snapshot does about changed paths that no pattern of the task covers."""
+    macros: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """`:name` to the patterns that it stands for."""
+
+
+@dataclass(frozen=True)
+class QaPolicy:
+    """Which commands check a task that names none itself."""
+
+    default: tuple[str, ...] = ()
+    """For every task."""
+    tier: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By the task's area; wins over `default`."""
+
+
+@dataclass(frozen=True)
+class DriftPolicy:
+    """How drift is counted."""
+
+    allowance: int = 0
+    """A budget above this blocks the chain."""
+    strict: bool = False
+    """True: what is staged counts too."""
+
+
+@dataclass(frozen=True)
+class LimitsPolicy:
+    """Sizes."""
+
+    context_kib: int = 64
+    """A context larger than this warns, in KiB."""
+    enforce: bool = False
+    """True: it is refused instead."""
+
+
+@dataclass(frozen=True)
+class SecretsPolicy:
+    """Where secrets are not looked for."""
+
+    allow_paths: tuple[str, ...] = ()
+    """Patterns of paths whose content may look like a secret (fixtures)."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """All of it."""
+
+    agents: tuple[str, ...] = DEFAULT_AGENTS
+    task: TaskPolicy = TaskPolicy()
+    chain: ChainPolicy = ChainPolicy()
+    scope: ScopePolicy = field(default_factory=ScopePolicy)
+    qa: QaPolicy = field(default_factory=QaPolicy)
+    drift: DriftPolicy = DriftPolicy()
+    limits: LimitsPolicy = LimitsPolicy()
+    secrets: SecretsPolicy = SecretsPolicy()
+
+    def may_edit(self, agent: str, agents: tuple[str, ...]) -> bool:
+        """Tell whether `agent`'s edits may be handed on in the chain `agents`."""
+        if self.chain.may_edit is not None:
+            return agent in self.chain.may_edit
+        return len(agents) == 1 or agent != agents[-1]

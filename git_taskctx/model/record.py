@@ -1,0 +1,86 @@
+"""Ledger records: one line each, chained by hash."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from git_taskctx.errors import BadData
+from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
+from git_taskctx.model.codec import from_plain
+from git_taskctx.model.oids import CommitOid, TreeOid
+
+RECORD_VERSION = 1
+
+RecordType = Literal[
+    "init", "start", "takeover", "snapshot", "verify", "drift", "resolve", "restore", "block", "unblock",
+    "update", "qa", "attach", "rebuild", "rebase", "part", "seal", "adopt", "purge", "recover", "bypass",
+]  # fmt: skip
+
+RECORD_TYPES: tuple[str, ...] = get_args(RecordType)
+
+
+@dataclass(frozen=True)
+class Record:
+    """One event of a context. The fields stand in the order in which they are written."""
+
+    id: str
+    """UTC time, context id and zero-padded sequence: sorted by id is sorted by time."""
+    v: int
+    type: RecordType
+    context: str
+    task: str
+    agent: str | None
+    actor: str
+    time: str
+    seq: int
+    base: CommitOid | None
+    """Base commit of the deltas after this event."""
+    tree: TreeOid | None
+    """The worktree's tree that the event is about."""
+    commit_tree: TreeOid | None
+    commit: CommitOid | None
+    """HEAD when the event was recorded."""
+    diff_sha: str | None
+    context_sha: str
+    """sha256 of the `context.json` that the event left behind."""
+    prev: str | None
+    """sha256 of the previous record's line; null for the first."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What only some types carry; written after the fixed fields, sorted."""
+
+    def to_line(self) -> str:
+        """Serialize to one compact line, without its newline."""
+        fixed = {name: getattr(self, name) for name in FIXED_FIELDS}
+        clash = sorted(set(fixed) & set(self.extra))
+        if clash:
+            raise BadData(f"record {self.id}: {clash[0]!r} is a fixed field")
+        return dump_line({**fixed, **{key: self.extra[key] for key in sorted(self.extra)}})
+
+    @property
+    def sha(self) -> str:
+        """The hash that the next record carries as `prev`."""
+        return sha256_hex(self.to_line().encode("utf-8"))
+
+
+FIXED_FIELDS = tuple(name for name in Record.__dataclass_fields__ if name != "extra")
+
+
+def record_id(time: str, context: str, seq: int) -> str:
+    """Build a record's id from an ISO time, the context id and the sequence number."""
+    return f"{time.replace('-', '').replace(':', '')}-{context}-{seq:06d}"
+
+
+def load_record(line: str, *, what: str = "ledger record") -> Record:
+    """Read one line. Raises: BadData when it is no record of a known version and type."""
+    value = load_object(line.encode("utf-8", "surrogateescape"), what=what)
+    if value.get("v") != RECORD_VERSION:
+        raise BadData(
+            f"{what} has version {json.dumps(value.get('v'))}; this git-taskctx reads version {RECORD_VERSION}",
+            hint="upgrade git-taskctx to the version that wrote it",
+        )
+    fixed = {key: item for key, item in value.items() if key in FIXED_FIELDS}
+    extra = {key: item for key, item in value.items() if key not in FIXED_FIELDS}
+    return from_plain(Record, {**fixed, "extra": extra}, what=what)

@@ -1,0 +1,80 @@
+"""The recorded fingerprint of a worktree, and what changed to get there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from git_taskctx.model.oids import CommitOid, TreeOid
+
+Operation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am"]
+ChangeStatus = Literal["A", "M", "D", "T"]
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One path that differs from the base; paths are quoted as git quotes them."""
+
+    path: str
+    status: ChangeStatus
+    sha256: str | None
+    """Of the raw worktree bytes: a symlink's target, a submodule's commit; null when deleted."""
+    previous_sha256: str | None
+    """Of the same path at the previous owner's snapshot, where that recorded it."""
+    mode: str | None
+    previous_mode: str | None
+    size: int | None
+    renamed_from: str | None = field(default=None, metadata={"optional": True})
+    """For display: a path deleted in the same step that held exactly these bytes."""
+
+
+@dataclass(frozen=True)
+class HiddenChange:
+    """Content that no tree can show."""
+
+    path: str
+    kind: Literal["submodule dirty", "assume-unchanged", "skip-worktree"]
+    sha256: str
+    """What identifies the hidden state, so that two readings can be compared."""
+
+
+@dataclass(frozen=True)
+class WorktreeSnapshot:
+    """What `snapshot` records."""
+
+    n: int
+    """Which snapshot of this agent it is, from 1."""
+    base_commit: CommitOid | None
+    head: CommitOid | None
+    """HEAD when it was taken."""
+    branch: str | None
+    snapshot_time: str
+    actor: str
+    wip: bool
+    tree: TreeOid
+    tree_ref: str
+    commit_tree: TreeOid
+    index_tree: TreeOid | None
+    """Tree of what was staged; null when the index was unmerged."""
+    files: str
+    """Side file with `files_changed` and the raw status."""
+    files_sha: str
+    files_count: int
+    untracked: tuple[str, ...]
+    """New untracked files by name, the first 50."""
+    untracked_count: int
+    hidden: tuple[HiddenChange, ...]
+    """What differed where no tree can show it."""
+    diff_from_base: str
+    diff_sha: str
+    diff_stat: str
+    previous_agent: str
+    diff_from_previous: str | None
+    incremental_diff_sha: str | None
+    incremental_diff_error: str | None
+    scope_hash: str
+    out_of_scope: tuple[str, ...]
+    in_progress: Operation | None
+    verified_start: bool
+    accepted: bool = False
+    """True when it was recorded by `resolve-drift --accept`, not by the agent itself."""

@@ -1,0 +1,72 @@
+"""The answer to "is this still what was recorded?", with its reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from git_taskctx.model.oids import TreeOid
+
+
+class Outcome(StrEnum):
+    """Yes, no, or neither; the last is never shown as a pass."""
+
+    YES = "yes"
+    NO = "no"
+    COULD_NOT_TELL = "could-not-tell"
+
+
+class CauseKind(StrEnum):
+    """Why a worktree differs from what was recorded."""
+
+    EDITED = "edited"
+    ADDED = "added"
+    DELETED = "deleted"
+    RENAMED = "renamed"
+    MODE_CHANGED = "mode changed"
+    TYPE_CHANGED = "type changed"
+    IGNORE_RULES_CHANGED = "ignore rules changed"
+    STASHED = "stashed"
+    CHECKED_OUT = "checked out"
+    SUBMODULE_MOVED = "submodule moved"
+    SUBMODULE_DIRTY = "submodule dirty"
+    HIDDEN_EDIT = "edited behind assume-unchanged or skip-worktree"
+    COMMITTED_EARLY = "committed early"
+    HEAD_MOVED = "HEAD moved"
+    OPERATION_IN_PROGRESS = "operation in progress"
+    SCOPE_CHANGED = "scope changed"
+    STAGED_ONLY = "staged only"
+    VOLATILE_KEYS = "volatile task keys"
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One reason, about one path or about the whole worktree."""
+
+    kind: CauseKind
+    path: str | None = None
+    """Quoted as git quotes it; None when the cause is about HEAD, the index or the repository."""
+    detail: str | None = None
+    """What a person needs to recognise it: the old path, the modes, the reflog's own words."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What `verify` says about a worktree."""
+
+    subject: str
+    """`worktree` or `commit`."""
+    outcome: Outcome
+    summary: str
+    """One sentence."""
+    expected_agent: str | None = None
+    """Whose snapshot it was compared with."""
+    expected_tree: TreeOid | None = None
+    tree: TreeOid | None = None
+    causes: tuple[Cause, ...] = ()
+    notices: tuple[Cause, ...] = ()
+    """Differences that do not count."""
+    hints: tuple[str, ...] = ()
+    """Commands to type next."""
+    budget: int | None = None
+    """The expected agent's drift budget after this verification; None when it was not counted."""
