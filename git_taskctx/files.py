@@ -1,0 +1,162 @@
+"""Files that are written whole or not at all, behind one lock, and never through a link.
+
+Everything under `.agent-output` goes through here. A hostile repository may have put links, FIFOs or devices where
+we expect our own files; nothing here follows or opens one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from git_taskctx.errors import BadData, Fatal, TryAgain
+
+LOCK_SECONDS = 10.0
+MAX_READ = 512 * 1024 * 1024
+_TEMPORARY = ".tmp-"
+
+
+class ReadOnly(Fatal):
+    """The place cannot be written at all."""
+
+    code = "read-only"
+
+
+@contextlib.contextmanager
+def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the kernel's lock on `path`, which dies with its process.
+
+    Raises: TryAgain after `seconds`; Fatal where `path` is no regular file; ReadOnly.
+    """
+    from filelock import FileLock, Timeout
+
+    require_plain(path)
+    lock = FileLock(path, timeout=seconds, poll_interval=0.002, mode=0o600)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise TryAgain(
+            f"another git-taskctx holds {path.name} for more than {seconds:g} s", hint="try again when it has finished"
+        ) from error
+    except OSError as error:
+        raise _as_error(error, path) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def require_plain(path: Path, *, folder: bool = False) -> bool:
+    """Tell whether `path` exists, as a regular file or as a folder. Raises: Fatal when it is anything else."""
+    try:
+        mode = path.lstat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    if stat.S_ISDIR(mode) if folder else stat.S_ISREG(mode):
+        return True
+    raise Fatal(
+        f"{path} is {_kind(mode)}, and git-taskctx opens none there",
+        hint=f"look at it, then remove it: ls -ld '{path}'",
+    )
+
+
+def make_folder(path: Path) -> None:
+    """Create `path` (0700) when it is missing; its parent must exist. Raises: Fatal, ReadOnly."""
+    if not require_plain(path, folder=True):
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            require_plain(path, folder=True)
+        except OSError as error:
+            raise _as_error(error, path) from error
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Replace `path` by `data` (0600): temporary file beside it, fsync, rename, fsync of the folder.
+
+    A crash at any moment leaves the old bytes or the new ones. Raises: Fatal, ReadOnly.
+    """
+    require_plain(path)
+    temporary = path.parent / f"{_TEMPORARY}{path.name[:100]}-{secrets.token_hex(6)}"
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        fsync_folder(path.parent)
+    except OSError as error:
+        raise _as_error(error, path) from error
+
+
+def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
+    """Return the bytes of a regular file, None where there is none.
+
+    Raises: Fatal for a link or an odd file, BadData over `limit` bytes.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        require_plain(path)
+        raise _as_error(error, path) from error
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise Fatal(f"{path} is {_kind(found.st_mode)}, and git-taskctx opens none there")
+        if found.st_size > limit:
+            raise BadData(f"{path} has {found.st_size} bytes, more than {limit}")
+        try:
+            return file.read()
+        except OSError as error:
+            raise _as_error(error, path) from error
+
+
+def sweep_temporaries(folder: Path) -> None:
+    """Remove what an interrupted write left in `folder`; call it with the lock held."""
+    for entry in folder.glob(f"{_TEMPORARY}*"):
+        if entry.is_file() and not entry.is_symlink():
+            entry.unlink(missing_ok=True)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make renames in `folder` durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _as_error(error: OSError, path: Path) -> Fatal:
+    reason = (error.strerror or str(error)).lower()
+    if isinstance(error, PermissionError) or error.errno in _READ_ONLY:
+        return ReadOnly(f"cannot write {path}: {reason}")
+    return Fatal(f"{path}: {reason}")
+
+
+_READ_ONLY = (30,)
+"""EROFS."""
+
+
+def _kind(mode: int) -> str:
+    for test, name in (
+        (stat.S_ISLNK, "a symbolic link"),
+        (stat.S_ISFIFO, "a FIFO"),
+        (stat.S_ISSOCK, "a socket"),
+        (stat.S_ISDIR, "a folder"),
+        (stat.S_ISREG, "a file"),
+    ):
+        if test(mode):
+            return name
+    return "a device"

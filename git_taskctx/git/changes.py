@@ -1,0 +1,61 @@
+"""What differs between two trees, by path, whatever the user has configured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.process import Git
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.snapshot import ChangeStatus
+
+ABSENT = "000000"
+LINK = "120000"
+SUBMODULE = "160000"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One path that differs; a side that is absent has mode 000000 and a null oid."""
+
+    path: bytes
+    status: ChangeStatus
+    old_mode: str
+    mode: str
+    old_oid: str
+    oid: str
+    renamed_from: bytes | None = None
+    """Another path, deleted in the same step, that held exactly this blob. For display only."""
+
+
+def compare_trees(git: Git, old: TreeOid, new: TreeOid) -> list[Change]:
+    """Return the paths that differ between two trees, in byte order.
+
+    Raises: CouldNotTell when an object on the way is missing.
+    """
+    raw = git.with_env(GIT_INDEX_FILE="/nonexistent", GIT_NO_REPLACE_OBJECTS="1").run(
+        "-c", "diff.orderFile=/dev/null", "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
+        "--no-relative", "--ignore-submodules=none", "--end-of-options", old, new, ok=(0, 128),
+    )  # fmt: skip
+    if raw.code != 0:
+        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {raw.complaint}", hint="git fsck")
+    fields = raw.out.split(b"\0")[:-1]
+    changes = []
+    for meta, path in zip(fields[::2], fields[1::2], strict=True):
+        old_mode, mode, old_oid, oid, status = meta[1:].decode().split(" ")
+        changes.append(Change(path, status[0], old_mode, mode, old_oid, oid))  # type: ignore[arg-type]
+    return sorted(changes, key=lambda change: change.path)
+
+
+def pair_renames(changes: list[Change]) -> list[Change]:
+    """Mark each added path that holds exactly what a deleted one held."""
+    deleted: dict[tuple[str, str], list[bytes]] = {}
+    for change in changes:
+        if change.status == "D" and change.old_mode != SUBMODULE:
+            deleted.setdefault((change.old_oid, change.old_mode), []).append(change.path)
+    return [
+        replace(change, renamed_from=deleted[change.oid, change.mode].pop(0))
+        if change.status == "A" and deleted.get((change.oid, change.mode))
+        else change
+        for change in changes
+    ]

@@ -1,0 +1,74 @@
+"""`refs/notes/taskctx`: lines attached to objects, in a fanned-out tree that git's own `git notes` reads.
+
+Lines are only ever added. The tree is spliced along one path, so that a write costs the same however many notes
+there are; notes written by git or by others under another fan-out are found and kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.model.oids import CommitOid
+
+NOTES_REF = "refs/notes/taskctx"
+WIDE = 64
+"""A folder with more notes than this gets sub-folders."""
+
+
+def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str]:
+    """Return the lines attached to `target` in the notes `commit`, in order; none where there is no note."""
+    if commit is None:
+        return []
+    tree: str | None = _tree_of(objects, commit)
+    lines: list[str] = []
+    rest = target.encode()
+    while tree is not None:
+        entries = {entry.name: entry for entry in objects.read_tree(tree)}
+        leaf = entries.get(rest)
+        if leaf is not None and leaf.mode != "40000":
+            lines += _lines(objects.get(leaf.oid, "blob"))
+        branch = entries.get(rest[:2])
+        tree = branch.oid if branch is not None and branch.mode == "40000" else None
+        rest = rest[2:]
+    return sorted(set(lines))
+
+
+def append_notes(
+    objects: ObjectStore, commit: str | None, additions: Mapping[str, Sequence[str]], *, message: str
+) -> CommitOid:
+    """Take a notes commit on top of `commit` that adds lines to objects; the caller flushes and moves the ref."""
+    tree = _tree_of(objects, commit) if commit else None
+    for target, lines in additions.items():
+        tree = _splice(objects, tree, target.encode(), lines, top=True)
+    parent = f"parent {commit}\n" if commit else ""
+    who = f"git-taskctx <git-taskctx@localhost> {int(time.time())} +0000"
+    text = f"tree {tree or objects.empty_tree}\n{parent}author {who}\ncommitter {who}\n\n{message}\n"
+    return CommitOid(objects.add("commit", text.encode("utf-8")))
+
+
+def _splice(objects: ObjectStore, tree: str | None, rest: bytes, lines: Sequence[str], *, top: bool) -> str:
+    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree else {}
+    leaf = entries.get(rest)
+    branch = entries.get(rest[:2])
+    deeper = branch is not None and branch.mode == "40000"
+    leaves = sum(len(name) == len(rest) for name in entries)
+    if leaf is None and len(rest) > 2 and (top or deeper or leaves >= WIDE):
+        below = _splice(objects, branch.oid if deeper and branch else None, rest[2:], lines, top=False)
+        entries[rest[:2]] = TreeEntry("40000", rest[:2], below)
+    else:
+        old = _lines(objects.get(leaf.oid, "blob")) if leaf else []
+        merged = sorted({*old, *lines})
+        blob = objects.add_blob("".join(line + "\n" for line in merged).encode("utf-8", "surrogateescape"))
+        entries[rest] = TreeEntry("100644", rest, blob)
+    return objects.add_tree(list(entries.values()))
+
+
+def _lines(data: bytes) -> list[str]:
+    return [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
+
+
+def _tree_of(objects: ObjectStore, commit: str) -> str:
+    data = objects.get(commit, "commit")
+    return data[5 : data.index(b"\n")].decode()

@@ -1,0 +1,162 @@
+"""Objects: read through one `git cat-file --batch`, written through one `git unpack-objects`.
+
+Both are git's own doors, so that every store works the same way: packed, alternate, quarantined, sha256, shared
+between users, partial. The number of processes does not depend on the number of objects.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zlib
+from dataclasses import dataclass
+from typing import Literal
+
+from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.git.process import Git, stop
+from git_taskctx.model.oids import BlobOid, TreeOid
+
+Kind = Literal["commit", "tree", "blob", "tag"]
+
+_PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
+
+DURABLE = ("core.fsync=committed,loose-object,reference",)
+"""Neither loose objects nor refs are durable by default."""
+
+
+@dataclass(frozen=True)
+class Object:
+    """An object as read."""
+
+    oid: str
+    kind: Kind
+    data: bytes
+
+
+@dataclass(frozen=True)
+class TreeEntry:
+    """One entry of a tree."""
+
+    mode: str
+    """As in a raw tree: `40000`, `100644`."""
+    name: bytes
+    oid: str
+
+
+class ObjectStore:
+    """Reads objects, and collects new ones until they are written all at once."""
+
+    def __init__(self, git: Git, algorithm: str) -> None:
+        self._git = git.with_env(GIT_NO_REPLACE_OBJECTS="1")
+        self._algorithm = algorithm
+        self._reader: subprocess.Popen[bytes] | None = None
+        self._pending: dict[str, tuple[Kind, bytes]] = {}
+
+    @property
+    def empty_tree(self) -> TreeOid:
+        """Oid of the tree that holds nothing."""
+        return TreeOid(self.hash("tree", b""))
+
+    @property
+    def zero(self) -> str:
+        """The oid that stands for no object."""
+        return "0" * (2 * hashlib.new(self._algorithm).digest_size)
+
+    def hash(self, kind: Kind, data: bytes) -> str:
+        """Return the oid that `data` would have."""
+        return hashlib.new(self._algorithm, b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
+
+    def find(self, name: str) -> Object | None:
+        """Return the object that `name` (an oid, or `REV:path`) names; None when it is missing."""
+        if name in self._pending:
+            kind, data = self._pending[name]
+            return Object(name, kind, data)
+        if "\n" in name:
+            return None
+        if name == self.empty_tree:
+            return Object(name, "tree", b"")
+        reader = self._reader = self._reader or self._git.start("cat-file", "--batch")
+        if reader.stdin is None or reader.stdout is None:
+            raise GitFailed("`git cat-file --batch` has no pipes")
+        try:
+            reader.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            reader.stdin.flush()
+            header = reader.stdout.readline()
+        except BrokenPipeError:
+            header = b""
+        if header.rstrip(b"\n").endswith((b" missing", b" ambiguous", b" submodule")):
+            return None
+        words = header.split()
+        if len(words) != 3:
+            self.close()
+            raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
+        data = reader.stdout.read(int(words[2]))
+        reader.stdout.read(1)
+        return Object(words[0].decode(), words[1].decode(), data)  # type: ignore[arg-type]
+
+    def get(self, name: str, kind: Kind) -> bytes:
+        """Return the content of an object of `kind`. Raises: CouldNotTell when it is missing."""
+        found = self.find(name)
+        if found is None or found.kind != kind:
+            raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
+        return found.data
+
+    def add(self, kind: Kind, data: bytes) -> str:
+        """Take an object to be written by the next `flush`; return its oid."""
+        oid = self.hash(kind, data)
+        self._pending[oid] = (kind, data)
+        return oid
+
+    def add_blob(self, data: bytes) -> BlobOid:
+        """Take a blob to be written; return its oid."""
+        return BlobOid(self.add("blob", data))
+
+    def add_tree(self, entries: list[TreeEntry]) -> TreeOid:
+        """Take a tree to be written; `entries` in any order."""
+        ordered = sorted(entries, key=lambda entry: entry.name + (b"/" if entry.mode == "40000" else b""))
+        raw = b"".join(entry.mode.encode() + b" " + entry.name + b"\0" + bytes.fromhex(entry.oid) for entry in ordered)
+        return TreeOid(self.add("tree", raw))
+
+    def read_tree(self, oid: str) -> list[TreeEntry]:
+        """Return the entries of one tree, not recursively. Raises: CouldNotTell."""
+        data = self.get(oid, "tree")
+        width = hashlib.new(self._algorithm).digest_size
+        entries, position = [], 0
+        while position < len(data):
+            space = data.index(b" ", position)
+            end = data.index(b"\0", space)
+            entries.append(
+                TreeEntry(data[position:space].decode(), data[space + 1 : end], data[end + 1 : end + 1 + width].hex())
+            )
+            position = end + 1 + width
+        return entries
+
+    def flush(self) -> None:
+        """Write every object taken so far, durably, in one process. Raises: GitFailed."""
+        if not self._pending:
+            return
+        pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(self._pending).to_bytes(4, "big"))
+        for kind, data in self._pending.values():
+            pack += _pack_header(_PACK_TYPE[kind], len(data)) + zlib.compress(data)
+        pack += hashlib.new(self._algorithm, pack).digest()
+        self._git.with_settings(DURABLE).run("unpack-objects", "-q", stdin=bytes(pack))
+        self._pending.clear()
+
+    def close(self) -> None:
+        """End the reading process."""
+        if self._reader is not None:
+            stop(self._reader)
+            self._reader = None
+
+
+def _pack_header(kind: int, size: int) -> bytes:
+    """Encode a pack entry's type and size (gitformat-pack: n-byte type and length)."""
+    byte = (kind << 4) | (size & 15)
+    size >>= 4
+    header = bytearray()
+    while size:
+        header.append(byte | 0x80)
+        byte = size & 0x7F
+        size >>= 7
+    header.append(byte)
+    return bytes(header)

@@ -1,0 +1,165 @@
+"""A diff between two trees that is the same bytes on every machine, under every configuration.
+
+git runs over our own empty git dir (no configuration, attributes, replacements or grafts) and the repository's
+objects, so that nothing can change its output; and binary files are written as stored literals by our own hand,
+because the bytes of a compressed one depend on the zlib at hand. The patch applies with `git apply --binary`.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import os
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.process import Git
+from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import private_folder
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.oids import TreeOid
+
+LARGE = 10 * 1024 * 1024
+"""A diff over this many bytes usually means a binary that nobody meant to add."""
+
+_OPTIONS = (
+    "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+    "--diff-algorithm=myers", "--no-indent-heuristic", "--unified=3", "--inter-hunk-context=0", "--no-relative",
+    "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
+)  # fmt: skip
+_INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
+_BLOCK = 65535
+"""The longest stored block of RFC 1951."""
+
+
+@dataclass(frozen=True)
+class Patch:
+    """A diff as text, with the numbers that people look at."""
+
+    data: bytes
+    added: int
+    deleted: int
+
+    @property
+    def sha(self) -> str:
+        """sha256 of the diff with LF line ends and a final newline, as two platforms agree on it."""
+        text = self.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return sha256_hex(text if not text or text.endswith(b"\n") else text + b"\n")
+
+    @property
+    def stat(self) -> str:
+        """Lines added and deleted, as in `+145 -32`."""
+        return f"+{self.added} -{self.deleted}"
+
+    def compressed(self) -> bytes:
+        """Return the gzipped diff; the same diff is the same file."""
+        return compress(self.data)
+
+
+def compress(data: bytes) -> bytes:
+    """Gzip without a time or a name in the header, so that equal data makes equal files."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=6) as file:
+        file.write(data)
+    return buffer.getvalue()
+
+
+def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]]) -> list[Patch]:
+    """Return the diff of each pair of trees. Raises: CouldNotTell when objects are missing."""
+    with private_folder(repository) as folder:
+        git = _bare_git(repository, folder)
+        return [
+            _parse(git.run(*_OPTIONS, "--end-of-options", old, new).out, repository.objects)
+            if old != new
+            else Patch(b"", 0, 0)
+            for old, new in pairs
+        ]
+
+
+def _bare_git(repository: Repository, folder: Path) -> Git:
+    """Return a git that sees the repository's objects and nothing else of it."""
+    for name in ("objects", "refs"):
+        (folder / name).mkdir()
+    (folder / "HEAD").write_text("ref: refs/heads/none\n")
+    format_version, extensions = 0, ""
+    if repository.algorithm != "sha1":
+        format_version, extensions = 1, f"[extensions]\n\tobjectformat = {repository.algorithm}\n"
+    (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {format_version}\n\tbare = true\n{extensions}")
+    environment = repository.git.environment()
+    objects = environment.get("GIT_OBJECT_DIRECTORY") or os.fspath(repository.common_dir / "objects")
+    dropped = {key: None for key in environment if key.startswith("GIT_CONFIG") or key == "GIT_CEILING_DIRECTORIES"}
+    return repository.git.with_env(
+        **dropped,
+        GIT_DIR=os.fspath(folder),
+        GIT_WORK_TREE=None,
+        GIT_COMMON_DIR=None,
+        GIT_INDEX_FILE=None,
+        GIT_OBJECT_DIRECTORY=os.fspath(repository.toplevel / objects),
+        GIT_CONFIG_NOSYSTEM="1",
+        GIT_CONFIG_SYSTEM="/dev/null",
+        GIT_CONFIG_GLOBAL="/dev/null",
+        GIT_ATTR_NOSYSTEM="1",
+        GIT_NO_REPLACE_OBJECTS="1",
+        HOME="/nonexistent",
+        XDG_CONFIG_HOME="/nonexistent",
+        LC_ALL="C",
+    )
+
+
+def _parse(raw: bytes, objects: ObjectStore) -> Patch:
+    out: list[bytes] = []
+    added = deleted = 0
+    oids = (b"", b"")
+    in_hunk = False
+    for line in io.BytesIO(raw):  # splits at LF alone: a diff keeps the CRs of its files
+        if line.startswith(b"diff --git "):
+            in_hunk = False
+        elif line.startswith(b"@@ "):
+            in_hunk = True
+        elif in_hunk:
+            added += line[:1] == b"+"
+            deleted += line[:1] == b"-"
+        elif match := _INDEX.match(line):
+            oids = (match[1], match[2])
+        elif line.startswith(b"Binary files "):
+            out.append(b"GIT binary patch\n" + _literal(objects, oids[1]) + _literal(objects, oids[0]))
+            continue
+        out.append(line)
+    return Patch(b"".join(out), added, deleted)
+
+
+def _literal(objects: ObjectStore, oid: bytes) -> bytes:
+    """Write a blob as a literal of a binary patch: zlib, stored uncompressed, in base85 lines of 52 bytes."""
+    name = oid.decode()
+    if set(name) == {"0"}:
+        data = b""
+    else:
+        found = objects.find(name)
+        if found is None:
+            raise CouldNotTell(f"the blob {name} is not in this repository", hint="git fsck")
+        data = found.data
+    stream = _stored(data)
+    lines = [b"literal %d\n" % len(data)]
+    for start in range(0, len(stream), 52):
+        chunk = stream[start : start + 52]
+        length = len(chunk) + (64 if len(chunk) <= 26 else 70)
+        lines.append(bytes([length]) + base64.b85encode(chunk, pad=True) + b"\n")
+    return b"".join(lines) + b"\n"
+
+
+def _stored(data: bytes) -> bytes:
+    """Return `data` as a zlib stream (RFC 1950) of stored blocks: the same bytes under every zlib."""
+    blocks = [data[start : start + _BLOCK] for start in range(0, len(data), _BLOCK)] or [b""]
+    body = b"".join(
+        bytes([index == len(blocks) - 1])
+        + len(block).to_bytes(2, "little")
+        + (len(block) ^ 0xFFFF).to_bytes(2, "little")
+        + block
+        for index, block in enumerate(blocks)
+    )
+    return b"\x78\x01" + body + zlib.adler32(data).to_bytes(4, "big")

@@ -1,0 +1,169 @@
+"""Runs git, with an environment in which nothing prompts, fetches, pages or takes locks it need not take."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from git_taskctx.errors import Fatal, GitFailed, TryAgain
+
+TIME_LIMIT = 600.0
+"""Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
+
+_SET = {
+    "LANGUAGE": "en",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+}
+_DROP = re.compile(
+    r"GIT_(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|GIT_EXTERNAL_DIFF|GIT_DIFF_OPTS|GIT_PREFIX|GIT_TRACE.*|"
+    r"GIT_REFLOG_ACTION|GIT_QUARANTINE_PATH"
+)
+
+QUIET = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.safecrlf=false",
+    "add.ignoreErrors=false",
+    "advice.addEmbeddedRepo=false",
+    "diff.ignoreSubmodules=none",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+"""Settings under which git runs no hook or monitor of the repository's and leaves no file out unasked."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a git process left."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+    @property
+    def complaint(self) -> str:
+        """git's first complaint, without its `fatal:`; one line."""
+        for line in self.err.decode("utf-8", "replace").splitlines():
+            match = re.match(r"(?:fatal|error): (.*)", line)
+            if match:
+                return match[1]
+        lines = self.err.decode("utf-8", "replace").splitlines()
+        return lines[0] if lines else f"git ended with {self.code}"
+
+
+@dataclass(frozen=True)
+class Git:
+    """A way to run git in one folder."""
+
+    cwd: Path
+    environ: Mapping[str, str]
+    """The caller's environment, as it is."""
+    overlay: Mapping[str, str | None] = field(default_factory=dict)
+    """What to set in it, or to drop (None)."""
+    settings: tuple[str, ...] = ()
+    """`-c` settings of every call."""
+    time_limit: float = TIME_LIMIT
+
+    def with_env(self, **variables: str | None) -> Git:
+        """Return the same git with more environment variables set, or dropped (None)."""
+        return replace(self, overlay={**self.overlay, **variables})
+
+    def with_settings(self, settings: Iterable[str]) -> Git:
+        """Return the same git with more `-c` settings."""
+        return replace(self, settings=(*self.settings, *settings))
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment that a process gets."""
+        result = {key: value for key, value in self.environ.items() if not _DROP.fullmatch(key)}
+        result.update(_SET)
+        for key, value in self.overlay.items():
+            if value is None:
+                result.pop(key, None)
+            else:
+                result[key] = value
+        return result
+
+    def argv(self, args: Sequence[str | bytes]) -> list[bytes]:
+        """Return the whole command line for `args`."""
+        head = [b"git", b"--no-pager"]
+        for setting in self.settings:
+            head += [b"-c", os.fsencode(setting)]
+        return head + [os.fsencode(arg) for arg in args]
+
+    def run(self, *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Result:
+        """Run git to its end.
+
+        Raises: GitFailed when it ends with a code that is not in `ok`; TryAgain after the time limit; Fatal when
+        there is no git.
+        """
+        process = self.start(*args)
+        try:
+            out, err = process.communicate(stdin, timeout=self.time_limit)
+        except subprocess.TimeoutExpired as error:
+            stop(process)
+            raise TryAgain(
+                f"`git {_words(args)}` did not end within {self.time_limit:g} s",
+                hint="is there a FIFO in the way, or a file system that does not answer?",
+            ) from error
+        except BaseException:
+            stop(process)
+            raise
+        result = Result(process.returncode, out, err)
+        if result.code not in ok:
+            raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result))
+        return result
+
+    def start(self, *args: str | bytes) -> subprocess.Popen[bytes]:
+        """Start git with pipes on all three ends, in a process group of its own."""
+        try:
+            return subprocess.Popen(
+                self.argv(args),
+                cwd=self.cwd,
+                env=self.environment(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+            )
+        except FileNotFoundError as error:
+            if not self.cwd.is_dir():
+                raise Fatal(f"cannot change to '{self.cwd}': no such folder") from error
+            raise Fatal("git is not on PATH", hint="install git 2.31 or newer") from error
+        except (NotADirectoryError, PermissionError) as error:
+            raise Fatal(f"cannot change to '{self.cwd}': {(error.strerror or '').lower()}") from error
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """Kill a git process with all that it started, and reap it."""
+    if process.poll() is None:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            process.kill()
+    for stream in (process.stdin, process.stdout, process.stderr):
+        if stream is not None:
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue
+    process.wait()
+
+
+def _words(args: Sequence[str | bytes]) -> str:
+    return " ".join(os.fsdecode(arg) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
+
+
+def _git_hint(result: Result) -> str | None:
+    text = result.err.decode("utf-8", "replace")
+    match = re.search(r"git config --global --add safe\.directory .*", text)
+    return match[0].strip() if match else None

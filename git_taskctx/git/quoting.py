@@ -1,0 +1,50 @@
+"""Paths are bytes to git and text to everybody else; this is the one way between the two.
+
+A path that is valid UTF-8 without control characters, quotes or backslashes stands as it is; any other is quoted as
+git quotes it (`quote.c` with core.quotePath=false), so that nothing is lost and nothing reaches a terminal raw.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
+_UNNAMED = {name: byte for byte, name in _NAMED.items()}
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+
+
+def quote(path: bytes) -> str:
+    """Return `path` as text."""
+    try:
+        text = path.decode("utf-8")
+    except UnicodeDecodeError:
+        return '"' + "".join(_escape(byte) if byte < 128 else f"\\{byte:03o}" for byte in path) + '"'
+    if not any(byte < 32 or byte in (34, 92, 127) for byte in path) and text.isprintable():
+        return text
+    return '"' + "".join(_escape_character(character) for character in text) + '"'
+
+
+def unquote(text: str) -> bytes:
+    """Return the path that `quote` turned into `text`; also reads core.quotePath=true."""
+    if not (len(text) >= 2 and text.startswith('"') and text.endswith('"')):
+        return text.encode("utf-8")
+    return _ESCAPE.sub(_unescape, text[1:-1].encode("utf-8"))
+
+
+def _escape(byte: int) -> str:
+    if byte in _NAMED:
+        return "\\" + _NAMED[byte]
+    return chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}"
+
+
+def _escape_character(character: str) -> str:
+    if ord(character) < 128:
+        return _escape(ord(character))
+    if character.isprintable():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8"))
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    token = match[1]
+    return bytes([int(token, 8) & 255]) if len(token) == 3 else bytes([_UNNAMED[token.decode("latin-1")]])

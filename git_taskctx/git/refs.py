@@ -1,0 +1,65 @@
+"""Refs, moved by compare-and-swap: a value that somebody else changed meanwhile is never overwritten."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from git_taskctx.errors import GitFailed
+from git_taskctx.files import ReadOnly
+from git_taskctx.git.objects import DURABLE
+from git_taskctx.git.process import Git
+
+_READ_ONLY = re.compile(rb"Permission denied|Read-only file system")
+
+
+class RefConflict(GitFailed):
+    """A ref was not where it was expected to be, or another process holds it; read again and retry."""
+
+    code = "ref-conflict"
+
+
+@dataclass(frozen=True)
+class RefMove:
+    """One ref from `old` to `new`; None is no ref."""
+
+    ref: str
+    new: str | None
+    old: str | None
+
+
+def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
+    """Return every ref under `prefixes` (whole names or folders) with its oid."""
+    found = git.run("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+    pairs = (line.split(" ", 1) for line in found.out.decode("utf-8", "replace").splitlines())
+    return {ref: oid for oid, ref in pairs}
+
+
+def find_ref(git: Git, ref: str) -> str | None:
+    """Return the oid of one ref; None where it does not exist."""
+    found = git.run("rev-parse", "-q", "--verify", "--end-of-options", ref, ok=(0, 1, 128))
+    return found.out.decode().strip() or None if found.code == 0 else None
+
+
+def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
+    """Move all refs or none, durably; the reflog tells `reason`.
+
+    Raises: RefConflict when a ref is not at `old`, ReadOnly where refs cannot be written, GitFailed.
+    """
+    zero = "0" * len(next((move.new or move.old or "") for move in moves))
+    lines = b"".join(
+        b"update %s\0%s\0%s\0" % (move.ref.encode(), (move.new or zero).encode(), (move.old or zero).encode())
+        for move in moves
+    )
+    quiet = git.with_settings((*DURABLE, "core.hooksPath=/dev/null")).with_env(
+        GIT_COMMITTER_NAME="git-taskctx", GIT_COMMITTER_EMAIL="git-taskctx@localhost"
+    )
+    done = quiet.run("update-ref", "-m", f"taskctx: {reason}", "--stdin", "-z", stdin=lines, ok=(0, 1, 128))
+    if done.code == 0:
+        return
+    if _READ_ONLY.search(done.err):
+        raise ReadOnly(f"cannot write refs: {done.complaint}")
+    if b"cannot lock ref" in done.err or b".lock" in done.err or b"reference already exists" in done.err:
+        raise RefConflict(f"a ref moved meanwhile: {done.complaint}")
+    raise GitFailed(f"`git update-ref`: {done.complaint}")

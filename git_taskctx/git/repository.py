@@ -1,0 +1,202 @@
+"""Finds the repository and answers what is true of it now: HEAD, branch, operation in progress, configuration."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from git_taskctx.errors import Fatal, GitFailed
+from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.process import Git
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.snapshot import Operation
+
+MINIMUM_GIT = (2, 31)
+
+_OPERATIONS: tuple[tuple[str, Operation], ...] = (
+    ("rebase-merge", "rebase"),
+    ("rebase-apply/rebasing", "rebase"),
+    ("rebase-apply", "am"),
+    ("MERGE_HEAD", "merge"),
+    ("CHERRY_PICK_HEAD", "cherry-pick"),
+    ("REVERT_HEAD", "revert"),
+    ("BISECT_LOG", "bisect"),
+)
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where HEAD is."""
+
+    commit: CommitOid | None
+    """None on an unborn branch."""
+    branch: str | None
+    """Short name of the branch; None when detached."""
+
+
+class Repository:
+    """One worktree of one repository."""
+
+    def __init__(
+        self, git: Git, *, toplevel: Path, git_dir: Path, common_dir: Path, index: Path, algorithm: str
+    ) -> None:
+        self.git = git
+        """Runs git at the top of the worktree."""
+        self.toplevel = toplevel
+        self.git_dir = git_dir
+        """The git dir of this worktree."""
+        self.common_dir = common_dir
+        self.index = index
+        """The index in force: `GIT_INDEX_FILE` holds."""
+        self.algorithm = algorithm
+        """`sha1` or `sha256`."""
+
+    @functools.cached_property
+    def objects(self) -> ObjectStore:
+        """The object store, read through one long-running process."""
+        return ObjectStore(self.git, self.algorithm)
+
+    @property
+    def private_dir(self) -> Path:
+        """Our own folder in the git dir of this worktree; safe to delete at any time."""
+        return self.git_dir / "taskctx"
+
+    def head(self) -> Head:
+        """Read HEAD."""
+        symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1))
+        branch = symbolic.out.decode("utf-8", "replace").strip() if symbolic.code == 0 else None
+        return Head(self.find_commit("HEAD"), branch.removeprefix("refs/heads/") if branch else None)
+
+    def find_commit(self, revision: str) -> CommitOid | None:
+        """Resolve a revision to a commit; None where there is none."""
+        found = self.git.run(
+            "rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128)
+        )
+        return CommitOid(found.out.decode().strip()) if found.code == 0 and found.out.strip() else None
+
+    def resolve_commit(self, revision: str) -> CommitOid:
+        """Resolve a user's words to a commit. Raises: Fatal."""
+        commit = self.find_commit(revision)
+        if commit is None:
+            raise Fatal(f"'{revision}' names no commit", hint="git log --oneline")
+        return commit
+
+    def tree_of(self, commit: CommitOid | None) -> TreeOid:
+        """Return the tree of `commit`; the empty tree for None. Raises: CouldNotTell when the commit is missing."""
+        if commit is None:
+            return self.objects.empty_tree
+        data = self.objects.get(commit, "commit")
+        return TreeOid(data[5 : data.index(b"\n")].decode())
+
+    def parents_of(self, commit: CommitOid) -> tuple[CommitOid, ...]:
+        """Return the parents written in the raw commit, also where history is cut (shallow, grafts)."""
+        header = self.objects.get(commit, "commit").split(b"\n\n", 1)[0]
+        return tuple(CommitOid(line[7:].decode()) for line in header.split(b"\n") if line.startswith(b"parent "))
+
+    def operation(self) -> Operation | None:
+        """Name the operation in progress, as `git status` would."""
+        for name, operation in _OPERATIONS:
+            if (self.git_dir / name).exists():
+                return operation
+        return None
+
+    def last_move(self) -> str | None:
+        """Return the reflog's words for how HEAD came here, as in `checkout: moving from main to topic`."""
+        found = self.git.run("reflog", "-1", "--format=%gs", "HEAD", ok=(0, 128))
+        return found.out.decode("utf-8", "replace").strip() or None
+
+    def is_ancestor(self, commit: CommitOid, of: CommitOid) -> bool:
+        """Tell whether `commit` is `of` or one of its ancestors; False where either is missing."""
+        return self.git.run("merge-base", "--is-ancestor", commit, of, ok=(0, 1, 128)).code == 0
+
+    def settings(self, pattern: str) -> list[tuple[str, str | None, str]]:
+        """Read git's configuration: key, value (None where only the key stands), where it comes from."""
+        found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
+        fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
+        result: list[tuple[str, str | None, str]] = []
+        for origin, entry in zip(fields[::2], fields[1::2], strict=True):
+            key, newline, value = entry.partition("\n")
+            result.append((key, value if newline else None, origin))
+        return result
+
+    def user_name(self) -> str | None:
+        """Return git's `user.name`, as the environment or the configuration gives it."""
+        found = self.git.run("config", "user.name", ok=(0, 1))
+        return found.out.decode("utf-8", "replace").strip() or None
+
+    def find_blob(self, commit: CommitOid | None, path: str) -> bytes | None:
+        """Return the content of `path` in `commit`; None where there is no such file."""
+        if commit is None:
+            return None
+        found = self.objects.find(f"{commit}:{path}")
+        return found.data if found is not None and found.kind == "blob" else None
+
+    def close(self) -> None:
+        """End the long-running processes."""
+        if "objects" in self.__dict__:
+            self.objects.close()
+
+
+def open_repository(folder: Path, environ: Mapping[str, str]) -> Repository:
+    """Find the repository that `folder` lies in, as git would with `environ`.
+
+    Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
+    dir that git would take for content, and for a git that is too old.
+    """
+    git = Git(folder, environ)
+    try:
+        toplevel, git_dir, common_dir, index, algorithm = _discover(git)
+    except GitFailed as error:
+        raise Fatal(
+            error.message.split(": ", 1)[-1], hint=error.hint or "run it inside the worktree of a repository"
+        ) from error
+    if _is_content(git_dir, toplevel):
+        raise Fatal(
+            f"the git dir {git_dir} lies inside the worktree under another name than .git, and git would add it",
+            hint="move it out of the worktree, or name it .git",
+        )
+    dot_git = toplevel / ".git"
+    explicit = "GIT_DIR" in environ or "GIT_WORK_TREE" in environ or not dot_git.exists()
+    git = Git(toplevel, environ, {"GIT_INDEX_FILE": os.fspath(index) if "GIT_INDEX_FILE" in environ else None})
+    if explicit:
+        git = git.with_env(GIT_DIR=os.fspath(git_dir), GIT_WORK_TREE=os.fspath(toplevel))
+        if "GIT_COMMON_DIR" in environ:
+            git = git.with_env(GIT_COMMON_DIR=os.fspath(common_dir))
+    return Repository(git, toplevel=toplevel, git_dir=git_dir, common_dir=common_dir, index=index, algorithm=algorithm)
+
+
+def check_git_version(git: Git) -> str:
+    """Return git's version. Raises: Fatal when it is too old."""
+    text = git.run("version").out.decode("utf-8", "replace").strip()
+    match = re.search(r"(\d+)\.(\d+)", text)
+    if match is None or (int(match[1]), int(match[2])) < MINIMUM_GIT:
+        raise Fatal(f"{text} is too old", hint="install git {}.{} or newer".format(*MINIMUM_GIT))
+    return text.removeprefix("git version ")
+
+
+def _discover(git: Git) -> tuple[Path, Path, Path, Path, str]:
+    questions = (
+        ("--show-toplevel",),
+        ("--absolute-git-dir",),
+        ("--path-format=absolute", "--git-common-dir"),
+        ("--path-format=absolute", "--git-path", "index"),
+        ("--show-object-format",),
+    )
+    flat = [word for question in questions for word in question]
+    lines = git.run("rev-parse", *flat).out.split(b"\n")[:-1]
+    if len(lines) != len(questions):
+        lines = [git.run("rev-parse", *question).out.removesuffix(b"\n") for question in questions]
+    toplevel, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
+    return toplevel, git_dir, common_dir, index, lines[4].decode()
+
+
+def _is_content(git_dir: Path, toplevel: Path) -> bool:
+    try:
+        inside = git_dir.resolve().relative_to(toplevel.resolve())
+    except ValueError:
+        return False
+    return ".git" not in (part.lower() for part in inside.parts)
