@@ -34,8 +34,8 @@ def compare_trees(git: Git, old: TreeOid, new: TreeOid) -> list[Change]:
     Raises: CouldNotTell when an object on the way is missing.
     """
     raw = git.with_env(GIT_INDEX_FILE="/nonexistent", GIT_NO_REPLACE_OBJECTS="1").run(
-        "-c", "diff.orderFile=/dev/null", "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff",
-        "--no-relative", "--ignore-submodules=none", "--end-of-options", old, new, ok=(0, 128),
+        "-c", "diff.orderFile=/dev/null", "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames",
+        "--no-ext-diff", "--no-relative", "--ignore-submodules=none", "--end-of-options", old, new, ok=(0, 128),
     )  # fmt: skip
     if raw.code != 0:
         raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {raw.complaint}", hint="git fsck")

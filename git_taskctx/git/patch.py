@@ -13,12 +13,14 @@ import io
 import os
 import re
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import Git
+from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import private_folder
 from git_taskctx.model.canonical import sha256_hex
@@ -33,6 +35,7 @@ _OPTIONS = (
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
+_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _BLOCK = 65535
 """The longest stored block of RFC 1951."""
 
@@ -44,6 +47,8 @@ class Patch:
     data: bytes
     added: int
     deleted: int
+    binaries: frozenset[str] = frozenset()
+    """New blobs that are in it as binary literals."""
 
     @property
     def sha(self) -> str:
@@ -59,6 +64,26 @@ class Patch:
     def compressed(self) -> bytes:
         """Return the gzipped diff; the same diff is the same file."""
         return compress(self.data)
+
+    def added_lines(self) -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
+        """Yield each file's quoted path with the lines that it adds, by their number in the new file."""
+        name, number, lines = "", 0, list[tuple[int, bytes]]()
+        in_hunk = False
+        for line in io.BytesIO(self.data):
+            if line.startswith(b"diff --git "):
+                if lines:
+                    yield name, lines
+                lines, in_hunk = [], False
+            elif not in_hunk and line.startswith(b"+++ "):
+                name = _new_name(line)
+            elif match := _HUNK.match(line):
+                number, in_hunk = int(match[1]), True
+            elif in_hunk and line[:1] in b"+ ":
+                if line[:1] == b"+":
+                    lines.append((number, line[1:]))
+                number += 1
+        if lines:
+            yield name, lines
 
 
 def compress(data: bytes) -> bytes:
@@ -116,6 +141,7 @@ def _parse(raw: bytes, objects: ObjectStore) -> Patch:
     added = deleted = 0
     oids = (b"", b"")
     in_hunk = False
+    binaries = set[str]()
     for line in io.BytesIO(raw):  # splits at LF alone: a diff keeps the CRs of its files
         if line.startswith(b"diff --git "):
             in_hunk = False
@@ -127,10 +153,17 @@ def _parse(raw: bytes, objects: ObjectStore) -> Patch:
         elif match := _INDEX.match(line):
             oids = (match[1], match[2])
         elif line.startswith(b"Binary files "):
+            binaries.add(oids[1].decode())
             out.append(b"GIT binary patch\n" + _literal(objects, oids[1]) + _literal(objects, oids[0]))
             continue
         out.append(line)
-    return Patch(b"".join(out), added, deleted)
+    return Patch(b"".join(out), added, deleted, frozenset(binaries))
+
+
+def _new_name(line: bytes) -> str:
+    """Return the quoted path of a `+++` line; git ends one that holds a blank with a tab."""
+    name = line.removeprefix(b"+++ ").rstrip(b"\n").removesuffix(b"\t")
+    return quote(unquote(name.decode("utf-8")).removeprefix(b"b/"))
 
 
 def _literal(objects: ObjectStore, oid: bytes) -> bytes:

@@ -1,0 +1,221 @@
+"""Which paths a task may change: macros and globs into one test, and a hash over what they match.
+
+Patterns are git's own, with alternatives on top: `*`, `?` and `[…]` stay within a folder, `**` crosses folders,
+`{a,b}` divides, `!` excludes. They come from files that anybody may have written, so that matching must stay linear
+whatever the pattern.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from git_taskctx.errors import BadData
+
+MAX_ALTERNATIVES = 1000
+"""A pattern whose braces stand for more patterns than this is refused."""
+MAX_PATTERN = 4096
+"""Characters in a pattern."""
+MAX_TOTAL = 256 * 1024
+"""Characters in all patterns, braces written out."""
+MAX_MACRO_DEPTH = 32
+
+
+@dataclass(frozen=True)
+class Matcher:
+    """A compiled list of patterns."""
+
+    includes: re.Pattern[str] | None
+    """None: every path that is not excluded."""
+    excludes: re.Pattern[str] | None
+
+    def covers(self, path: str) -> bool:
+        """Tell whether the patterns cover `path`, relative to the worktree's root, with `/` between folders.
+
+        Exclusions win, wherever they stand in the list. No patterns at all, or only exclusions, cover the rest.
+        """
+        if self.excludes and self.excludes.match(path):
+            return False
+        return self.includes is None or self.includes.match(path) is not None
+
+
+def compile_patterns(patterns: Sequence[str]) -> Matcher:
+    """Compile patterns whose macros are expanded.
+
+    A pattern that ends in a name without wildcards, or in a slash, covers a folder of that name with all below it. A
+    leading `./` or `/` means the worktree's root, as no prefix does.
+
+    Raises: BadData for a pattern that is too long, or whose braces stand for too many.
+    """
+    includes = [_clean(pattern) for pattern in patterns if not pattern.startswith("!")]
+    excludes = [_clean(pattern[1:]) for pattern in patterns if pattern.startswith("!")]
+    return Matcher(_compile(includes) if includes else None, _compile(excludes) if excludes else None)
+
+
+def expand_macros(patterns: Iterable[str], macros: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Put what `:name` stands for in its place, each pattern once; `!:name` excludes all that it stands for.
+
+    Raises: BadData for an unknown macro (with the nearest known one) and for macros that name each other in a circle.
+    """
+    known: dict[str, tuple[str, ...]] = {}
+    result: list[str] = []
+    for pattern in patterns:
+        name = pattern.removeprefix("!")
+        if not name.startswith(":"):
+            result.append(pattern)
+            continue
+        expanded = _expand(name, macros, known, ())
+        result.extend(expanded if name == pattern else (f"!{item.removeprefix('!')}" for item in expanded))
+    return tuple(dict.fromkeys(result))
+
+
+def scope_hash(paths: Iterable[str]) -> str:
+    """Hash a set of paths: the first 16 hex digits of sha256 over the sorted paths, a newline after each."""
+    lines = "".join(f"{path}\n" for path in sorted(set(paths)))
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _expand(
+    name: str, macros: Mapping[str, Sequence[str]], known: dict[str, tuple[str, ...]], above: tuple[str, ...]
+) -> tuple[str, ...]:
+    if name in above:
+        raise BadData(f"scope macro {name} names itself: {' -> '.join([*above[above.index(name) :], name])}")
+    if name not in macros:
+        raise BadData(f"unknown scope macro {name}", hint=_nearest(name, macros))
+    if len(above) >= MAX_MACRO_DEPTH:
+        raise BadData(f"scope macro {above[0]} is nested more than {MAX_MACRO_DEPTH} deep")
+    if name not in known:
+        items = [
+            item
+            for pattern in macros[name]
+            for item in (_expand(pattern, macros, known, (*above, name)) if pattern.startswith(":") else (pattern,))
+        ]
+        known[name] = tuple(dict.fromkeys(items))
+    return known[name]
+
+
+def _nearest(name: str, macros: Mapping[str, Sequence[str]]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(name[:200], list(macros), n=1)
+    return f"did you mean {near[0]}?" if near else "macros stand in .taskctx.toml under [scope.macros]"
+
+
+def _clean(pattern: str) -> str:
+    if len(pattern) > MAX_PATTERN:
+        raise BadData(f"a scope pattern has {len(pattern)} characters, more than {MAX_PATTERN}")
+    return re.sub(r"^(?:\./+|/+)+", "", pattern)
+
+
+def _compile(patterns: Sequence[str]) -> re.Pattern[str]:
+    plain = list(dict.fromkeys(item for pattern in patterns for item in _alternatives(pattern)))
+    if sum(map(len, plain)) > MAX_TOTAL:
+        raise BadData(f"the scope patterns have more than {MAX_TOTAL} characters together")
+    return re.compile("|".join(map(_translate, plain)), re.DOTALL)
+
+
+# Braces.
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """Write out the braces: `a{b,c}` is `ab` and `ac`. Braces without a comma stay as they are."""
+    done: list[str] = []
+    waiting = [pattern]
+    while waiting:
+        if len(done) + len(waiting) > MAX_ALTERNATIVES:
+            raise BadData(f"scope pattern {pattern[:80]!r} stands for more than {MAX_ALTERNATIVES} patterns")
+        text = waiting.pop()
+        cuts = _first_braces(text)
+        if cuts:
+            parts = [text[start + 1 : end] for start, end in itertools.pairwise(cuts)]
+            waiting.extend(text[: cuts[0]] + part + text[cuts[-1] + 1 :] for part in reversed(parts))
+        else:
+            done.append(text)
+    return done
+
+
+def _first_braces(text: str) -> list[int]:
+    """Return where the first braces with alternatives open, where their commas stand, and where they close."""
+    found: list[list[int]] = []
+    stack: list[list[int]] = []
+    for match in re.finditer(r"\\.|[{},]", text, re.DOTALL):
+        if match[0] == "{":
+            stack.append([match.start()])
+        elif match[0] == "," and stack:
+            stack[-1].append(match.start())
+        elif match[0] == "}" and stack:
+            cuts = stack.pop()
+            if len(cuts) > 1:
+                found.append([*cuts, match.start()])
+    return min(found, default=[])
+
+
+# Globs. A wildcard that is followed by fixed text is an atomic group that stops at the first place where that text
+# fits: leftmost is as good as any other place, and nothing is ever tried twice.
+
+_PIECE = re.compile(
+    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|(?P<text>.)", re.S
+)
+
+
+def _translate(pattern: str) -> str:
+    """Turn a pattern without braces into a regular expression that `match` anchors at the start of a path."""
+    segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
+    names_folder = pattern.endswith("/") or not (segments and re.search(r"[*?]|\[.+\]", segments[-1]))
+    end = r"(?:/|\Z)" if names_folder else r"\Z"
+    if not segments:
+        return ""
+    groups: list[list[str]] = [[]]
+    for segment in segments:
+        if segment == "**":
+            groups.append([])
+        else:
+            groups[-1].append(_segment(segment))
+    first, *others = groups
+    result = "/".join(first)
+    for index, group in enumerate(others):
+        if not group and index < len(others) - 1:
+            continue
+        slash = "/" if result else ""
+        if index == len(others) - 1:
+            return result + slash + (rf"(?:[^/]+/)*?{'/'.join(group)}{end}" if group else ".")
+        result += rf"{slash}(?>(?:[^/]+/)*?{'/'.join(group)}(?=/))"
+    return result + end
+
+
+def _segment(segment: str) -> str:
+    """Translate what stands between two slashes."""
+    parts: list[str] = [""]
+    for piece in _PIECE.finditer(segment):
+        if piece["stars"]:
+            parts.append("")
+        else:
+            parts[-1] += _character(piece)
+    first, *others = parts
+    if not others:
+        return first
+    *middle, last = others
+    return first + "".join(rf"(?>[^/]*?{part})" for part in middle if part) + rf"[^/]*{last}(?=/|\Z)"
+
+
+def _character(piece: re.Match[str]) -> str:
+    if piece["any"]:
+        return "[^/]"
+    if piece["set"]:
+        # Files named like `[id].tsx` exist: the brackets mean themselves, too.
+        return rf"(?>{re.escape(piece[0])}|(?!/){_set(piece['set'], negated=bool(piece['not']))})"
+    return re.escape(piece["escaped"] or piece["text"] or piece[0])
+
+
+def _set(text: str, *, negated: bool) -> str:
+    items = [
+        f"{re.escape(item[1])}-{re.escape(item[2])}" if item[1] else re.escape(item[0])
+        for item in re.finditer(r"(.)-(.)|.", text, re.DOTALL)
+        if not item[1] or item[1] <= item[2]
+    ]
+    if not items:
+        return "[^/]" if negated else "(?!)"
+    return f"[{'^' if negated else ''}{''.join(items)}]"

@@ -1,0 +1,299 @@
+"""A task file into the words that every agent reads.
+
+Two shapes are read alike: flat keys, and keys grouped under `scope`, `validation`, `qa` and `context`. What is not
+known is left out and listed, what has the wrong type is told with its place and how to mend it, all at once.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
+from git_taskctx.errors import Fatal, Refused
+from git_taskctx.model.context import Command, TaskSnapshot
+from git_taskctx.model.policy import Policy
+
+MAX_TEXT = 2048
+"""Bytes of UTF-8; a longer text is cut at a word."""
+
+_TEXTS = ("title", "priority", "area", "description", "outcome")
+_LISTS = {
+    "scope_in": ("scope.in", "scope_in"),
+    "scope_out": ("scope.out", "scope_out"),
+    "acceptance_criteria": ("acceptance_criteria", "acceptance_criteria.must"),
+    "quality_gates": ("acceptance_criteria.quality_gates", "quality_gates"),
+    "plan": ("plan",),
+}
+_COMMANDS = ("validation.pipeline", "validation.commands", "qa.commands")
+_RUN, _SAY = ("command", "run"), ("description", "name")
+_NOTHING = Node(None, 0, 0)
+_MANUAL_CHECKS = ("validation.manual_checks",)
+_PATHS = ("context.repo_paths", "repo_paths")
+_KNOWN = ("id", "status", *_TEXTS, *(key for keys in _LISTS.values() for key in keys), *_COMMANDS)
+_KNOWN = (*_KNOWN, *_MANUAL_CHECKS, *_PATHS)
+_GROUPS = {key.partition(".")[0] for key in _KNOWN if "." in key}
+
+_PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
+"""An item of `scope.in` that is a pattern, not prose: no spaces, and a slash, a star, an extension or a macro."""
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """What a task file says."""
+
+    name: str
+    id: str | None
+    status: str | None
+    task_snapshot: TaskSnapshot
+    commands: tuple[Command, ...] = ()
+    manual_checks: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    """Patterns of the paths that the task may change, macros not yet expanded."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """Dotted name of each field of the immutable block to `file:Lnn`."""
+    unknown_keys: tuple[str, ...] = ()
+    """Dotted names of the keys that were left out, sorted."""
+    warnings: tuple[str, ...] = ()
+
+
+def find_task_file(task_id: str, paths: Iterable[str], roots: Sequence[str]) -> str | None:
+    """Pick the task's file among the worktree's paths: `ID.task.yaml` under a root, else `ID` and what describes it.
+
+    Raises: Fatal when several fit equally well.
+    """
+    folders = [root.removeprefix("./").rstrip("/") for root in roots]
+    inside = [path for path in paths if any(root in ("", ".") or path.startswith(f"{root}/") for root in folders)]
+    for rest in ("", r"[-_.].*"):
+        name = re.compile(rf"(?:.*/)?{re.escape(task_id)}{rest}\.task\.ya?ml", re.DOTALL)
+        found = sorted({path for path in inside if name.fullmatch(path)})
+        if len(found) > 1:
+            shown = [*found[:10], f"… and {len(found) - 10} more"] if len(found) > 10 else found
+            raise Fatal(
+                "\n  ".join([f"{len(found)} task files fit {task_id}:", *shown]),
+                hint=f"choose one, as in `--task-file {found[0]}`",
+                paths=found,
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def read_task_file(data: bytes, *, name: str) -> TaskFile:
+    """Read a task file; `name` is its path, for messages and sources.
+
+    Raises: BadData with one line `file:line:col: message` for every problem.
+    """
+    problems = Problems(name)
+    root = parse_yaml(data, problems)
+    reader = _Reader(name, problems, _flatten(root, problems))
+    result = reader.read()
+    problems.raise_any()
+    return result
+
+
+def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool) -> None:
+    """Refuse a task file that no work should begin on.
+
+    An empty `task.require_status` requires nothing, and a file without a status passes.
+
+    Raises: Refused, with all reasons.
+    """
+    task, allowed, status = task_file.task_snapshot, policy.task.require_status, task_file.status
+    reasons = []
+    if not task.description.strip():
+        reasons.append("the description is empty")
+    if not task.acceptance_criteria:
+        reasons.append("there are no acceptance criteria")
+    wrong_status = bool(allowed) and status is not None and status not in allowed and not any_status
+    hint = f"fill in {task_file.name}"
+    if wrong_status:
+        hint = f"{hint}, and `--any-status`" if reasons else "set the status, or `--any-status`"
+        reasons.append(f"the status is {status!r}, not {' or '.join(allowed)}")
+    if reasons:
+        raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", hint=hint)
+
+
+def without_volatile(data: bytes, volatile: Sequence[str], *, name: str) -> object:
+    """Parse a task file, without the top-level keys that match one of the `volatile` wildcards.
+
+    Two versions that give equal values differ in volatile keys, comments and layout alone. Raises: BadData.
+    """
+    problems = Problems(name)
+    root = parse_yaml(data, problems)
+    problems.raise_any()
+    value = root.plain() if root else None
+    if not isinstance(value, dict):
+        return value
+    return {key: item for key, item in value.items() if not any(fnmatch.fnmatchcase(key, rule) for rule in volatile)}
+
+
+def clean_text(text: str) -> str:
+    """Trim what no reader sees: line ends are LF, no trailing blanks; text of several lines ends with a newline."""
+    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    clean = "\n".join(lines).strip("\n")
+    return f"{clean}\n" if "\n" in clean else clean
+
+
+def is_pattern(text: str) -> bool:
+    """Tell whether an item of `scope.in` names paths, rather than describing work."""
+    return _PATTERN.fullmatch(text) is not None
+
+
+@dataclass
+class _Flat:
+    """The known keys of a file by dotted name, and the names of the others."""
+
+    known: dict[str, Node] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+
+
+def _flatten(root: Node | None, problems: Problems) -> _Flat:
+    flat = _Flat()
+    if root is None or not isinstance(root.value, dict):
+        if not problems.found:
+            line, column = (root.line, root.column) if root else (1, 1)
+            problems.add(line, column, "expected keys and values, as in `title: …`")
+        return flat
+    for key, node in root.value.items():
+        if key in _GROUPS and isinstance(node.value, dict):
+            for name, item in node.value.items():
+                _sort_in(f"{key}.{name}", item, flat)
+        elif key in _GROUPS and key not in _KNOWN and node.value is not None:
+            members = " and ".join(f"`{name.partition('.')[2]}:`" for name in _KNOWN if name.startswith(f"{key}."))
+            problems.add(node.line, node.column, f"{key}: expected keys, found {_kind(node)}: write {members} under it")
+        elif key not in _GROUPS or key in _KNOWN:
+            _sort_in(key, node, flat)
+    return flat
+
+
+def _sort_in(key: str, node: Node, flat: _Flat) -> None:
+    if key in _KNOWN:
+        flat.known[key] = node
+    else:
+        flat.unknown.add(key)
+
+
+def _kind(node: Node) -> str:
+    if isinstance(node.value, dict):
+        return "keys and values"
+    return "a list" if isinstance(node.value, tuple) else "text"
+
+
+class _Reader:
+    """Reads the known keys of one file, noting sources, warnings and problems on the way."""
+
+    def __init__(self, name: str, problems: Problems, flat: _Flat) -> None:
+        self.name, self.problems, self.flat = name, problems, flat
+        self.sources: dict[str, str] = {}
+        self.warnings: list[str] = []
+
+    def read(self) -> TaskFile:
+        texts = {key: self._text(key, f"task_snapshot.{key}") for key in _TEXTS}
+        lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in _LISTS.items()}
+        texts["description"] = texts["description"] or ""
+        task_id = self._text("id")
+        if not texts["title"]:
+            texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
+            self.warnings.append(f"{self.name} has no title: {texts['title']!r} stands in")
+        fields: dict[str, Any] = {**texts, **lists}
+        return TaskFile(
+            name=self.name,
+            id=task_id,
+            status=self._text("status"),
+            task_snapshot=TaskSnapshot(**fields),
+            commands=tuple(self._commands()),
+            manual_checks=self._list(_MANUAL_CHECKS, "validation_baseline.manual_checks"),
+            patterns=self._patterns(),
+            sources=self.sources,
+            unknown_keys=tuple(sorted(self.flat.unknown)),
+            warnings=tuple(self.warnings),
+        )
+
+    def _text(self, key: str, target: str | None = None) -> str | None:
+        node = self.flat.known.get(key)
+        if node is None or node.value is None:
+            return None
+        if not isinstance(node.value, str):
+            self._wrong(node, f"{key}: expected text, found {_kind(node)}: write `{key}: |` and indented lines")
+            return None
+        self._from(node, target)
+        text = clean_text(node.value)
+        return self._cut(text, node, key) if text else None
+
+    def _items(self, keys: Sequence[str], target: str) -> Iterator[tuple[str, Node]]:
+        """Yield the items of the lists at `keys`, empty ones left out."""
+        for key in keys:
+            node = self.flat.known.get(key)
+            if node is None or node.value is None:
+                continue
+            if not isinstance(node.value, tuple):
+                self._wrong(node, f"{key}: expected a list, found {_kind(node)}: begin each item with '- '")
+                continue
+            self._from(node, target)
+            yield from ((key, item) for item in node.value if item.value not in (None, ""))
+
+    def _list(self, keys: Sequence[str], target: str, *, whole: bool = False) -> tuple[str, ...]:
+        """Read lists of texts into one, each text once; `whole` refuses a long item where it would be cut."""
+        texts: list[str] = []
+        for key, item in self._items(keys, target):
+            if isinstance(item.value, str):
+                text = clean_text(item.value)
+                texts.append(self._whole(text, item, key) if whole else self._cut(text, item, key))
+            else:
+                mend = "put text that holds ': ' in quotes" if isinstance(item.value, dict) else "one '- ' is enough"
+                self._wrong(item, f"{key}: expected text in each item, found {_kind(item)}: {mend}")
+        return tuple(dict.fromkeys(filter(None, texts)))
+
+    def _commands(self) -> list[Command]:
+        commands: dict[str, Command] = {}
+        for key, item in self._items(_COMMANDS, "validation_baseline.commands"):
+            command = self._command(key, item)
+            if command:
+                commands.setdefault(command.command, command)
+        return list(commands.values())
+
+    def _command(self, key: str, item: Node) -> Command | None:
+        members = item.value if isinstance(item.value, dict) else {"command": item}
+        self.flat.unknown.update(f"{key}[].{name}" for name in members if name not in (*_RUN, *_SAY))
+        run = next((members[name] for name in _RUN if name in members), _NOTHING)
+        say = next((members[name] for name in _SAY if name in members), _NOTHING)
+        if not isinstance(run.value, str) or not run.value.strip() or not isinstance(say.value, str | None):
+            self._wrong(item, f"{key}: expected a command, or `command:` and `description:`, each with text")
+            return None
+        command = self._whole(clean_text(run.value).rstrip("\n"), item, key)
+        return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
+
+    def _patterns(self) -> tuple[str, ...]:
+        paths = self._list(_PATHS, "scope_patterns", whole=True)
+        items = list(self._items(_LISTS["scope_in"], "task_snapshot.scope_in"))
+        named = [(item.value, item) for _, item in items if isinstance(item.value, str) and is_pattern(item.value)]
+        if named:
+            self._from(named[0][1], "scope_patterns")
+        return tuple(dict.fromkeys([*paths, *(text for text, _ in named)]))
+
+    def _from(self, node: Node, target: str | None) -> None:
+        if target:
+            self.sources.setdefault(target, f"{self.name}:L{node.line}")
+
+    def _wrong(self, node: Node, message: str) -> None:
+        self.problems.add(node.line, node.column, message)
+
+    def _whole(self, text: str, node: Node, key: str) -> str:
+        if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT:
+            self._wrong(node, f"{key}: more than {MAX_TEXT} bytes: put it into a file, and name that")
+        return text
+
+    def _cut(self, text: str, node: Node, key: str) -> str:
+        size = len(text.encode("utf-8", "surrogatepass"))
+        if size <= MAX_TEXT:
+            return text
+        self.warnings.append(f"{self.name}:{node.line}: {key} has {size} bytes, and was cut to {MAX_TEXT}")
+        pointer = f"… (see {self.name}#L{node.line})" + ("\n" if text.endswith("\n") else "")
+        room = max(0, MAX_TEXT - len(pointer.encode("utf-8", "surrogatepass")))
+        kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
+        at_word = re.match(r".*(?=\s)", kept, re.DOTALL)
+        return (at_word[0] if at_word and at_word[0].strip() else kept).rstrip() + pointer

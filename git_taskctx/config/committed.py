@@ -1,0 +1,132 @@
+"""The team's policy: `.taskctx.toml`, or `[tool.taskctx]` in `pyproject.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from git_taskctx.config.keys import (
+    build_policy,
+    check_may_edit,
+    check_value,
+    kinds,
+    misfit_error,
+    unknown_error,
+    values_of,
+)
+from git_taskctx.config.kinds import Misfit, describe, show_key
+from git_taskctx.errors import BadConfig
+from git_taskctx.model.policy import Policy
+
+MAX_BYTES = 256 * 1024
+"""A committed policy file larger than this is not read."""
+COMMITTED_FILE = ".taskctx.toml"
+PYPROJECT_FILE = "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class CommittedPolicy:
+    """What the team committed, and which keys they set."""
+
+    policy: Policy = field(default_factory=Policy)
+    keys: frozenset[str] = frozenset()
+    """Dotted names of the keys that stand in the file; all others are built-in defaults."""
+    name: str = COMMITTED_FILE
+    """How messages call the file."""
+
+
+def parse_policy(data: bytes, *, what: str) -> Policy:
+    """Read the bytes of a `.taskctx.toml`; `what` names it in errors.
+
+    Raises: BadConfig for bad TOML (with line and column), an unknown key (with the nearest known one), a value of
+    the wrong type, and a value that makes no sense.
+    """
+    return parse_file(data, what).policy
+
+
+def parse_pyproject(data: bytes, *, what: str) -> Policy | None:
+    """Read `[tool.taskctx]` of a `pyproject.toml`, None where there is none. Raises: BadConfig."""
+    committed = find_in_pyproject(data, what)
+    return committed.policy if committed else None
+
+
+def parse_file(data: bytes, what: str) -> CommittedPolicy:
+    """Read a `.taskctx.toml`, and remember which keys it sets. Raises: BadConfig."""
+    return _read_policy(_parse_toml(data, what), what)
+
+
+def find_in_pyproject(data: bytes, what: str, *, lenient: bool = False) -> CommittedPolicy | None:
+    """Read `[tool.taskctx]`; `lenient` takes a file that does not read as one without it."""
+    if b"taskctx" not in data:
+        return None
+    try:
+        tool = _parse_toml(data, what).get("tool")
+    except BadConfig:
+        if lenient:
+            return None
+        raise
+    if not isinstance(tool, dict) or "taskctx" not in tool:
+        return None
+    if lenient:
+        return CommittedPolicy()
+    if not isinstance(tool["taskctx"], dict):
+        raise BadConfig(f"{what}: tool.taskctx: expected a table, found {describe(tool['taskctx'])}")
+    return _read_policy(tool["taskctx"], what, prefix="tool.taskctx.")
+
+
+def _parse_toml(data: bytes, what: str) -> dict[str, Any]:
+    if len(data) > MAX_BYTES:
+        raise BadConfig(f"{what} has {len(data)} bytes, more than {MAX_BYTES}")
+    import tomllib
+
+    try:
+        text = data.decode("utf-8-sig")
+        return tomllib.loads(text)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadConfig(f"{what}:{line}: not UTF-8") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadConfig(_toml_problem(str(error), text, what)) from error
+    except RecursionError as error:
+        raise BadConfig(f"{what}: nested too deeply") from error
+
+
+def _toml_problem(problem: str, text: str, what: str) -> str:
+    match = re.fullmatch(r"(.*) \((?:at line (\d+), column (\d+)|at end of document)\)", problem, re.DOTALL)
+    if not match:
+        return f"{what}: {problem}"
+    line, column = match[2] or text.count("\n") + 1, match[3] or len(text) - text.rfind("\n")
+    return f"{what}:{line}:{column}: {match[1][:1].lower()}{match[1][1:]}"
+
+
+def _read_policy(table: Mapping[str, Any], what: str, prefix: str = "") -> CommittedPolicy:
+    found = dict(_read_table(table, "", what, prefix))
+    values = values_of(Policy()) | found
+    check_may_edit(values, where=f"{what}: {prefix}chain.may_edit")
+    return CommittedPolicy(build_policy(values), frozenset(found), what)
+
+
+def _tables() -> list[str]:
+    return sorted({key.rpartition(".")[0] for key in kinds()} - {""})
+
+
+def _read_table(table: Mapping[str, Any], parent: str, what: str, prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in table.items():
+        key = parent + show_key(name)
+        where = f"{what}: {prefix}{key}"
+        if key in kinds():
+            try:
+                read = kinds()[key].from_toml(value)
+            except Misfit as misfit:
+                raise misfit_error(where, key, misfit) from misfit
+            check_value(key, read, where=where)
+            yield key, read
+        elif key in _tables():
+            if not isinstance(value, dict):
+                raise BadConfig(f"{where}: expected a table, found {describe(value)}")
+            yield from _read_table(value, key + ".", what, prefix)
+        else:
+            kind = "table" if isinstance(value, dict) else "key"
+            raise unknown_error(f"{what}: unknown {kind} {prefix}{key}", key, [*kinds(), *_tables()])

@@ -1,0 +1,186 @@
+"""Every key of the policy, by its dotted name: what it accepts, and which of two values is the stricter one.
+
+The keys come from the dataclasses of `model.policy`; a field that is added there needs a line in `RULES`, no more.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from git_taskctx.config.kinds import Kind, Misfit, kind_of
+from git_taskctx.errors import BadConfig, Usage
+from git_taskctx.model.codec import field_hints, to_plain
+from git_taskctx.model.oids import check_agent_name
+from git_taskctx.model.policy import Policy
+
+MAX_AGENTS = 16
+
+
+def unchanged(committed: Any, personal: Any) -> bool:
+    """Keep a committed value as it is: neither side of it is the stricter one."""
+    return bool(committed == personal)
+
+
+def _at_most(committed: int, personal: int) -> bool:
+    return personal <= committed
+
+
+def _switched_on(committed: bool, personal: bool) -> bool:
+    return personal or not committed
+
+
+def _subset(committed: Sequence[str], personal: Sequence[str]) -> bool:
+    return set(personal) <= set(committed)
+
+
+def _narrower(committed: Sequence[str], personal: Sequence[str]) -> bool:
+    """Tell whether a list that restricts nothing when it is empty restricts at least as much."""
+    return not committed or (bool(personal) and _subset(committed, personal))
+
+
+def _later_of(*ranks: str) -> Callable[[str, str], bool]:
+    return lambda committed, personal: ranks.index(personal) >= ranks.index(committed)
+
+
+def _any(value: Any) -> str | None:
+    return None
+
+
+def _from(least: int) -> Callable[[int], str | None]:
+    return lambda value: None if value >= least else f"must be {least} or more, not {value}"
+
+
+def _agents(value: Sequence[str]) -> str | None:
+    twice = [name for index, name in enumerate(value) if name in value[:index]]
+    if twice:
+        return f"names {twice[0]!r} twice"
+    if not 1 <= len(value) <= MAX_AGENTS:
+        return f"must name 1 to {MAX_AGENTS} agents, not {len(value)}"
+    try:
+        for name in value:
+            check_agent_name(name)
+    except Usage as error:
+        return f"{error.message} ({error.hint})"
+    return None
+
+
+def _folders(value: Sequence[str]) -> str | None:
+    outside = [path for path in value if path.startswith("/") or ".." in path.split("/")]
+    return f"{outside[0]!r} is not inside the worktree" if outside else None
+
+
+def _macros(value: Mapping[str, Any]) -> str | None:
+    wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
+    return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What the type of a key does not say."""
+
+    stricter: Callable[[Any, Any], bool]
+    """Whether the personal value (second) is at least as strict as the committed one (first)."""
+    check: Callable[[Any], str | None] = _any
+    """What is wrong with a value of the right type; None when nothing is."""
+    family: str | None = None
+    """Keys with this prefix are committed together: one of them in the file locks all."""
+    splits: bool = True
+    """Whether a comma divides a personal value."""
+    entry_prefix: str = ""
+    """What git's variable names cannot hold, put before an entry's name."""
+
+
+RULES: Mapping[str, Rule] = {
+    "agents": Rule(unchanged, _agents),
+    "task.roots": Rule(unchanged, _folders),
+    "task.require_status": Rule(_narrower),
+    "task.volatile": Rule(_subset),
+    "chain.may_edit": Rule(_subset),
+    "chain.distinct_actors": Rule(_switched_on),
+    "scope.outside": Rule(_later_of("warn", "block")),
+    "scope.macros": Rule(unchanged, _macros, entry_prefix=":"),
+    "qa.default": Rule(unchanged, family="qa.", splits=False),
+    "qa.tier": Rule(unchanged, family="qa.", splits=False),
+    "drift.allowance": Rule(_at_most, _from(0)),
+    "drift.strict": Rule(_switched_on),
+    "limits.context_kib": Rule(_at_most, _from(1)),
+    "limits.enforce": Rule(_switched_on),
+    "secrets.allow_paths": Rule(_subset),
+}
+
+
+@functools.cache
+def kinds() -> Mapping[str, Kind]:
+    """Every dotted key of the policy, in the model's order."""
+    return {key: kind_of(hint) for key, hint in _leaves(Policy)}
+
+
+def _leaves(cls: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, hint in field_hints(cls).items():
+        if dataclasses.is_dataclass(hint):
+            yield from _leaves(hint, f"{prefix}{name}.")
+        else:
+            yield prefix + name, hint
+
+
+def values_of(policy: Policy) -> dict[str, Any]:
+    """Return every value of `policy` by its dotted key."""
+    return {key: functools.reduce(getattr, key.split("."), policy) for key in kinds()}
+
+
+def build_policy(values: Mapping[str, Any]) -> Policy:
+    """Undo `values_of`."""
+    return typing.cast(Policy, _build(Policy, values, ""))
+
+
+def _build(cls: Any, values: Mapping[str, Any], prefix: str) -> Any:
+    return cls(
+        **{
+            name: _build(hint, values, f"{prefix}{name}.") if dataclasses.is_dataclass(hint) else values[prefix + name]
+            for name, hint in field_hints(cls).items()
+        }
+    )
+
+
+def flatten(policy: Policy) -> dict[str, Any]:
+    """Return every key of `policy` by its dotted name, as plain JSON values, in the order of the model."""
+    return {key: to_plain(value) for key, value in values_of(policy).items()}
+
+
+def check_value(key: str, value: Any, *, where: str) -> None:
+    """Refuse a value of the right type that makes no sense. Raises: BadConfig."""
+    problem = RULES[key].check(value)
+    if problem:
+        raise BadConfig(f"{where}: {problem}")
+
+
+def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
+    """Refuse a `chain.may_edit` that names no agent of the chain. Raises: BadConfig."""
+    for name in values["chain.may_edit"] or ():
+        if name not in values["agents"]:
+            agents = ", ".join(values["agents"])
+            raise BadConfig(f"{where} names {name!r}, which is none of {agents}", hint=_nearest(name, values["agents"]))
+
+
+def misfit_error(where: str, key: str, misfit: Misfit) -> BadConfig:
+    """Phrase that a value does not fit its key."""
+    expected = "a string that is not empty" if misfit.at.endswith("]") else kinds()[key].expected
+    return BadConfig(f"{where}{misfit.at}: expected {expected}, found {misfit.found}")
+
+
+def unknown_error(message: str, key: str, known: Sequence[str], spell: Callable[[str], str] = str) -> BadConfig:
+    """Phrase that a key is not known, with the nearest one, spelled by `spell`, as the hint."""
+    return BadConfig(message, hint=_nearest(key, known, spell) or "`git taskctx config` lists every key")
+
+
+def _nearest(word: str, known: Sequence[str], spell: Callable[[str], str] = str) -> str | None:
+    import difflib
+
+    near = difflib.get_close_matches(word[:200], known, n=1)
+    return f"did you mean {spell(near[0])}?" if near else None

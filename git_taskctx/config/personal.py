@@ -1,0 +1,153 @@
+"""One person's settings, from `git config`, on top of the team's policy."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from git_taskctx.config.committed import CommittedPolicy
+from git_taskctx.config.keys import (
+    RULES,
+    build_policy,
+    check_may_edit,
+    check_value,
+    kinds,
+    misfit_error,
+    unchanged,
+    unknown_error,
+    values_of,
+)
+from git_taskctx.config.kinds import KINDS, Misfit
+from git_taskctx.errors import BadConfig
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.policy import Policy
+
+Setting = tuple[str, str | None, str]
+"""Key as git writes it, value (None where the key stands without `=`), and git's text for where it comes from."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """What is in force."""
+
+    policy: Policy
+    actor: str | None
+    """`taskctx.actor`: who acts, where neither an option nor the environment says so."""
+    origins: Mapping[str, str]
+    """Every dotted key, and `actor`, to where its value comes from: `default`, the committed file, or git's text."""
+    warnings: tuple[str, ...]
+    """Personal settings, or a whole file, that were left out, and why."""
+
+
+def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> Config:
+    """Apply what `git config --get-regexp '^taskctx[.]'` knows, in git's order, to the committed policy.
+
+    The last value of a key counts. A list takes all values of the origin that is named last, so that a repository's
+    list, or one given with `-c`, replaces the one in the home folder; commas divide a value too, except in commands.
+    A setting that would loosen a committed key is left out, and warned about.
+
+    Raises: BadConfig for an unknown key and for a value of the wrong type, naming the origin.
+    """
+    values = values_of(committed.policy)
+    origins = {key: committed.name if key in committed.keys else "default" for key in values} | {"actor": "default"}
+    warnings: list[str] = []
+    actor: str | None = None
+    for (key, entry), found in _group(settings).items():
+        name, origin = _git_name(key, entry), found[-1][1]
+        if key == "actor":
+            actor, origins[key] = _read_actor(found[-1][0], where=_at(origin, name)), origin
+            continue
+        value = _read_personal(key, entry, found, _at(origin, name))
+        if entry:
+            value = {**values[key], RULES[key].entry_prefix + entry: value}
+        check_value(key, value, where=_at(origin, name))
+        if key in committed.keys and value == values[key]:
+            continue
+        reason = _looser(key, values[key], value, committed)
+        if reason:
+            shown = found[-1][0] if found[-1][0] is not None else "true"
+            warnings.append(f"{name} = {shown} ({_place(origin)}) is ignored: {reason}")
+            continue
+        values[key], origins[key] = value, origin
+    check_may_edit(values, where=f"{_place(origins['chain.may_edit'])}: chain.may_edit")
+    return Config(build_policy(values), actor, origins, tuple(warnings))
+
+
+def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) -> str | None:
+    """Say why `personal` may not replace the committed value; None when it may."""
+    rule = RULES[key]
+    family = [name for name in source.keys if name == key or (rule.family and name.startswith(rule.family))]
+    if not family or (key in source.keys and rule.stricter(committed, personal)):
+        return None
+    if rule.stricter is unchanged:
+        return f"{source.name} sets {min(family)}, and personal settings cannot change it"
+    shown = json.dumps(to_plain(committed), ensure_ascii=False)
+    return f"{source.name} sets {shown}, and a personal setting may only be stricter"
+
+
+def _group(settings: Sequence[Setting]) -> dict[tuple[str, str], list[tuple[str | None, str]]]:
+    """Collect the values of each key, and of each entry of a table, in git's order."""
+    groups: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
+    for name, value, origin in settings:
+        groups.setdefault(_resolve(name, origin), []).append((value, origin))
+    return groups
+
+
+def _resolve(name: str, origin: str) -> tuple[str, str]:
+    """Return the dotted key that git's `name` means, and the entry in it where the key is a table."""
+    rest = name.removeprefix("taskctx.")
+    for key, kind in {**kinds(), "actor": None}.items():
+        plain = key.replace("_", "")
+        if kind is KINDS[Mapping]:
+            if rest.lower().startswith(plain + "."):
+                return key, rest[len(plain) + 1 :]
+        elif rest.lower() == plain:
+            return key, ""
+    raise unknown_error(f"{_place(origin)}: unknown key {name}", rest, [*kinds(), "actor"], _git_name)
+
+
+def _git_name(key: str, entry: str = "") -> str:
+    """Spell a key as one writes it for git, whose variable names hold no underscore."""
+    name = "taskctx." + re.sub(r"_(.)", lambda match: match[1].upper(), key)
+    return f"{name}.{entry}" if entry else name
+
+
+def _place(origin: str) -> str:
+    return origin.rstrip(":")
+
+
+def _at(origin: str, name: str) -> str:
+    return f"{_place(origin)}: {name}"
+
+
+def _read_actor(value: str | None, *, where: str) -> str:
+    if not value or not value.strip():
+        raise BadConfig(f"{where}: expected a name, found no value")
+    return value.strip()
+
+
+def _read_personal(key: str, entry: str, found: Sequence[tuple[str | None, str]], where: str) -> Any:
+    kind, (last, origin) = kinds()[key], found[-1]
+    try:
+        if not entry and kind is not KINDS[tuple]:
+            return kind.from_git(last)
+        texts = [kind.from_git(value) for value, where_from in found if where_from == origin]
+    except Misfit as misfit:
+        raise misfit_error(where, key, misfit) from misfit
+    items = [item for text in texts for item in (_split(text) if RULES[key].splits else [text])]
+    return tuple(item.strip() for item in items if item.strip())
+
+
+def _split(text: str) -> list[str]:
+    """Divide at commas that stand in no braces: a pattern may hold alternatives."""
+    items, depth = [""], 0
+    for char in text:
+        depth = max(0, depth + (char == "{") - (char == "}"))
+        if char == "," and not depth:
+            items.append("")
+        else:
+            items[-1] += char
+    return items

@@ -1,0 +1,374 @@
+"""The chain: who owns the tree, who has approved which tree, and what stands against going on.
+
+`Chain` is a pure fold over the ledger's records. No other code changes this state: a verb decides, writes a record,
+and the record changes the chain. So what the ledger proves and what the verbs enforce cannot come apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from git_taskctx.errors import BadData
+from git_taskctx.model.context import Coordination, Finding, Status
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.record import Record
+from git_taskctx.model.snapshot import HiddenChange, Operation, WorktreeSnapshot
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the worktree must look like until somebody starts: the owner's last snapshot."""
+
+    agent: str
+    n: int
+    tree: TreeOid
+    commit_tree: TreeOid
+    index_tree: TreeOid | None
+    head: CommitOid | None
+    branch: str | None
+    in_progress: Operation | None
+    hidden: tuple[HiddenChange, ...]
+    scope_hash: str
+    time: str
+    actor: str
+    accepted: bool = False
+    base: CommitOid | None = None
+    """Base commit of the deltas then."""
+    previous_tree: TreeOid | None = None
+    """The tree that this owner was handed."""
+    previous_agent: str = "init"
+    edits: bool = False
+    """True when the snapshot's tree is not the one that was handed over."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One agent's place in the chain."""
+
+    actor: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    session_id: str | None = None
+    qa_log_path: str | None = None
+    rounds: int = 0
+    """How often the tree was handed to this agent."""
+    snapshots: tuple[Expectation, ...] = ()
+    done_tree: TreeOid | None = None
+    """The tree that its `done` stands for."""
+    stale: bool = False
+    findings: tuple[Finding, ...] = ()
+    budget: int = 0
+
+    @property
+    def last(self) -> Expectation | None:
+        """Its last snapshot."""
+        return self.snapshots[-1] if self.snapshots else None
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """What it found and has not closed."""
+        return tuple(finding for finding in self.findings if finding.closed_at is None)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The state that a context's records add up to."""
+
+    context: str
+    task: str
+    agents: tuple[str, ...]
+    seats: Mapping[str, Seat]
+    owner: str
+    at_work: bool
+    tenure_tree: TreeOid
+    """The tree that the owner was handed."""
+    tenure_verified: bool
+    """True when that tree was verified; false where somebody vouched for it."""
+    tenure_from: int
+    """How many snapshots the owner had when it was handed the tree."""
+    previous_owner: str
+    """Whose tree it was before; `init` for the first."""
+    since: str
+    """When the owner started, or came back to work."""
+    base: CommitOid | None
+    parent: CommitOid | None
+    init_head: CommitOid | None
+    init_tree: TreeOid
+    head: CommitOid | None
+    """Where HEAD is expected."""
+    saved: int = 0
+    """How many states `restore` has saved."""
+    drifts: frozenset[str] = field(default_factory=frozenset)
+    """Digests of the differences that have been counted and not resolved."""
+    purged: bool = False
+    sealed: CommitOid | None = None
+
+    @property
+    def owner_seat(self) -> Seat:
+        """The owner's seat."""
+        return self.seats[self.owner]
+
+    @property
+    def expected(self) -> Expectation | None:
+        """The owner's last snapshot since it was handed the tree; None before its first."""
+        taken = self.owner_seat.snapshots
+        return taken[-1] if len(taken) > self.tenure_from else None
+
+    @property
+    def settled_tree(self) -> TreeOid:
+        """The last tree that is on record for the owner: its snapshot, or what it was handed."""
+        return self.expected.tree if self.expected else self.tenure_tree
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """Every finding that nobody has closed, in the order of the chain."""
+        return tuple(finding for agent in self.agents for finding in self.seats[agent].open_findings)
+
+    @property
+    def validated(self) -> bool:
+        """True when every agent is done, none of it is stale, and nothing blocks."""
+        done = all(seat.done_tree is not None and not seat.stale for seat in self.seats.values())
+        return done and self.owner == self.agents[-1] and not self.open_findings and not self.at_work
+
+    def position(self, agent: str) -> int:
+        """Return an agent's place in the order, from 0."""
+        return self.agents.index(agent)
+
+    def is_later(self, agent: str, than: str) -> bool:
+        """Tell whether `agent` comes after `than`."""
+        return self.position(agent) > self.position(than)
+
+    def status_of(self, agent: str) -> Status:
+        """Return an agent's status as `context.json` shows it."""
+        seat = self.seats[agent]
+        if seat.open_findings:
+            return "blocked"
+        if seat.done_tree is not None:
+            return "done"
+        return "in_progress" if agent == self.owner else "pending"
+
+    def apply(self, record: Record) -> Chain:
+        """Return the chain after one more record. Raises: BadData for a record that cannot follow."""
+        if record.agent is not None and record.agent not in self.seats:
+            raise BadData(f"record {record.id} names {record.agent!r}, which is not in the chain")
+        return _APPLY.get(record.type, _unchanged)(self, record)
+
+    def coordination(self, snapshots: Mapping[str, WorktreeSnapshot | None]) -> dict[str, Coordination]:
+        """Write the chain out as `context.json` shows it, with the details of each agent's last snapshot."""
+        return {
+            agent: Coordination(
+                status=self.status_of(agent),
+                stale=seat.stale,
+                started_at=seat.started_at,
+                completed_at=seat.completed_at if seat.done_tree is not None else None,
+                actor=seat.actor,
+                qa_log_path=seat.qa_log_path,
+                session_id=seat.session_id,
+                blocking_findings=seat.findings,
+                worktree_snapshot=snapshots.get(agent),
+                drift_budget=seat.budget,
+            )
+            for agent, seat in self.seats.items()
+        }
+
+    def _void(self, tree: TreeOid) -> Chain:
+        """Make stale every approval of the tree that `tree` replaces."""
+        replaced, chain = self.settled_tree, self
+        for agent, seat in self.seats.items():
+            if seat.done_tree == replaced and replaced != tree:
+                chain = chain._with_seat(agent, stale=True)
+        return chain
+
+    def _with_seat(self, agent: str, **changes: Any) -> Chain:
+        return replace(self, seats={**self.seats, agent: replace(self.seats[agent], **changes)})
+
+
+def fold(records: Iterable[Record]) -> Chain:
+    """Add up the records of one context, oldest first. Raises: BadData when they do not begin with `init`."""
+    iterator = iter(records)
+    first = next(iterator, None)
+    if first is None or first.type != "init" or first.tree is None:
+        raise BadData("the ledger of this context does not begin with its `init` record")
+    agents = tuple(first.extra.get("agents", ()))
+    if not agents:
+        raise BadData(f"record {first.id} names no agents")
+    chain = Chain(
+        context=first.context,
+        task=first.task,
+        agents=agents,
+        seats={agent: Seat() for agent in agents},
+        owner=agents[0],
+        at_work=True,
+        tenure_tree=first.tree,
+        tenure_verified=True,
+        tenure_from=0,
+        previous_owner="init",
+        since=first.time,
+        base=first.base,
+        parent=first.commit,
+        init_head=first.commit,
+        init_tree=first.tree,
+        head=first.commit,
+    )._with_seat(agents[0], started_at=first.time, actor=first.actor, rounds=1)
+    for record in iterator:
+        chain = chain.apply(record)
+    return chain
+
+
+def _unchanged(chain: Chain, _: Record) -> Chain:
+    return chain
+
+
+def _start(chain: Chain, record: Record) -> Chain:
+    agent = cast(str, record.agent)
+    if record.extra.get("resume"):
+        # Going on after a snapshot: the next snapshot of another tree voids the `done`, not the start.
+        return replace(chain, at_work=True, since=record.time)._with_seat(agent, actor=record.actor)
+    if chain.is_later(agent, chain.owner) and chain.expected is not None:
+        chain = chain._with_seat(chain.owner, done_tree=chain.expected.tree, stale=False, completed_at=record.time)
+    elif not chain.is_later(agent, chain.owner):
+        chain = chain._with_seat(chain.owner, done_tree=None, stale=False)
+    seat = chain.seats[agent]
+    return replace(
+        chain,
+        owner=agent,
+        at_work=True,
+        tenure_tree=record.tree or chain.settled_tree,
+        tenure_verified=not record.extra.get("attest"),
+        tenure_from=len(seat.snapshots),
+        previous_owner=chain.owner,
+        since=record.time,
+    )._with_seat(
+        agent,
+        started_at=record.time,
+        actor=record.actor,
+        rounds=seat.rounds + 1,
+        done_tree=None,
+        stale=False,
+        completed_at=None,
+    )
+
+
+def _snapshot(chain: Chain, record: Record) -> Chain:
+    agent, extra = cast(str, record.agent), record.extra
+    if record.tree is None or record.commit_tree is None:
+        raise BadData(f"record {record.id} is a snapshot without its trees")
+    taken = Expectation(
+        agent=agent,
+        n=int(extra["n"]),
+        tree=record.tree,
+        commit_tree=record.commit_tree,
+        index_tree=extra.get("index_tree"),
+        head=record.commit,
+        branch=extra.get("branch"),
+        in_progress=extra.get("in_progress"),
+        hidden=tuple(HiddenChange(**item) for item in extra.get("hidden", ())),
+        scope_hash=extra.get("scope_hash", ""),
+        time=record.time,
+        actor=record.actor,
+        accepted=bool(extra.get("accepted")),
+        base=record.base,
+        previous_tree=chain.tenure_tree,
+        previous_agent=chain.previous_owner,
+        edits=record.tree != chain.tenure_tree,
+    )
+    if taken.accepted:
+        chain = chain._void(record.tree)
+    seat = chain.seats[agent]
+    done = bool(extra.get("done"))
+    chain = replace(chain, head=record.commit, base=record.base, at_work=bool(extra.get("wip")))._with_seat(
+        agent,
+        snapshots=(*seat.snapshots, taken),
+        actor=seat.actor if taken.accepted else record.actor,
+        done_tree=record.tree if done else seat.done_tree if seat.done_tree == record.tree else None,
+        completed_at=record.time if done else seat.completed_at,
+        stale=False if done else seat.stale,
+    )
+    for later in chain.agents[chain.position(agent) :]:
+        claim = chain.seats[later].done_tree
+        if claim is not None and claim != record.tree:
+            chain = chain._with_seat(later, stale=True)
+    return _settle(chain) if extra.get("attest") else chain
+
+
+def _drift(chain: Chain, record: Record) -> Chain:
+    agent = cast(str, record.agent)
+    drifts = chain.drifts | {str(record.extra.get("digest"))}
+    return replace(chain, drifts=drifts)._with_seat(agent, budget=chain.seats[agent].budget + 1)
+
+
+def _settle(chain: Chain) -> Chain:
+    seats = {agent: replace(seat, budget=0) for agent, seat in chain.seats.items()}
+    return replace(chain, seats=seats, drifts=frozenset())
+
+
+def _resolve(chain: Chain, _: Record) -> Chain:
+    return _settle(chain)
+
+
+def _rebase(chain: Chain, record: Record) -> Chain:
+    return replace(chain, parent=record.extra.get("parent"), base=record.base, head=record.commit)
+
+
+def _restore(chain: Chain, record: Record) -> Chain:
+    return replace(chain, saved=max(chain.saved, int(record.extra.get("saved", 0))))
+
+
+def _block(chain: Chain, record: Record) -> Chain:
+    agent = cast(str, record.agent)
+    found = Finding(id=record.extra["finding"], by=agent, text=record.extra["text"], at=record.time)
+    return chain._with_seat(agent, findings=(*chain.seats[agent].findings, found), done_tree=None)
+
+
+def _unblock(chain: Chain, record: Record) -> Chain:
+    agent = cast(str, record.agent)
+    findings = tuple(
+        replace(finding, closed_at=record.time) if finding.id == record.extra["finding"] else finding
+        for finding in chain.seats[agent].findings
+    )
+    return chain._with_seat(agent, findings=findings)
+
+
+def _update(chain: Chain, record: Record) -> Chain:
+    agent = cast(str, record.agent)
+    changes: dict[str, Any] = {key: record.extra[key] for key in ("session_id", "qa_log_path") if key in record.extra}
+    if record.extra.get("done"):
+        changes |= {"done_tree": record.tree, "stale": False, "completed_at": record.time}
+    return chain._with_seat(agent, **changes)
+
+
+def _rebuild(chain: Chain, _: Record) -> Chain:
+    seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
+    return replace(chain, seats=seats)
+
+
+def _seal(chain: Chain, record: Record) -> Chain:
+    return replace(chain, sealed=record.commit, head=record.commit)
+
+
+def _purge(chain: Chain, _: Record) -> Chain:
+    return replace(chain, purged=True)
+
+
+def _recover(chain: Chain, _: Record) -> Chain:
+    return replace(chain, purged=False)
+
+
+_APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
+    "start": _start,
+    "takeover": _start,
+    "snapshot": _snapshot,
+    "drift": _drift,
+    "resolve": _resolve,
+    "rebase": _rebase,
+    "restore": _restore,
+    "block": _block,
+    "unblock": _unblock,
+    "update": _update,
+    "rebuild": _rebuild,
+    "seal": _seal,
+    "purge": _purge,
+    "recover": _recover,
+}

@@ -1,0 +1,101 @@
+"""Coordination: findings that block, and the few things an agent may say about itself."""
+
+from __future__ import annotations
+
+from git_taskctx.errors import Fatal, Refused, Usage
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.record import require_done
+from git_taskctx.handoff.session import Event, Session, check_text
+from git_taskctx.handoff.start import require_current_text
+from git_taskctx.model.context import Finding, Status
+
+
+def block(session: Session, agent: str, text: str) -> Finding:
+    """Record a finding of `agent`'s that blocks until it closes it. Raises: Refused, Fatal."""
+    session.require_agent(agent)
+    session.require_open(may_be_blocked=True)
+    text = check_text(text, what="finding")
+    number = sum(len(seat.findings) for seat in session.chain.seats.values()) + 1
+    event = Event("block", agent, extra={"finding": f"F{number}", "text": text})
+    session.commit([event], reason=f"{session.task}: {agent} blocks")
+    return session.chain.seats[agent].findings[-1]
+
+
+def unblock(session: Session, agent: str, finding_id: str) -> Finding:
+    """Close a finding; only the role that found it may. Raises: Refused, Fatal."""
+    session.require_agent(agent)
+    session.require_open(may_be_blocked=True)
+    everything = {finding.id: finding for seat in session.chain.seats.values() for finding in seat.findings}
+    finding = everything.get(finding_id)
+    if finding is None:
+        known = ", ".join(open_one.id for open_one in session.chain.open_findings) or "none"
+        raise Fatal(f"there is no finding {finding_id!r}", hint=f"open findings: {known}")
+    if finding.by != agent:
+        raise Refused(
+            f"{finding_id} was found by {finding.by}, and only {finding.by} closes it",
+            hint=f"git taskctx unblock --agent {finding.by} --finding {finding_id}",
+        )
+    if finding.closed_at is not None:
+        raise Refused(f"{finding_id} is closed since {finding.closed_at}")
+    session.commit([Event("unblock", agent, extra={"finding": finding_id})], reason=f"{session.task}: {agent} unblocks")
+    return finding
+
+
+def update(session: Session, agent: str, *, status: Status | None, qa_log: str | None, session_id: str | None) -> None:
+    """Record what an agent says of itself; no status that the chain would not give.
+
+    Raises: Refused, Usage, Fatal.
+    """
+    session.require_agent(agent)
+    if status is None and qa_log is None and session_id is None:
+        raise Usage("nothing to update", hint="--status, --qa-log or --session-id")
+    session.require_open()
+    extra: dict[str, object] = {}
+    if session_id is not None:
+        extra["session_id"] = check_text(session_id, what="session id")
+    if qa_log is not None:
+        extra["qa_log_path"] = check_text(qa_log, what="path of the log")
+    tree = None
+    if status is not None:
+        _require_status(session, agent, status)
+        if status == "done" and session.chain.seats[agent].done_tree is None:
+            tree = session.chain.settled_tree
+            extra["done"] = True
+        elif not extra:
+            return
+        extra["status"] = status
+    event = Event("update", agent, tree=tree, extra=extra)
+    session.commit([event], reason=f"{session.task}: {agent} updates")
+
+
+def _require_status(session: Session, agent: str, status: Status) -> None:
+    chain = session.chain
+    if status == "done":
+        _require_done_now(session, agent)
+        return
+    if status == chain.status_of(agent):
+        return
+    hints = {
+        "in_progress": f"git taskctx start --agent {agent}",
+        "blocked": f'git taskctx block --agent {agent} --finding "what is wrong"',
+        "pending": f"hand the tree on: git taskctx start --agent {chain.agents[0]}",
+    }
+    raise Refused(f"{agent} is {chain.status_of(agent)}, and `update` cannot make it {status}", hint=hints[status])
+
+
+def _require_done_now(session: Session, agent: str) -> None:
+    chain = session.chain
+    seat = chain.seats[agent]
+    if seat.done_tree is not None and not seat.stale and not seat.open_findings:
+        return
+    if agent != chain.owner:
+        raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")
+    require_current_text(session)
+    expected = chain.expected
+    with read_worktree(session.repository, keep=False) as reading:
+        if expected is None or chain.at_work or expected.tree != reading.tree:
+            raise Refused(
+                f"the worktree is not {agent}'s last snapshot",
+                hint=f"git taskctx snapshot --agent {agent} --done",
+            )
+        require_done(session, chain, agent, reading.tree)

@@ -1,0 +1,270 @@
+"""Drift: whether the worktree is still what was recorded, and where it is not, why.
+
+The answer rests on tree oids alone; the explanation reads on. Whatever cannot be told is said to be so, and is never
+a pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.worktree import Reading
+from git_taskctx.handoff.chain import Expectation
+from git_taskctx.handoff.scope import scope_hash_of
+from git_taskctx.model.canonical import dump_line, sha256_hex
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.snapshot import HiddenChange, Operation
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
+
+IGNORE_FILE = b".gitignore"
+
+
+@dataclass(frozen=True)
+class Present:
+    """The worktree as it is now, apart from its files."""
+
+    head: Head
+    operation: Operation | None
+    hidden: tuple[HiddenChange, ...]
+    index_tree: TreeOid | None
+
+
+def observe(reading: Reading) -> Present:
+    """Read what the tree does not hold."""
+    repository = reading.repository
+    return Present(repository.head(), repository.operation(), reading.hidden(), reading.index_tree())
+
+
+def judge(context: Context, expected: Expectation, reading: Reading, present: Present, *, strict: bool) -> Verdict:
+    """Compare the worktree with a snapshot.
+
+    `strict` makes what is staged count. The verdict is yes, or no with every cause; it is could-not-tell when the
+    trees differ but cannot be compared.
+    """
+    causes: list[Cause] = []
+    notices: list[Cause] = []
+    if reading.tree != expected.tree:
+        try:
+            changes = reading.changes_since(expected.tree)
+        except CouldNotTell as error:
+            return _verdict(expected, reading, Outcome.COULD_NOT_TELL, error.message, hints=(error.hint or "git fsck",))
+        volatile = _volatile_only(context, reading, changes)
+        (notices if volatile else causes).extend(
+            (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file),)
+            if volatile
+            else _explain_paths(reading, expected, changes, present)
+        )
+    causes += _explain_head(reading.repository, expected, present, reading.tree)
+    if present.operation != expected.in_progress:
+        detail = f"{present.operation} in progress" if present.operation else f"{expected.in_progress} is over"
+        causes.append(Cause(CauseKind.OPERATION_IN_PROGRESS, None, detail))
+    causes += _explain_hidden(expected.hidden, present.hidden)
+    if scope_hash_of(reading, context) != expected.scope_hash and not notices:
+        causes.append(Cause(CauseKind.SCOPE_CHANGED, None, "paths that the scope patterns match came or went"))
+    if present.index_tree != expected.index_tree:
+        staged = Cause(CauseKind.STAGED_ONLY, None, "what is staged differs, the files do not")
+        if strict:
+            causes.append(staged)
+        elif not causes:
+            notices.append(staged)
+    if causes:
+        return replace(
+            _verdict(expected, reading, Outcome.NO, _sentence(expected, causes)),
+            causes=tuple(causes),
+            notices=tuple(notices),
+        )
+    summary = f"the worktree is as {_owner_words(expected)}"
+    return replace(_verdict(expected, reading, Outcome.YES, summary), notices=tuple(notices))
+
+
+def digest_of(reading: Reading, present: Present) -> str:
+    """Name a difference, so that the same one found again is not counted again."""
+    state = {
+        "tree": reading.tree,
+        "head": present.head.commit,
+        "operation": present.operation,
+        "hidden": [[change.path, change.kind, change.sha256] for change in present.hidden],
+    }
+    return sha256_hex(dump_line(state).encode())
+
+
+def _verdict(
+    expected: Expectation, reading: Reading, outcome: Outcome, summary: str, *, hints: tuple[str, ...] = ()
+) -> Verdict:
+    return Verdict(
+        subject="worktree",
+        outcome=outcome,
+        summary=summary,
+        expected_agent=expected.agent,
+        expected_tree=expected.tree,
+        tree=reading.tree,
+        hints=hints,
+    )
+
+
+def _owner_words(expected: Expectation) -> str:
+    how = "accepted" if expected.accepted else "left it"
+    return f"{expected.agent} {how} (snapshot {expected.n}, {expected.time})"
+
+
+def _sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
+    paths = len({cause.path for cause in causes if cause.path is not None})
+    others = [cause.kind.value for cause in causes if cause.path is None]
+    parts = ([f"{paths} path{'s' * (paths != 1)} changed"] if paths else []) + others
+    return f"drift since {expected.agent}'s snapshot {expected.n} ({expected.time}): {', '.join(parts)}"
+
+
+def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change], present: Present) -> list[Cause]:
+    back = _where_they_went(reading, expected, changes, present)
+    causes = []
+    renamed = {change.renamed_from for change in pair_renames(changes) if change.renamed_from}
+    for change in pair_renames(changes):
+        if change.path in renamed:
+            continue
+        causes.append(_explain_path(reading, change, back(change)))
+    return causes
+
+
+def _explain_path(reading: Reading, change: Change, back: Cause | None) -> Cause:
+    path = quote(change.path)
+    if change.path.rsplit(b"/", 1)[-1] == IGNORE_FILE:
+        return Cause(CauseKind.IGNORE_RULES_CHANGED, path, _verb(change))
+    if back is not None:
+        return replace(back, path=path)
+    if SUBMODULE in (change.mode, change.old_mode) and change.status == "M":
+        return Cause(CauseKind.SUBMODULE_MOVED, path, f"{change.old_oid[:12]} to {change.oid[:12]}")
+    if change.status == "A":
+        if change.renamed_from is not None:
+            return Cause(CauseKind.RENAMED, path, f"from {quote(change.renamed_from)}")
+        return Cause(CauseKind.ADDED, path)
+    if change.status == "D":
+        if _is_ignored_now(reading, change.path):
+            return Cause(CauseKind.IGNORE_RULES_CHANGED, path, "is there, but is ignored now")
+        return Cause(CauseKind.DELETED, path)
+    if change.status == "T":
+        return Cause(CauseKind.TYPE_CHANGED, path, f"{_type(change.old_mode)} to {_type(change.mode)}")
+    if change.old_oid == change.oid:
+        return Cause(CauseKind.MODE_CHANGED, path, f"{change.old_mode} to {change.mode}")
+    mode = f"and mode {change.old_mode} to {change.mode}" if change.old_mode != change.mode else None
+    return Cause(CauseKind.EDITED, path, mode)
+
+
+def _verb(change: Change) -> str:
+    return {"A": "added", "D": "deleted", "T": "type changed"}.get(change.status, "edited")
+
+
+def _type(mode: str) -> str:
+    return {LINK: "symbolic link", SUBMODULE: "submodule"}.get(mode, "file")
+
+
+def _is_ignored_now(reading: Reading, path: bytes) -> bool:
+    return os.path.lexists(os.fsencode(reading.repository.toplevel) + b"/" + path)
+
+
+def _where_they_went(
+    reading: Reading, expected: Expectation, changes: list[Change], present: Present
+) -> Callable[[Change], Cause | None]:
+    """Return a function that tells of a change whether its content was stashed away or checked out.
+
+    A stash counts only where it holds exactly what the snapshot had: another worktree's stash does not.
+    """
+    base = _entries(reading, expected.tree, reading.repository.tree_of(present.head.commit), changes)
+    gone = {change.path for change in changes if base.get(change.path, (ABSENT, "")) == _side(change)}
+    stashed = _stashed_paths(reading, expected, changes) if gone else frozenset()
+
+    def back(change: Change) -> Cause | None:
+        if change.path not in gone:
+            return None
+        if change.path in stashed:
+            return Cause(CauseKind.STASHED, None, "git stash list")
+        moved = present.head.commit != expected.head
+        if change.status == "D" or moved:
+            return None
+        return Cause(CauseKind.CHECKED_OUT, None, "it is as in HEAD again")
+
+    return back
+
+
+def _side(change: Change) -> tuple[str, str]:
+    return (change.mode, change.oid) if change.mode != ABSENT else (ABSENT, "")
+
+
+def _entries(reading: Reading, known: TreeOid, other: TreeOid, changes: list[Change]) -> dict[bytes, tuple[str, str]]:
+    """Return what `other` holds at the paths of `changes`, read from its difference to `known`."""
+    wanted = {change.path: (change.old_mode, change.old_oid) for change in changes if change.old_mode != ABSENT}
+    for change in compare_trees(reading.git, known, other):
+        if change.mode == ABSENT:
+            wanted.pop(change.path, None)
+        else:
+            wanted[change.path] = (change.mode, change.oid)
+    return wanted
+
+
+def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change]) -> frozenset[bytes]:
+    repository = reading.repository
+    stash = find_ref(repository.git, "refs/stash")
+    if stash is None:
+        return frozenset()
+    try:
+        trees = [repository.tree_of(CommitOid(stash))]
+        parents = repository.parents_of(CommitOid(stash))
+        if len(parents) == 3:
+            trees.append(repository.tree_of(parents[2]))
+        held = [_entries(reading, expected.tree, tree, changes) for tree in trees]
+    except CouldNotTell:
+        return frozenset()
+    had = {change.path: (change.old_mode, change.old_oid) for change in changes}
+    return frozenset(path for path, entry in had.items() if any(tree.get(path) == entry for tree in held))
+
+
+def _explain_head(repository: Repository, expected: Expectation, present: Present, tree: TreeOid) -> list[Cause]:
+    head = present.head.commit
+    if head == expected.head:
+        return []
+    detail = f"{_short(expected.head)} to {_short(head)}"
+    if head is not None and repository.tree_of(head) in (expected.tree, expected.commit_tree) and tree == expected.tree:
+        return [Cause(CauseKind.COMMITTED_EARLY, None, f"{detail}, same tree")]
+    move = repository.last_move()
+    return [Cause(CauseKind.HEAD_MOVED, None, f"{detail} ({move})" if move else detail)]
+
+
+def _short(commit: CommitOid | None) -> str:
+    return commit[:12] if commit else "unborn"
+
+
+def _explain_hidden(then: tuple[HiddenChange, ...], now: tuple[HiddenChange, ...]) -> list[Cause]:
+    before = {(change.path, change.kind): change.sha256 for change in then}
+    after = {(change.path, change.kind): change.sha256 for change in now}
+    causes = []
+    for path, kind in sorted(before.keys() | after.keys()):
+        if before.get((path, kind)) != after.get((path, kind)):
+            dirty = kind == "submodule dirty"
+            detail = "clean again" if (path, kind) not in after else None if dirty else kind
+            causes.append(Cause(CauseKind.SUBMODULE_DIRTY if dirty else CauseKind.HIDDEN_EDIT, path, detail))
+    return causes
+
+
+def _volatile_only(context: Context, reading: Reading, changes: list[Change]) -> bool:
+    """Tell whether only the task file changed, and in it only keys that may change while the task runs."""
+    path = context.git.task_file
+    if path is None or [quote(change.path) for change in changes] != [path] or changes[0].status != "M":
+        return False
+    from git_taskctx.capture.taskfile import without_volatile
+
+    change, volatile = changes[0], context.policy.task.volatile
+    try:
+        old, new = (
+            without_volatile(reading.objects.get(oid, "blob"), volatile, name=path)
+            for oid in (change.old_oid, change.oid)
+        )
+    except BadData:
+        return False
+    return change.mode == change.old_mode and old == new

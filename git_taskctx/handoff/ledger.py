@@ -1,0 +1,112 @@
+"""The ledger: a context's records, chained by hash, kept as notes on the context's anchor.
+
+The anchor is the blob `taskctx context <id>`, so that a write costs the same however many tasks share a base commit.
+The base commit's own note gets the `init` record, through which the anchor is found again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from git_taskctx.errors import BadData, TryAgain
+from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
+from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.record import Record, load_record
+
+ATTEMPTS = 50
+"""How often a write is tried while others move the notes ref."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A record and the line that it was read from."""
+
+    record: Record
+    line: str
+
+    @property
+    def sha(self) -> str:
+        """The hash of the line, that the next record carries."""
+        return sha256_hex(self.line.encode("utf-8", "surrogateescape"))
+
+
+def anchor_data(context_id: str) -> bytes:
+    """Return the content of the blob that a context's records are attached to."""
+    return f"taskctx context {context_id}".encode()
+
+
+def anchor_of(repository: Repository, context_id: str) -> BlobOid:
+    """Return the oid of a context's anchor."""
+    return BlobOid(repository.objects.hash("blob", anchor_data(context_id)))
+
+
+def read_entries(repository: Repository, context_id: str) -> list[Entry]:
+    """Return a context's records, oldest first; none where the ledger does not know it.
+
+    Raises: BadData when a record was edited, inserted or removed in the middle.
+    """
+    lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), anchor_of(repository, context_id))
+    entries = [Entry(load_record(line, what=f"record {index}"), line) for index, line in enumerate(lines, 1)]
+    entries = sorted((entry for entry in entries if entry.record.context == context_id), key=_sequence)
+    check_links(entries)
+    return entries
+
+
+def check_links(entries: Sequence[Entry]) -> None:
+    """Check that each record carries the hash of the one before. Raises: BadData, naming the first that does not."""
+    previous: str | None = None
+    for number, entry in enumerate(entries, 1):
+        if entry.record.seq != number or entry.record.prev != previous:
+            raise BadData(
+                f"the ledger of {entry.record.task} is broken at record {entry.record.id}: "
+                "a record was edited, inserted or removed",
+                hint=f"git log -p {NOTES_REF}",
+            )
+        previous = entry.sha
+
+
+def append(
+    repository: Repository,
+    additions: Mapping[str, Sequence[Record]],
+    moves: Sequence[RefMove],
+    *,
+    anchor: str,
+    tip: str | None,
+    reason: str,
+) -> None:
+    """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
+
+    `additions` maps objects to the records to attach; `tip` is the hash of the last line on `anchor` that the caller
+    built upon. Objects taken by the caller are written first.
+
+    Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
+    """
+    lines = {target: [record.to_line() for record in records] for target, records in additions.items()}
+    objects = repository.objects
+    for _ in range(ATTEMPTS):
+        current = find_ref(repository.git, NOTES_REF)
+        known = read_note(objects, current, anchor)
+        if (sha256_hex(known[-1].encode("utf-8", "surrogateescape")) if known else None) != tip:
+            raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
+        commit = append_notes(objects, current, lines, message=f"taskctx: {reason}")
+        objects.flush()
+        try:
+            move_refs(repository.git, [*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
+        except RefConflict:
+            if find_ref(repository.git, NOTES_REF) == current and not _all_at_old(repository, moves):
+                raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
+            continue
+        return
+    raise TryAgain(f"{NOTES_REF} keeps moving", hint="run the same command again")
+
+
+def _all_at_old(repository: Repository, moves: Sequence[RefMove]) -> bool:
+    return all(find_ref(repository.git, move.ref) == move.old for move in moves)
+
+
+def _sequence(entry: Entry) -> tuple[int, str]:
+    return entry.record.seq, entry.record.id

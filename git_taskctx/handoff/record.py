@@ -1,0 +1,151 @@
+"""The verb `snapshot`: whose it may be, what it needs, and the handoff that it can imply."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from git_taskctx.errors import Refused, Usage
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.session import Event, Session, check_text
+from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.staleness import stale_text
+from git_taskctx.handoff.start import (
+    drift_refusal,
+    handover_event,
+    preview,
+    require_current_text,
+    require_handover,
+    require_turn,
+)
+from git_taskctx.handoff.verify import judge_session, record_drift
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.verdict import Outcome
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What `snapshot` did."""
+
+    agent: str
+    taken: Taken
+    started: bool
+    """True when it was a handoff too."""
+    done: bool
+    wip: bool
+    validated: bool
+    warnings: tuple[str, ...] = ()
+
+
+def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
+    """Record the worktree at the end of `agent`'s work; for an agent that is not the owner it is a start as well.
+
+    Raises: Refused by the chain, by policy, for a secret; TryAgain while the worktree keeps changing.
+    """
+    session.require_agent(agent)
+    if options.done and options.wip:
+        raise Usage("--done and --wip exclude each other")
+    if options.attest is not None:
+        options = replace(options, attest=check_text(options.attest, what="note"))
+    session.require_open(may_be_blocked=options.attest is not None)
+    warnings = [warning for warning in (stale_text(session),) if warning]
+    if options.done:
+        require_current_text(session)
+    with read_worktree(session.repository, keep=True) as reading:
+        events, chain = _become_owner(session, reading, agent, options)
+        _require_change(session, chain, reading, agent, options)
+        if options.done:
+            require_done(session, chain, agent, reading.tree)
+        taken = take_snapshot(session, reading, agent, options, chain=chain)
+    session.commit(
+        [*events, *taken.events],
+        snapshot=(agent, taken.snapshot),
+        files=taken.files,
+        moves=taken.moves,
+        reason=f"{session.task}: {agent}'s snapshot {taken.snapshot.n}",
+    )
+    return Recorded(
+        agent=agent,
+        taken=taken,
+        started=bool(events),
+        done=options.done,
+        wip=options.wip,
+        validated=session.chain.validated,
+        warnings=(*warnings, *taken.warnings),
+    )
+
+
+def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> None:
+    """Refuse `done` where the chain would not give it: open findings, or edits of one that may not edit.
+
+    Raises: Refused.
+    """
+    findings = chain.open_findings
+    if findings:
+        first = findings[0]
+        raise Refused(
+            "findings are open: "
+            + "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings),
+            hint=f"git taskctx unblock --agent {first.by} --finding {first.id}",
+        )
+    if not session.context.policy.may_edit(agent, chain.agents) and tree != chain.tenure_tree:
+        earlier = chain.agents[max(chain.position(agent) - 1, 0)]
+        raise Refused(
+            f"{agent} edited the tree, and chain.may_edit leaves it out: it may hand back, but not say done",
+            hint=f"git taskctx snapshot --agent {agent} && git taskctx start --agent {earlier}",
+        )
+    pending = [name for name in chain.agents[: chain.position(agent)] if not _is_done(chain, name)]
+    if pending:
+        raise Refused(f"{pending[0]} has not approved this tree", hint=f"git taskctx start --agent {pending[0]}")
+
+
+def _is_done(chain: Chain, agent: str) -> bool:
+    seat = chain.seats[agent]
+    return seat.done_tree is not None and not seat.stale
+
+
+def _become_owner(session: Session, reading: Reading, agent: str, options: Options) -> tuple[list[Event], Chain]:
+    """Return the handoff that the snapshot implies, and the chain after it; none for the owner."""
+    chain = session.chain
+    if agent == chain.owner:
+        return [], chain
+    require_turn(chain, agent)
+    require_current_text(session)
+    if chain.at_work:
+        raise Refused(
+            f"{chain.owner} is at work since {chain.since}, and the tree is its own",
+            hint=f"git taskctx snapshot --agent {chain.owner}   "
+            f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
+        )
+    if options.attest is None:
+        verdict = judge_session(session, reading)
+        if verdict.outcome is not Outcome.YES:
+            verdict = record_drift(session, reading, verdict)
+            error = drift_refusal(verdict)
+            raise Refused(
+                error.message,
+                hint=f'if the changes are {agent}\'s own: git taskctx snapshot --agent {agent} --attest "why"; '
+                f"if not: {error.hint}",
+                paths=error.paths,
+            )
+    require_handover(session, chain, agent)
+    attest = {"attest": options.attest} if options.attest is not None else {}
+    event = handover_event(chain, agent, reading, extra=attest)
+    if attest:
+        event = replace(event, tree=chain.settled_tree)
+    return [event], preview(session, [event])
+
+
+def _require_change(session: Session, chain: Chain, reading: Reading, agent: str, options: Options) -> None:
+    first = agent == chain.agents[0] and chain.previous_owner == "init"
+    if first and not options.allow_clean and reading.tree == chain.init_tree:
+        raise Refused(
+            f"nothing changed since {session.task} began",
+            hint=f"git taskctx snapshot --agent {agent} --allow-clean",
+        )
+
+
+def changed_paths(reading: Reading, since: TreeOid) -> tuple[str, ...]:
+    """Return the quoted paths that differ from a tree."""
+    return tuple(quote(change.path) for change in reading.changes_since(since))

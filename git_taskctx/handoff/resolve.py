@@ -1,0 +1,81 @@
+"""Drift acknowledged: by putting things back and saying so, or by accepting what is there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from git_taskctx.errors import Refused
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.record import changed_paths
+from git_taskctx.handoff.session import Event, Session, check_text
+from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.verify import judge_session
+from git_taskctx.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What `resolve-drift` did."""
+
+    owner: str
+    budget: int
+    """What the drift budgets added up to before."""
+    accepted: Taken | None
+    paths: tuple[str, ...] = ()
+    """Paths that were accepted as they are now."""
+    voided: tuple[str, ...] = ()
+    """Agents whose approval was for the tree that was replaced."""
+    verdict: Verdict | None = None
+
+
+def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resolved:
+    """Acknowledge drift with a note.
+
+    Without `accept` the worktree and HEAD must be as the owner's snapshot has them. With it today's tree becomes the
+    owner's snapshot, by the accepting actor, and approvals of the tree that it replaces are void.
+
+    Raises: Refused when there is nothing to acknowledge, the owner is at work, or the drift is still there.
+    """
+    note = check_text(note, what="note")
+    session.require_open(may_be_blocked=True)
+    chain = session.chain
+    budget = sum(seat.budget for seat in chain.seats.values())
+    if chain.at_work:
+        if not budget:
+            raise Refused(
+                f"{chain.owner} is at work: what changes now is its own",
+                hint=f"git taskctx snapshot --agent {chain.owner}",
+            )
+        session.commit([Event("resolve", chain.owner, extra={"note": note})], reason=f"{session.task}: drift resolved")
+        return Resolved(chain.owner, budget, None)
+    with read_worktree(session.repository, keep=accept) as reading:
+        verdict = judge_session(session, reading)
+        if verdict.outcome is Outcome.YES:
+            if not budget:
+                raise Refused("there is no drift to resolve", hint="git taskctx status")
+            event = Event("resolve", chain.owner, tree=reading.tree, extra={"note": note})
+            session.commit([event], reason=f"{session.task}: drift resolved")
+            return Resolved(chain.owner, budget, None, verdict=verdict)
+        if not accept:
+            raise Refused(
+                f"{verdict.summary}; a note alone does not resolve it",
+                hint=f"put it back: git taskctx restore --agent {chain.owner}; "
+                'or keep it: git taskctx resolve-drift --accept --note "what happened"',
+                paths=tuple(cause.path for cause in verdict.causes if cause.path),
+            )
+        paths = changed_paths(reading, chain.settled_tree)
+        taken = take_snapshot(session, reading, chain.owner, Options(accepted=True), chain=chain)
+        approved = {agent for agent, seat in chain.seats.items() if seat.done_tree and not seat.stale}
+        resolve = Event("resolve", chain.owner, tree=reading.tree, extra={"note": note, "accepted": True})
+        session.commit(
+            [*taken.events, resolve],
+            snapshot=(chain.owner, taken.snapshot),
+            files=taken.files,
+            moves=taken.moves,
+            reason=f"{session.task}: drift accepted by {session.caller.actor}",
+        )
+    after = session.chain.seats
+    voided = tuple(
+        agent for agent in chain.agents if agent in approved and (after[agent].stale or not after[agent].done_tree)
+    )
+    return Resolved(chain.owner, budget, taken, paths, voided, verdict)

@@ -1,0 +1,197 @@
+"""Putting files back to a snapshot, after saving what is there.
+
+Nothing is deleted that was not saved, nothing ignored is overwritten, and the user's index is not touched.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.errors import CouldNotTell, Fatal, Refused
+from git_taskctx.git.changes import ABSENT, SUBMODULE, Change, compare_trees
+from git_taskctx.git.process import QUIET
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.worktree import Reading, private_folder, read_worktree
+from git_taskctx.handoff.session import Event, Session
+from git_taskctx.handoff.snapshot import check_new_content
+from git_taskctx.model.oids import TreeOid
+
+SAVED = "saved"
+"""The name beside agents under which states are saved before they are overwritten."""
+_NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
+"""LFS content that is not here stays a pointer; nothing is fetched."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What `restore` did."""
+
+    agent: str
+    round: int
+    written: tuple[str, ...]
+    deleted: tuple[str, ...]
+    skipped: tuple[str, ...]
+    """Submodules: their content is another repository's."""
+    saved: int
+    """Number under which the state before was saved."""
+    exact: bool
+    """True when the whole worktree now is the snapshot's tree."""
+
+
+def restore(session: Session, agent: str, *, round_number: int | None, paths: tuple[str, ...]) -> Restored:
+    """Put the worktree, or `paths` of it, back to a snapshot; the present state is saved first.
+
+    Raises: Refused where an ignored file is in the way; CouldNotTell when the snapshot's objects are gone; Fatal where
+    there is no such snapshot.
+    """
+    if session.archived or session.edited:
+        session.require_open(may_be_blocked=True)
+    tree, number = _find_tree(session, agent, round_number)
+    repository = session.repository
+    wanted = _selector(paths)
+    with read_worktree(repository, keep=True) as reading:
+        changes = [change for change in compare_trees(reading.git, reading.tree, tree) if wanted(change.path)]
+        skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
+        changes = [change for change in changes if change not in skipped]
+        _refuse_in_the_way(reading, changes)
+        check_new_content(
+            session.caller,
+            session.context.policy.secrets,
+            reading,
+            since=session.chain.settled_tree,
+            repository=repository,
+        )
+        saved = session.chain.saved + 1
+        event = Event(
+            "restore",
+            agent if agent in session.chain.seats else None,
+            tree=tree,
+            commit=repository.find_commit("HEAD"),
+            extra={"from": agent, "n": number, "saved": saved, "saved_tree": reading.tree, "paths": list(paths)},
+        )
+        session.commit(
+            [event], moves=[session.keep(SAVED, saved, reading.tree)], reason=f"{session.task}: restore of {agent}"
+        )
+        _write_files(reading, tree, changes)
+    with read_worktree(repository, keep=False) as after:
+        exact = after.tree == tree
+    return Restored(
+        agent=agent,
+        round=number,
+        written=tuple(quote(change.path) for change in changes if change.mode != ABSENT),
+        deleted=tuple(quote(change.path) for change in changes if change.mode == ABSENT),
+        skipped=tuple(quote(change.path) for change in skipped),
+        saved=saved,
+        exact=exact,
+    )
+
+
+def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[TreeOid, int]:
+    chain = session.chain
+    if agent == "init":
+        return chain.init_tree, 1
+    if agent == SAVED:
+        number = round_number or chain.saved
+        found = find_ref(session.repository.git, session.snapshot_ref(SAVED, number)) if number else None
+        if found is None:
+            raise Fatal(f"no state was saved under number {number}", hint="git taskctx log")
+        return TreeOid(found), number
+    session.require_agent(agent)
+    taken = chain.seats[agent].snapshots
+    number = round_number or len(taken)
+    if not taken or not 1 <= number <= len(taken):
+        raise Fatal(
+            f"{agent} has no snapshot {round_number}" if round_number else f"{agent} has no snapshot yet",
+            hint="git taskctx log",
+        )
+    return taken[number - 1].tree, number
+
+
+def _selector(paths: tuple[str, ...]) -> Callable[[bytes], bool]:
+    if not paths:
+        return lambda _: True
+    covers = compile_patterns(paths).covers
+    return lambda path: covers(quote(path))
+
+
+def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
+    """Refuse to write over what the reading does not hold: ignored files, and what lies where a folder must be."""
+    top = os.fsencode(reading.repository.toplevel)
+    leaving = {change.path for change in changes if change.mode == ABSENT or change.old_mode != ABSENT}
+    blocked = []
+    for change in changes:
+        if change.mode == ABSENT:
+            continue
+        if change.old_mode == ABSENT and os.path.lexists(top + b"/" + change.path):
+            if not _is_emptied(top, change.path, leaving):
+                blocked.append(quote(change.path))
+            continue
+        for parent in _parents(change.path):
+            full = top + b"/" + parent
+            if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)) and parent not in leaving:  # noqa: PTH112, PTH114 - bytes
+                blocked.append(quote(parent))
+    if blocked:
+        raise Refused(
+            f"{len(blocked)} ignored file{'s are' if len(blocked) > 1 else ' is'} in the way",
+            hint="move them away, then restore again",
+            paths=tuple(blocked),
+        )
+
+
+def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
+    """Tell whether what lies at `path` is a folder in which everything goes away in the same step."""
+    full = top + b"/" + path
+    if os.path.islink(full) or not os.path.isdir(full):  # noqa: PTH112, PTH114 - bytes
+        return path in leaving
+    for folder, _, names in os.walk(full):
+        inside = folder.removeprefix(top + b"/")
+        if any(inside + b"/" + name not in leaving for name in names):
+            return False
+    return True
+
+
+def _parents(path: bytes) -> list[bytes]:
+    parts = path.split(b"/")[:-1]
+    return [b"/".join(parts[: index + 1]) for index in range(len(parts))]
+
+
+def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None:
+    repository = reading.repository
+    top = os.fsencode(repository.toplevel)
+    for change in changes:
+        if change.mode == ABSENT or change.status == "T":
+            os.unlink(top + b"/" + change.path)  # noqa: PTH108 - bytes
+            _remove_empty(top, change.path)
+    written = [change.path for change in changes if change.mode != ABSENT]
+    for path in written:
+        full = top + b"/" + path
+        if os.path.isdir(full) and not os.path.islink(full):  # noqa: PTH112, PTH114 - bytes
+            _remove_tree_of_empty(full)
+    if not written:
+        return
+    with private_folder(repository) as folder:
+        git = repository.git.with_settings((*QUIET, *_NO_FETCH)).with_env(
+            GIT_INDEX_FILE=os.fspath(folder / "index"), GIT_LFS_SKIP_DOWNLOAD_ERRORS="1"
+        )
+        git.run("read-tree", tree)
+        done = git.run("checkout-index", "-f", "-q", "-z", "--stdin", stdin=b"\0".join(written) + b"\0", ok=(0, 1, 128))
+        if done.code != 0:
+            raise CouldNotTell(f"git could not write every file: {done.complaint}", hint="git taskctx restore, again")
+
+
+def _remove_empty(top: bytes, path: bytes) -> None:
+    """Remove the folders that became empty, as git does."""
+    for parent in reversed(_parents(path)):
+        try:
+            os.rmdir(top + b"/" + parent)  # noqa: PTH106 - bytes
+        except OSError:
+            return
+
+
+def _remove_tree_of_empty(full: bytes) -> None:
+    for folder, _, _ in os.walk(full, topdown=False):
+        os.rmdir(folder)  # noqa: PTH106 - bytes

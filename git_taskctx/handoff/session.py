@@ -1,0 +1,429 @@
+"""One verb's view of one context: read from the ledger, checked against the file, and written back in one step.
+
+The ledger is the truth. `context.json` is what the last record left behind; where the two disagree, the file is
+replayed from the refs (a crash), or stands as a blocking finding (somebody edited it).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from git_taskctx import secrets
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused
+from git_taskctx.files import ReadOnly
+from git_taskctx.git.objects import TreeEntry
+from git_taskctx.git.refs import RefMove, find_ref, read_refs
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff import ledger
+from git_taskctx.handoff.chain import Chain, fold
+from git_taskctx.handoff.ledger import Entry
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.context import Audit, Context, load_context
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.record import Record, RecordType, record_id
+from git_taskctx.model.snapshot import WorktreeSnapshot
+from git_taskctx.store import CONTEXT, Store
+
+PREVIOUS = "previous.json"
+"""In the ref's tree only: the context before the last write, should the ledger not have followed."""
+ANCHOR = "anchor"
+TEXT_LIMIT = 2048
+"""Findings and notes are at most this long, in bytes."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls, where and when: all that a verb takes from its surroundings."""
+
+    repository: Repository
+    store: Store
+    actor: str
+    clock: Callable[[], datetime]
+    task: str | None = None
+    """`--task`; None is the active one."""
+    context_id: str | None = None
+    """`--context`, where one task has several."""
+    force_secrets: bool = False
+
+    def now(self) -> str:
+        """Return the time as records write it: ISO 8601, UTC, seconds."""
+        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def worktree(self) -> str:
+        """Name this worktree as git does; the first one is `main`."""
+        repository = self.repository
+        return repository.git_dir.name if repository.git_dir != repository.common_dir else "main"
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a verb wants on record."""
+
+    type: RecordType
+    agent: str | None = None
+    tree: TreeOid | None = None
+    commit_tree: TreeOid | None = None
+    commit: CommitOid | None = None
+    base: CommitOid | None = None
+    diff_sha: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Session:
+    """One context, as it stands; `commit` moves it on."""
+
+    caller: Caller
+    context: Context
+    chain: Chain
+    entries: list[Entry]
+    context_ref: str | None
+    """Where `refs/taskctx/contexts/<id>` is."""
+    writable: bool
+    archived: bool = False
+    edited: bool = False
+    """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def repository(self) -> Repository:
+        """The repository."""
+        return self.caller.repository
+
+    @property
+    def task(self) -> str:
+        """The task's id."""
+        return self.context.task_id
+
+    def require_open(self, *, may_be_blocked: bool = False) -> None:
+        """Refuse to change anything while a drift budget stands above the allowance or the file was edited.
+
+        Raises: Refused, Fatal for an archived context.
+        """
+        if self.archived:
+            raise Fatal(f"{self.task} is archived", hint=f"git taskctx recover {self.task}")
+        if self.edited:
+            raise Refused(
+                f"finding by taskctx: context.json of {self.task} was edited by hand",
+                hint=f"git taskctx recover {self.task}",
+            )
+        blocked = self.over_budget
+        if blocked and not may_be_blocked:
+            agent, budget = blocked
+            raise Refused(
+                f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
+                f"allowance {self.context.policy.drift.allowance})",
+                hint='git taskctx resolve-drift --note "what happened"   (see it: git taskctx verify)',
+            )
+
+    @property
+    def over_budget(self) -> tuple[str, int] | None:
+        """The first agent whose drift budget is above the allowance, with that budget."""
+        allowance = self.context.policy.drift.allowance
+        return next(((name, seat.budget) for name, seat in self.chain.seats.items() if seat.budget > allowance), None)
+
+    def require_agent(self, agent: str) -> None:
+        """Refuse a name that is not in the chain. Raises: Fatal."""
+        if agent not in self.chain.seats:
+            raise Fatal(f"{agent!r} is not an agent of {self.task}", hint="agents: " + ", ".join(self.chain.agents))
+
+    def snapshot_ref(self, agent: str, n: int) -> str:
+        """Name the ref that keeps a snapshot's tree."""
+        return f"refs/taskctx/snapshots/{self.context.context_id}/{agent}/{n}"
+
+    def keep(self, agent: str, n: int, tree: TreeOid) -> RefMove:
+        """Return the move that keeps a tree alive; a leftover of a killed write is replaced."""
+        ref = self.snapshot_ref(agent, n)
+        return RefMove(ref, tree, find_ref(self.repository.git, ref))
+
+    def details(self) -> dict[str, WorktreeSnapshot | None]:
+        """Return each agent's last snapshot as the context has it."""
+        return {agent: seat.worktree_snapshot for agent, seat in self.context.coordination.items()}
+
+    def commit(
+        self,
+        events: Sequence[Event],
+        *,
+        snapshot: tuple[str, WorktreeSnapshot] | None = None,
+        files: Mapping[str, bytes] | None = None,
+        moves: Sequence[RefMove] = (),
+        reason: str,
+    ) -> None:
+        """Put events on record and write what follows from them: objects, refs with the ledger, files.
+
+        A kill between any two steps leaves the context before or after, and the next verb goes on from there.
+        Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
+        """
+        for event in events:
+            check_secrets(self.caller, dict(event.extra), name=f"{event.type} record")
+        details = self.details()
+        if snapshot is not None:
+            details[snapshot[0]] = snapshot[1]
+        time, drafts, chain = self._next_time(), [], self.chain
+        for number, event in enumerate(events, len(self.entries) + 1):
+            draft = self.draft(event, time, number)
+            chain = chain.apply(draft)
+            drafts.append(draft)
+        context = self._context_after(chain, details, time)
+        self._check_size(context)
+        records = link([replace(draft, context_sha=context.sha) for draft in drafts], self._tip)
+        contents = {**(files or {}), CONTEXT: context.to_bytes()}
+        tree = add_context_tree(
+            self.repository, self.context_ref, contents, previous=self.context, context_id=context.context_id
+        )
+        ref = context_ref_name(context.context_id)
+        anchor = ledger.anchor_of(self.repository, context.context_id)
+        ledger.append(
+            self.repository,
+            {anchor: records},
+            [*moves, RefMove(ref, tree, self.context_ref)],
+            anchor=anchor,
+            tip=self._tip,
+            reason=reason,
+        )
+        self.caller.store.write(self.task, contents)
+        self.context, self.chain, self.context_ref = context, chain, tree
+        self.entries += [Entry(record, record.to_line()) for record in records]
+
+    @property
+    def _tip(self) -> str | None:
+        return self.entries[-1].sha if self.entries else None
+
+    def _next_time(self) -> str:
+        last = self.entries[-1].record.time if self.entries else ""
+        return max(self.caller.now(), last)
+
+    def draft(self, event: Event, time: str, number: int) -> Record:
+        """Return the record that an event would become, not yet hashed into the chain."""
+        return Record(
+            id=record_id(time, self.context.context_id, number),
+            v=1,
+            type=event.type,
+            context=self.context.context_id,
+            task=self.task,
+            agent=event.agent,
+            actor=self.caller.actor,
+            time=time,
+            seq=number,
+            base=event.base if event.base is not None else self.chain.base,
+            tree=event.tree,
+            commit_tree=event.commit_tree,
+            commit=event.commit,
+            diff_sha=event.diff_sha,
+            context_sha="",
+            prev=None,
+            extra={
+                **event.extra,
+                "worktree": self.caller.worktree,
+                **({"force_secrets": True} if self.caller.force_secrets else {}),
+            },
+        )
+
+    def _context_after(self, chain: Chain, details: Mapping[str, WorktreeSnapshot | None], time: str) -> Context:
+        audit = self.context.audit
+        return self.context.replace(
+            coordination=chain.coordination(details),
+            git=replace(self.context.git, head=chain.base, parent=chain.parent),
+            audit=Audit(
+                created_by=audit.created_by,
+                last_updated_at=time,
+                last_updated_by=self.caller.actor,
+                update_count=audit.update_count + 1,
+                git_head=self.repository.find_commit("HEAD"),
+            ),
+        )
+
+    def _check_size(self, context: Context) -> None:
+        limits, size = context.policy.limits, len(context.to_bytes())
+        if size <= limits.context_kib * 1024:
+            return
+        text = f"the context of {self.task} has {size // 1024} KiB, more than {limits.context_kib}"
+        if limits.enforce:
+            raise Refused(text, hint="shorten the findings, or raise limits.context_kib")
+        self.warnings.append(text)
+
+
+def context_ref_name(context_id: str) -> str:
+    """Name the ref that keeps a context's own files."""
+    return f"refs/taskctx/contexts/{context_id}"
+
+
+def link(records: Sequence[Record], tip: str | None) -> list[Record]:
+    """Chain records by hash, the first to `tip`."""
+    linked = []
+    for record in records:
+        linked.append(replace(record, prev=tip))
+        tip = linked[-1].sha
+    return linked
+
+
+def add_context_tree(
+    repository: Repository,
+    old: str | None,
+    contents: Mapping[str, bytes],
+    *,
+    previous: Context | None,
+    context_id: str,
+) -> TreeOid:
+    """Take the tree of a context's own files to be written, what does not change kept from `old`."""
+    objects = repository.objects
+    entries = {entry.name: entry for entry in objects.read_tree(old)} if old else {}
+    blobs = {name.encode(): objects.add_blob(data) for name, data in contents.items()}
+    blobs[ANCHOR.encode()] = objects.add_blob(ledger.anchor_data(context_id))
+    if previous is not None:
+        blobs[PREVIOUS.encode()] = objects.add_blob(previous.to_bytes())
+    entries |= {name: TreeEntry("100644", name, oid) for name, oid in blobs.items()}
+    return objects.add_tree(list(entries.values()))
+
+
+def check_secrets(caller: Caller, value: object, *, name: str) -> None:
+    """Refuse text that holds a secret, unless forced. Raises: Refused."""
+    secrets.check(secrets.scan_json(value, name=name), force=caller.force_secrets)
+
+
+def check_text(text: str, *, what: str) -> str:
+    """Return a note or finding that a person typed. Raises: Refused when it is empty or too long."""
+    text = text.strip()
+    if not text:
+        raise Refused(f"the {what} is empty")
+    if len(text.encode("utf-8", "surrogateescape")) > TEXT_LIMIT:
+        raise Refused(f"the {what} is longer than {TEXT_LIMIT} bytes", hint="put the long text into a file")
+    return text.encode("utf-8", "replace").decode()
+
+
+@contextlib.contextmanager
+def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
+    """Open the context that the caller means.
+
+    With `write` the lock is held meanwhile, and a file that a crash left behind the ledger is replayed. Without it
+    nothing is written; a file that seems to be behind is read once more under the lock, because a writer may be at it.
+
+    Raises: Fatal where there is no such context; BadData, CouldNotTell where it does not read.
+    """
+    if not write:
+        caller.store.check()
+        session = _load(caller, writable=False)
+        if not session.edited and not session.warnings:
+            yield session
+            return
+        with contextlib.suppress(ReadOnly), caller.store.locked():
+            session = _load(caller, writable=False)
+        yield session
+        return
+    with caller.store.locked():
+        session = _load(caller, writable=True)
+        if session.warnings and not session.archived and not session.edited:
+            caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
+        yield session
+
+
+def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
+    """Return the context with hash `sha` that the refs keep; None where they have another, or none."""
+    tree = find_ref(repository.git, context_ref_name(context_id))
+    if tree is None:
+        return None
+    for entry in repository.objects.read_tree(tree):
+        if entry.name.decode() in (CONTEXT, PREVIOUS):
+            data = repository.objects.get(entry.oid, "blob")
+            if sha256_hex(data) == sha:
+                return load_context(data, what=f"{entry.name.decode()} in {context_ref_name(context_id)}")
+    return None
+
+
+def find_contexts(repository: Repository) -> dict[str, TreeOid]:
+    """Return every context that the refs know: id to the tree of its files."""
+    prefix = "refs/taskctx/contexts/"
+    return {ref.removeprefix(prefix): TreeOid(oid) for ref, oid in read_refs(repository.git, prefix).items()}
+
+
+def context_in_tree(repository: Repository, tree: TreeOid) -> Context:
+    """Read the context from the tree of its own files. Raises: CouldNotTell, BadData."""
+    for entry in repository.objects.read_tree(tree):
+        if entry.name == CONTEXT.encode():
+            return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
+    raise BadData(f"the tree {tree} holds no {CONTEXT}")
+
+
+def _load(caller: Caller, *, writable: bool) -> Session:
+    task, data, archived, marker = _find(caller)
+    hint = f"git taskctx recover {task}"
+    what = f"{CONTEXT} of {task}"
+    try:
+        context = load_context(data, what=what, hint=hint)
+    except BadData:
+        if marker is None or _is_newer(data):
+            raise
+        context = None
+    context_id = marker or (context.context_id if context else "")
+    entries = ledger.read_entries(caller.repository, context_id)
+    if not entries:
+        raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
+    session_context, edited, warnings = _reconcile(caller.repository, context, data, entries, what, hint)
+    return Session(
+        caller=caller,
+        context=session_context,
+        chain=fold(entry.record for entry in entries),
+        entries=entries,
+        context_ref=find_ref(caller.repository.git, context_ref_name(context_id)),
+        writable=writable,
+        archived=archived,
+        edited=edited,
+        warnings=warnings,
+    )
+
+
+def _reconcile(
+    repository: Repository, context: Context | None, data: bytes, entries: list[Entry], what: str, hint: str
+) -> tuple[Context, bool, list[str]]:
+    """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
+    last = entries[-1].record
+    sha = sha256_hex(data)
+    if context is not None and sha == last.context_sha:
+        return context, False, []
+    kept = load_from_ref(repository, last.context, last.context_sha)
+    if kept is None:
+        raise CouldNotTell(f"{what} is not what the ledger says, and the refs do not keep the one it names", hint=hint)
+    if any(sha == entry.record.context_sha for entry in entries):
+        return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
+    return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
+
+
+def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
+    """Return the task, its file, whether it is archived, and the context id that the git dir remembers."""
+    store = caller.store
+    active, marker = store.active(), store.marker()
+    task = caller.task or active
+    if task is None:
+        if marker is not None:
+            lost = find_contexts(caller.repository).get(marker)
+            name = context_in_tree(caller.repository, lost).task_id if lost else marker
+            raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
+        raise Fatal("no task context is active here", hint='git taskctx init TASK-1 --title "what is to be done"')
+    if task == active and caller.context_id in (None, marker):
+        data = store.read(task, CONTEXT)
+        if data is None:
+            raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
+        return task, data, False, marker
+    for context_id in reversed(store.archived()):
+        data = store.read_archived(context_id, CONTEXT)
+        if data is not None and caller.context_id in (None, context_id):
+            context = load_context(data, what=f"{CONTEXT} in the archive, {context_id}")
+            if context.task_id == task:
+                return task, data, True, None
+    raise Fatal(f"no context of {task} is here", hint="git taskctx list")
+
+
+def _is_newer(data: bytes) -> bool:
+    """Tell whether a file reads as JSON of a later schema, which is no damage."""
+    import json
+
+    try:
+        version = json.loads(data).get("version")
+    except (ValueError, AttributeError, RecursionError):
+        return False
+    return isinstance(version, int) and version > 1

@@ -1,0 +1,376 @@
+"""Snapshots: the worktree recorded at the end of an agent's work, and everything that follows from it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import stat
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from git_taskctx import secrets
+from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
+from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
+from git_taskctx.git.patch import LARGE, Patch, compress, make_patches
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.refs import RefMove
+from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.worktree import Reading
+from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.committree import commit_tree_of
+from git_taskctx.handoff.scope import outside, scope_hash_of
+from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import SecretsPolicy
+from git_taskctx.model.snapshot import FileChange, WorktreeSnapshot
+
+UNTRACKED_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a snapshot is meant."""
+
+    done: bool = False
+    wip: bool = False
+    allow_clean: bool = False
+    attest: str | None = None
+    """Why an unverified tree is vouched for."""
+    accepted: bool = False
+    """Recorded for the owner by somebody who accepts drift."""
+    takeover: bool = False
+    """Recorded for an owner that died or gave up."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A snapshot ready to be put on record."""
+
+    events: list[Event]
+    snapshot: WorktreeSnapshot
+    files: Mapping[str, bytes]
+    moves: list[RefMove]
+    changes: int
+    reopened: tuple[str, ...] = ()
+    """Paths that changed after this owner's own snapshot, without a start."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class _Draft:
+    """What is gathered on the way."""
+
+    session: Session
+    reading: Reading
+    chain: Chain
+    agent: str
+    n: int
+    head: Head
+    base: CommitOid | None
+    parent: CommitOid | None
+    warnings: list[str] = field(default_factory=list)
+
+
+def take_snapshot(session: Session, reading: Reading, agent: str, options: Options, *, chain: Chain) -> Taken:
+    """Gather the snapshot of the present worktree for `agent`, who owns the tree in `chain`.
+
+    Objects are taken, nothing is on record until the caller commits what is returned.
+
+    Raises: Refused for a secret, a path out of scope by policy, or old content that would silently revert others'
+    work; TryAgain when a file changed after the tree was read.
+    """
+    repository = session.repository
+    head = repository.head()
+    base, parent, events = _follow_head(session, chain, reading, head, accepted=options.accepted)
+    draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
+    previous = chain.tenure_tree
+    patches = _make_patches(draft, previous)
+    changes = pair_renames(compare_trees(repository.git, repository.tree_of(base), reading.tree))
+    check_new_content(
+        session.caller, session.context.policy.secrets, reading, since=chain.settled_tree, repository=repository
+    )
+    out_of_scope = _check_scope(draft, previous)
+    status = reading.status()
+    hidden = reading.hidden(status)
+    for change in hidden:
+        draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
+    side = _side_file(draft, changes, status)
+    untracked = _untracked(status)
+    prefix = f"{agent}-{draft.n}"
+    commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
+    snapshot = WorktreeSnapshot(
+        n=draft.n,
+        base_commit=base,
+        head=head.commit,
+        branch=head.branch,
+        snapshot_time=session.caller.now(),
+        actor=session.caller.actor,
+        wip=options.wip,
+        tree=reading.tree,
+        tree_ref=session.snapshot_ref(agent, draft.n),
+        commit_tree=commit_tree,
+        index_tree=reading.index_tree(),
+        files=f"{prefix}-files.json.gz",
+        files_sha=sha256_hex(side),
+        files_count=len(changes),
+        untracked=tuple(untracked[:UNTRACKED_SHOWN]),
+        untracked_count=len(untracked),
+        hidden=hidden,
+        diff_from_base=f"{prefix}-from-base.diff.gz",
+        diff_sha=patches[0].sha,
+        diff_stat=patches[0].stat,
+        previous_agent=chain.previous_owner,
+        diff_from_previous=f"{prefix}-incremental.diff.gz" if patches[1] else None,
+        incremental_diff_sha=patches[1].sha if patches[1] else None,
+        incremental_diff_error=None if patches[1] else "objects of the previous snapshot are missing",
+        scope_hash=scope_hash_of(reading, session.context),
+        out_of_scope=out_of_scope,
+        in_progress=repository.operation(),
+        verified_start=chain.tenure_verified,
+        accepted=options.accepted,
+    )
+    files = {
+        snapshot.files: compress(side),
+        snapshot.diff_from_base: patches[0].compressed(),
+        f"metrics-{agent}.json": _metrics(draft, snapshot, patches[0]),
+    }
+    if patches[1] and snapshot.diff_from_previous:
+        files[snapshot.diff_from_previous] = patches[1].compressed()
+    moves = [session.keep(agent, draft.n, reading.tree)]
+    if commit_tree != reading.tree:
+        moves.append(session.keep(agent + "/commit-tree", draft.n, commit_tree))
+    reopened = _reopened(session, chain, reading, options)
+    events.append(_event(snapshot, agent, options, reopened))
+    return Taken(events, snapshot, files, moves, len(changes), reopened, tuple(draft.warnings))
+
+
+def check_new_content(
+    caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid, repository: Repository
+) -> None:
+    """Look for secrets in what a tree adds to one that is on record already. Raises: Refused."""
+    if reading.tree == since:
+        return
+    patch = make_patches(repository, [(since, reading.tree)])[0]
+    allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
+    hits: list[secrets.Hit] = []
+    for name, lines in patch.added_lines():
+        if allowed is None or not allowed.covers(name):
+            hits += secrets.scan_lines(lines, name=name)
+    for change in compare_trees(reading.git, since, reading.tree):
+        name = quote(change.path)
+        if change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
+            hits += secrets.scan(reading.objects.get(change.oid, "blob"), name=name)
+    secrets.check(hits, force=caller.force_secrets)
+
+
+def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: tuple[str, ...]) -> Event:
+    extra: dict[str, Any] = {
+        "n": snapshot.n,
+        "index_tree": snapshot.index_tree,
+        "branch": snapshot.branch,
+        "in_progress": snapshot.in_progress,
+        "scope_hash": snapshot.scope_hash,
+        "stat": snapshot.diff_stat,
+        "files": snapshot.files_count,
+        "verified_start": snapshot.verified_start,
+    }
+    flags = {
+        "done": options.done,
+        "wip": options.wip,
+        "allow_clean": options.allow_clean,
+        "attest": options.attest,
+        "accepted": options.accepted,
+        "takeover": options.takeover,
+        "reopened": list(reopened[:UNTRACKED_SHOWN]),
+        "hidden": to_plain(snapshot.hidden),
+        "out_of_scope": list(snapshot.out_of_scope[:UNTRACKED_SHOWN]),
+    }
+    return Event(
+        type="snapshot",
+        agent=agent,
+        tree=snapshot.tree,
+        commit_tree=snapshot.commit_tree,
+        commit=snapshot.head,
+        base=snapshot.base_commit,
+        diff_sha=snapshot.diff_sha,
+        extra=extra | {key: value for key, value in flags.items() if value},
+    )
+
+
+def _follow_head(
+    session: Session, chain: Chain, reading: Reading, head: Head, *, accepted: bool
+) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
+    """Return base and parent after HEAD moved while the owner was at work, and the record of the move.
+
+    A commit on the parent that holds exactly the worktree is the task's own, made early: then nothing moves, and it
+    can be sealed once the chain is done.
+    """
+    repository = session.repository
+    if head.commit == chain.head:
+        return chain.base, chain.parent, []
+    old_tree, new_tree = repository.tree_of(chain.head), repository.tree_of(head.commit)
+    early = commit_tree_of(repository, chain, reading.tree, chain.parent)
+    if head.commit is not None and chain.parent in (*repository.parents_of(head.commit), None) and new_tree == early:
+        return chain.base, chain.parent, []
+    if not accepted:
+        reverted = _would_revert(reading, old_tree, new_tree)
+        if reverted:
+            raise Refused(
+                f"HEAD moved, and {len(reverted)} path{'s' * (len(reverted) != 1)} that changed there still "
+                "hold the old content: committing them would undo others' work",
+                hint="git checkout HEAD -- PATH, or merge the change in by hand, then snapshot again",
+                paths=reverted,
+            )
+    base = head.commit if chain.base == chain.parent else chain.base
+    move = Event(
+        type="rebase",
+        agent=chain.owner,
+        tree=reading.tree,
+        commit=head.commit,
+        base=base,
+        extra={"parent": head.commit, "from": chain.parent},
+    )
+    return base, head.commit, [move]
+
+
+def _would_revert(reading: Reading, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
+    """Return the paths that differ between two commits and are in the worktree as the old one has them."""
+    moved = compare_trees(reading.git, old, new)
+    if not moved:
+        return ()
+    differs = {
+        change.path: (change.old_mode, change.old_oid) for change in compare_trees(reading.git, reading.tree, new)
+    }
+    return tuple(
+        quote(change.path) for change in moved if differs.get(change.path) == (change.old_mode, change.old_oid)
+    )
+
+
+def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None]:
+    repository = draft.session.repository
+    base = repository.tree_of(draft.base)
+    try:
+        from_base, incremental = make_patches(repository, [(base, draft.reading.tree), (previous, draft.reading.tree)])
+    except CouldNotTell:
+        (from_base,) = make_patches(repository, [(base, draft.reading.tree)])
+        return from_base, None
+    if len(from_base.data) > LARGE:
+        draft.warnings.append(
+            f"the diff from the base has {len(from_base.data) / 1048576:.1f} MiB, more than {LARGE // 1048576}: "
+            "is a binary file in it by mistake?"
+        )
+    return from_base, incremental
+
+
+def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
+    context = draft.session.context
+    changed = [quote(change.path) for change in compare_trees(draft.reading.git, previous, draft.reading.tree)]
+    found = outside(context.immutable.scope_patterns, (path for path in changed if path != context.git.task_file))
+    if found and context.policy.scope.outside == "block":
+        raise Refused(
+            f"{len(found)} changed path{'s' * (len(found) != 1)} outside the task's scope",
+            hint="undo them, or widen the scope in the task file",
+            paths=found,
+        )
+    draft.warnings.extend(f"{path} is outside the task's scope" for path in found[:UNTRACKED_SHOWN])
+    return found
+
+
+def _reopened(session: Session, chain: Chain, reading: Reading, options: Options) -> tuple[str, ...]:
+    expected = chain.expected
+    if expected is None or chain.at_work or options.accepted or expected.tree == reading.tree:
+        return ()
+    return tuple(quote(change.path) for change in reading.changes_since(expected.tree))
+
+
+def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> bytes:
+    before = _recorded_hashes(draft)
+    files = [to_plain(_file_change(draft.reading, change, before)) for change in changes]
+    return dump_canonical({"version": 1, "files_changed": files, "status": b64encode(status).decode("ascii")})
+
+
+def _recorded_hashes(draft: _Draft) -> dict[str, str | None]:
+    """Return the raw hashes that the previous owner's snapshot recorded, by path."""
+    agent = draft.chain.previous_owner
+    snapshot = draft.session.details().get(agent)
+    data = draft.session.caller.store.read(draft.session.task, snapshot.files) if snapshot else None
+    if data is None:
+        return {}
+    try:
+        value = load_object(gzip.decompress(data), what=f"{agent}'s list of files")
+    except (OSError, EOFError, BadData):
+        draft.warnings.append(f"the list of files of {agent}'s snapshot does not read; hashes before are left out")
+        return {}
+    return {item["path"]: item["sha256"] for item in value.get("files_changed", ())}
+
+
+def _file_change(reading: Reading, change: Change, before: Mapping[str, str | None]) -> FileChange:
+    path = quote(change.path)
+    sha, size = _raw_hash(reading, change)
+    return FileChange(
+        path=path,
+        status=change.status,
+        sha256=sha,
+        previous_sha256=before.get(path),
+        mode=None if change.mode == ABSENT else change.mode,
+        previous_mode=None if change.old_mode == ABSENT else change.old_mode,
+        size=size,
+        renamed_from=quote(change.renamed_from) if change.renamed_from else None,
+    )
+
+
+def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]:
+    """Hash the bytes that lie in the worktree: a link's target, a submodule's commit."""
+    if change.mode == ABSENT:
+        return None, None
+    if change.mode == SUBMODULE:
+        return sha256_hex(change.oid.encode()), None
+    file = os.fsencode(reading.repository.toplevel) + b"/" + change.path
+    try:
+        if change.mode == LINK and stat.S_ISLNK(os.lstat(file).st_mode):
+            target = os.readlink(file)  # noqa: PTH115 - paths are bytes here
+            return sha256_hex(target), len(target)
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest(), os.fstat(opened.fileno()).st_size
+    except FileNotFoundError:
+        if _is_sparse(reading, change.path):
+            return None, None
+        raise TryAgain(f"{quote(change.path)} went away while it was read", hint="run the same command again") from None
+    except OSError as error:
+        raise TryAgain(f"{quote(change.path)} changed while it was read: {error.strerror}") from error
+
+
+def _is_sparse(reading: Reading, path: bytes) -> bool:
+    """Tell whether a path is in the tree though it is not on disk, because a sparse checkout leaves it out."""
+    listed = reading.repository.git.run("--literal-pathspecs", "ls-files", "-t", "-z", "--", path).out
+    return listed.startswith(b"S ")
+
+
+def _untracked(status: bytes) -> list[str]:
+    return sorted(quote(entry[2:]) for entry in status.split(b"\0") if entry.startswith(b"? "))
+
+
+def _metrics(draft: _Draft, snapshot: WorktreeSnapshot, patch: Patch) -> bytes:
+    seat = draft.chain.seats[draft.agent]
+    return dump_canonical(
+        {
+            "version": 1,
+            "agent": draft.agent,
+            "snapshot": snapshot.n,
+            "rounds": seat.rounds,
+            "started_at": draft.chain.since,
+            "snapshot_time": snapshot.snapshot_time,
+            "files_changed": snapshot.files_count,
+            "lines_added": patch.added,
+            "lines_deleted": patch.deleted,
+            "diff_bytes": len(patch.data),
+            "untracked": snapshot.untracked_count,
+        }
+    )

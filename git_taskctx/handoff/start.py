@@ -1,0 +1,215 @@
+"""Handoffs: the table that decides who may own the tree next (first match wins), row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from git_taskctx.errors import Refused
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.session import Event, Session, check_secrets, check_text
+from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.verify import judge_session, record_drift
+from git_taskctx.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Started:
+    """What a start did."""
+
+    agent: str
+    resumed: bool = False
+    back: bool = False
+    """True when the tree went to an earlier agent: a new round."""
+    previous: str | None = None
+    round: int = 1
+    verdict: Verdict | None = None
+    took_over: Taken | None = None
+
+
+def start(session: Session, agent: str, *, take_over: str | None = None) -> Started:
+    """Hand the tree to `agent`, after a look at whether it is as its owner left it.
+
+    Raises: Refused, by the row of the table that matched; a failed verification is counted before.
+    """
+    session.require_agent(agent)
+    chain = session.chain
+    if agent == chain.owner and take_over is None:  # rows 1 and 2
+        session.require_open()
+        return _resume(session, agent)
+    session.require_open()  # row 1
+    if agent == chain.owner:
+        raise Refused(f"{agent} owns the tree already", hint=f"git taskctx start --agent {agent}")
+    note = check_text(take_over, what="note") if take_over is not None else None
+    require_turn(chain, agent)  # row 3
+    require_current_text(session)
+    with read_worktree(session.repository, keep=note is not None) as reading:
+        if chain.at_work:
+            if _is_handing_back_unchanged(session, agent, reading):  # row 4
+                return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
+            if note is None:  # row 5
+                raise Refused(
+                    f"{chain.owner} is at work since {chain.since}{_progress(chain, reading)}",
+                    hint=f"git taskctx snapshot --agent {chain.owner}   "
+                    f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
+                )
+            return _take_over(session, agent, reading, note)
+        verdict = judge_session(session, reading)
+        if verdict.outcome is not Outcome.YES:  # row 6
+            raise drift_refusal(record_drift(session, reading, verdict))
+        require_handover(session, chain, agent)  # rows 7 and 8
+        return _hand_over(session, agent, reading, verdict=verdict)  # row 9
+
+
+def require_turn(chain: Chain, agent: str) -> None:
+    """Row 3: refuse an agent that is more than one ahead of the owner. Raises: Refused."""
+    ahead = chain.position(agent) - chain.position(chain.owner)
+    if ahead > 1:
+        next_agent = chain.agents[chain.position(chain.owner) + 1]
+        raise Refused(
+            f"it is not {agent}'s turn: {chain.owner} owns the tree, and {next_agent} is next",
+            hint=f"git taskctx start --agent {next_agent}",
+        )
+
+
+def require_handover(session: Session, chain: Chain, agent: str) -> None:
+    """Rows 7 and 8: refuse to go on past open findings, or past edits of an agent that may not edit.
+
+    Raises: Refused.
+    """
+    owner = chain.owner
+    if not chain.is_later(agent, owner):
+        return
+    findings = chain.owner_seat.open_findings
+    if findings:
+        earlier = chain.agents[max(chain.position(owner) - 1, 0)]
+        raise Refused(
+            f"{owner} has open findings: " + "; ".join(f"{finding.id}: {finding.text}" for finding in findings),
+            hint=f"git taskctx start --agent {earlier}   (then, when mended: "
+            f"git taskctx unblock --agent {owner} --finding {findings[0].id})",
+        )
+    expected = chain.expected
+    if expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents):
+        earlier = chain.agents[max(chain.position(owner) - 1, 0)]
+        raise Refused(
+            f"{owner} edited the tree, and chain.may_edit leaves it out",
+            hint=f"git taskctx start --agent {earlier}",
+        )
+    if session.context.policy.chain.distinct_actors:
+        _require_distinct(session, chain, agent)
+
+
+def require_current_text(session: Session) -> None:
+    """Refuse to go on under a task text that is no longer the one that was captured. Raises: Refused."""
+    from git_taskctx.handoff.staleness import stale_text
+
+    reason = stale_text(session)
+    if reason is not None:
+        raise Refused(
+            reason,
+            hint="put the task file back, or begin again with the new text: "
+            f"git taskctx purge && git taskctx init {session.task}",
+        )
+
+
+def drift_refusal(verdict: Verdict) -> Refused:
+    """Turn a verdict that is no yes into the error of a verb that needed one."""
+    lines = [verdict.summary]
+    for cause in verdict.causes[:20]:
+        where = f"{cause.path}: " if cause.path else ""
+        lines.append(f"  {where}{cause.kind.value}{f' ({cause.detail})' if cause.detail else ''}")
+    if len(verdict.causes) > 20:
+        lines.append(f"  and {len(verdict.causes) - 20} more")
+    agent = verdict.expected_agent
+    return Refused(
+        "\n".join(lines),
+        hint=f'git taskctx restore --agent {agent}, or git taskctx resolve-drift --accept --note "what happened"',
+        paths=tuple(cause.path for cause in verdict.causes if cause.path),
+    )
+
+
+def _resume(session: Session, agent: str) -> Started:
+    if not session.chain.at_work:
+        event = Event(
+            "start", agent, tree=session.chain.settled_tree, commit=session.chain.head, extra={"resume": True}
+        )
+        session.commit([event], reason=f"{session.task}: {agent} goes on")
+    return Started(agent, resumed=True, round=session.chain.seats[agent].rounds)
+
+
+def _hand_over(
+    session: Session, agent: str, reading: Reading, *, verdict: Verdict | None, extra: dict[str, Any] | None = None
+) -> Started:
+    event = handover_event(session.chain, agent, reading, extra=extra or {})
+    previous, back = session.chain.owner, not session.chain.is_later(agent, session.chain.owner)
+    session.commit([event], reason=f"{session.task}: {previous} hands over to {agent}")
+    return Started(agent, back=back, previous=previous, round=session.chain.seats[agent].rounds, verdict=verdict)
+
+
+def handover_event(chain: Chain, agent: str, reading: Reading, *, extra: dict[str, Any]) -> Event:
+    """Return the record that gives the tree to `agent`."""
+    back = {} if chain.is_later(agent, chain.owner) else {"back": True}
+    rounds = chain.seats[agent].rounds + 1
+    return Event(
+        "takeover" if "takeover" in extra else "start",
+        agent,
+        tree=reading.tree,
+        commit=chain.head,
+        extra={"previous": chain.owner, "round": rounds, **back, **extra},
+    )
+
+
+def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Started:
+    check_secrets(session.caller, note, name="--take-over")
+    previous = session.chain.owner
+    require_handover(session, session.chain, agent)
+    taken = take_snapshot(session, reading, previous, Options(takeover=True), chain=session.chain)
+    after = preview(session, taken.events)
+    require_handover(session, after, agent)
+    event = handover_event(after, agent, reading, extra={"takeover": True, "note": note})
+    event = replace(event, commit=taken.snapshot.head)
+    back = not session.chain.is_later(agent, previous)
+    session.commit(
+        [*taken.events, event],
+        snapshot=(previous, taken.snapshot),
+        files=taken.files,
+        moves=taken.moves,
+        reason=f"{session.task}: {agent} takes over from {previous}",
+    )
+    return Started(agent, back=back, previous=previous, round=session.chain.seats[agent].rounds, took_over=taken)
+
+
+def preview(session: Session, events: list[Event]) -> Chain:
+    """Return the chain as it would be after `events`, without putting them on record."""
+    chain = session.chain
+    for event in events:
+        chain = chain.apply(session.draft(event, chain.since, 0))
+    return chain
+
+
+def _is_handing_back_unchanged(session: Session, agent: str, reading: Reading) -> bool:
+    chain = session.chain
+    if chain.is_later(agent, chain.owner):
+        return False
+    return reading.tree == chain.settled_tree and session.repository.head().commit == chain.head
+
+
+def _progress(chain: Chain, reading: Reading) -> str:
+    changes = reading.changes_since(chain.settled_tree)
+    if not changes:
+        return ", nothing changed yet"
+    shown = ", ".join(quote(change.path) for change in changes[:3])
+    more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
+    return f", {len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}{more}"
+
+
+def _require_distinct(session: Session, chain: Chain, agent: str) -> None:
+    actor = session.caller.actor
+    for earlier in chain.agents[: chain.position(agent)]:
+        if any(taken.edits and taken.actor == actor for taken in chain.seats[earlier].snapshots):
+            raise Refused(
+                f"{actor} edited as {earlier} and may not act as {agent} (chain.distinct_actors)",
+                hint=f"git taskctx start --agent {agent} --actor SOMEBODY-ELSE",
+            )

@@ -1,0 +1,119 @@
+"""Verification: the verdict on the worktree, and what a failed one costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from git_taskctx.errors import TryAgain
+from git_taskctx.files import ReadOnly
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.chain import Expectation
+from git_taskctx.handoff.drift import digest_of, judge, observe
+from git_taskctx.handoff.session import Caller, Event, Session, open_session
+from git_taskctx.model.verdict import Outcome, Verdict
+
+CAUSES_KEPT = 50
+"""How many causes a drift record names."""
+
+
+def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, cold: bool = False) -> Verdict:
+    """Tell whether the worktree is what the owner's, or `expect`'s, last snapshot recorded.
+
+    A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
+    the verdict stands, and says that it was not counted.
+    """
+    with open_session(caller, write=False) as session:
+        if expect is not None:
+            session.require_agent(expect)
+        with read_worktree(session.repository, keep=False, cold=cold) as reading:
+            verdict = judge_session(session, reading, expect=expect, strict=strict)
+            counted = verdict.outcome is Outcome.NO and expect in (None, session.chain.owner)
+            if not counted or session.archived or session.edited or is_counted(session, reading):
+                return _with_budget(session, verdict)
+            try:
+                with open_session(caller, write=True) as writing:
+                    if writing.chain == session.chain:
+                        return record_drift(writing, reading, verdict)
+            except (ReadOnly, TryAgain):
+                return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
+    return verify(caller, expect=expect, strict=strict, cold=cold)
+
+
+def judge_session(session: Session, reading: Reading, *, expect: str | None = None, strict: bool = False) -> Verdict:
+    """Judge a reading against what the chain expects, without counting anything."""
+    chain = session.chain
+    expected = chain.expected
+    if expect is not None and expect != chain.owner:
+        expected = chain.seats[expect].last
+    elif chain.at_work:
+        return _at_work(session, reading)
+    if expected is None:
+        name = expect or chain.owner
+        return Verdict(
+            subject="worktree",
+            outcome=Outcome.COULD_NOT_TELL,
+            summary=f"{name} has no snapshot yet",
+            expected_agent=name,
+            tree=reading.tree,
+            hints=(f"git taskctx snapshot --agent {name}",),
+        )
+    present = observe(reading)
+    verdict = judge(session.context, expected, reading, present, strict=strict or session.context.policy.drift.strict)
+    return replace(verdict, hints=verdict.hints + _hints(expected, verdict))
+
+
+def is_counted(session: Session, reading: Reading) -> bool:
+    """Tell whether this very difference stands in the budget already."""
+    return digest_of(reading, observe(reading)) in session.chain.drifts
+
+
+def record_drift(session: Session, reading: Reading, verdict: Verdict) -> Verdict:
+    """Add a failed verification to the expected agent's budget, once per difference; return the verdict with it."""
+    if verdict.outcome is not Outcome.NO or verdict.expected_agent is None:
+        return verdict
+    digest = digest_of(reading, observe(reading))
+    if digest not in session.chain.drifts:
+        causes = [
+            {"kind": cause.kind.value, "path": cause.path, "detail": cause.detail}
+            for cause in verdict.causes[:CAUSES_KEPT]
+        ]
+        event = Event(
+            "drift",
+            verdict.expected_agent,
+            tree=verdict.tree,
+            commit=session.repository.head().commit,
+            extra={"digest": digest, "expected": verdict.expected_tree, "causes": causes, "count": len(verdict.causes)},
+        )
+        session.commit([event], reason=f"{session.task}: drift after {verdict.expected_agent}'s snapshot")
+    return _with_budget(session, verdict)
+
+
+def _with_budget(session: Session, verdict: Verdict) -> Verdict:
+    seat = session.chain.seats.get(verdict.expected_agent or "")
+    return replace(verdict, budget=seat.budget) if seat else verdict
+
+
+def _at_work(session: Session, reading: Reading) -> Verdict:
+    chain = session.chain
+    changes = reading.changes_since(chain.settled_tree)
+    shown = ", ".join(quote(change.path) for change in changes[:5]) + (", …" if len(changes) > 5 else "")
+    progress = f"{len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}" if changes else "nothing changed yet"
+    return Verdict(
+        subject="worktree",
+        outcome=Outcome.COULD_NOT_TELL,
+        summary=f"{chain.owner} is at work since {chain.since}; {progress}",
+        expected_agent=chain.owner,
+        expected_tree=chain.settled_tree,
+        tree=reading.tree,
+        hints=(f"git taskctx snapshot --agent {chain.owner}",),
+    )
+
+
+def _hints(expected: Expectation, verdict: Verdict) -> tuple[str, ...]:
+    if verdict.outcome is not Outcome.NO:
+        return ()
+    return (
+        f"git taskctx restore --agent {expected.agent}",
+        'git taskctx resolve-drift --accept --note "what happened"',
+    )

@@ -1,0 +1,235 @@
+"""What may not be written: keys of well-known vendors, private keys, and literals assigned to a password's name.
+
+A hit says where and what kind, and never carries the secret: it cannot leak through a message, a log or a repr.
+
+The everyday scan is this module's own patterns. A deeper one, backed by a library, has the shape of `scan`: bytes and
+a name in, hits out.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from git_taskctx.errors import Refused
+
+SHOWN_HITS = 10
+BINARY_PROBE = 8000
+"""Data with a NUL in its first so many bytes is binary, as git has it: no assignments are looked for."""
+
+
+@dataclass(frozen=True, order=True)
+class Hit:
+    """A place that looks like a secret, without the secret."""
+
+    name: str
+    line: int
+    """From 1."""
+    kind: str
+
+
+def scan(data: bytes, *, name: str) -> list[Hit]:
+    """Find what looks like a secret in the content of one file; at most one hit of a kind per line, in order.
+
+    A line that says `taskctx: allow-secret` or `pragma: allowlist secret` is passed over.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        data = data.decode("utf-16", "replace").encode("utf-8")
+    return [Hit(name, line, kind) for line, kind in _find(data)]
+
+
+def scan_lines(lines: Iterable[tuple[int, bytes]], *, name: str) -> list[Hit]:
+    """Find what looks like a secret in numbered lines, as in the lines that a diff adds."""
+    numbered = list(lines)
+    data = b"\n".join(line.rstrip(b"\r\n").replace(b"\n", b" ") for _, line in numbered)
+    return [Hit(name, numbered[line - 1][0], kind) for line, kind in _find(data)]
+
+
+def scan_json(value: Any, *, name: str) -> list[Hit]:
+    """Find what looks like a secret in a plain JSON value; lines are those of its canonical serialization."""
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
+    return scan(text.encode("utf-8", "surrogatepass"), name=name)
+
+
+def check(hits: Sequence[Hit], *, force: bool) -> None:
+    """Refuse when there are hits, unless `force`: then the caller warns and records.
+
+    Raises: Refused, naming the places of the first ten.
+    """
+    if not hits or force:
+        return
+    places = [f"{hit.name}:{hit.line}: {hit.kind}" for hit in hits[:SHOWN_HITS]]
+    if len(hits) > SHOWN_HITS:
+        places.append(f"… and {len(hits) - SHOWN_HITS} more")
+    count = "a secret" if len(hits) == 1 else f"{len(hits)} secrets"
+    raise Refused(
+        "\n  ".join([f"found what looks like {count}:", *places]),
+        hint="remove it, mark the line with `taskctx: allow-secret`, or go on with `--force-secrets`",
+        paths=tuple(dict.fromkeys(hit.name for hit in hits)),
+    )
+
+
+# Patterns. Each is tried only where its anchor, a plain string, was found; quantifiers are possessive or bounded, so
+# that no input makes them walk back and forth.
+
+_START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
+"""Not in the middle of a word; after an escaped line break there is a letter before the word."""
+
+
+def _token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, re.Pattern[bytes], str]]:
+    return [
+        (anchor, re.compile(_START + re.escape(anchor) + rest), kind) for anchor in map(str.encode, anchors.split())
+    ]
+
+
+_PATTERNS = [
+    *_token("AWS access key", "AKIA ASIA", rb"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    *_token("AWS secret key", "aws_secret_access_key", rb"""["']?[ \t]{0,9}[=:][ \t]{0,9}["']?[A-Za-z0-9/+]{40}"""),
+    *_token("Stripe key", "sk_live_ rk_live_", rb"[A-Za-z0-9]{16}"),
+    *_token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", rb"[A-Za-z0-9]{36}"),
+    *_token("GitHub token", "github_pat_", rb"[A-Za-z0-9_]{22}"),
+    *_token("GitLab token", "glpat-", rb"[A-Za-z0-9_-]{20}"),
+    *_token("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs-", rb"(?=[A-Za-z-]{0,99}+[0-9])[A-Za-z0-9-]{10}"),
+    *_token("Slack webhook", "hooks.slack.com/services/", rb"[A-Z0-9]{1,20}/[A-Z0-9]{1,20}/[A-Za-z0-9]{16}"),
+    *_token("Google API key", "AIza", rb"[A-Za-z0-9_-]{35}"),
+    *_token("Google client secret", "GOCSPX-", rb"[A-Za-z0-9_-]{20}"),
+    *_token("Anthropic key", "sk-ant-", rb"[A-Za-z0-9_-]{20}"),
+    *_token("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", rb"[A-Za-z0-9_-]{20}"),
+    *_token("OpenAI key", "sk-", rb"(?=[A-Za-z]{0,19}+[0-9]|[A-Za-z0-9]{32})[A-Za-z0-9]{20}"),
+    # From its very start, or a long run of `-eyJ` would be read again from each of them.
+    *_token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8}"),
+    *[
+        (anchor, re.compile(anchor + rb"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?----"), "private key")
+        for anchor in (b"---BEGIN ", b"--- BEGIN ")
+    ],
+]
+_ANCHORS = re.compile(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
+_BY_ANCHOR = {anchor: (pattern, kind) for anchor, pattern, kind in _PATTERNS}
+_PLACEHOLDER_BODY = re.compile(rb"[xX]{12}")
+"""What documentation writes in place of a key."""
+
+_ASSIGNED = "assigned secret"
+_NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
+_NAMES = re.compile(_NAME)
+"""Searched in a copy in lower case: far faster than a search that ignores case."""
+_ASSIGNMENT = re.compile(
+    rb"(?P<name>(?i:" + _NAME + rb"))(?P<tail>[A-Za-z0-9_.-]{0,40}+)"
+    rb"(?:\\{0,7}[\"'`])?\]?[ \t]{0,40}+"
+    rb"(?::[ \t]{0,9}[&A-Za-z_][\w.<>|\[\] ]{0,40}?(?==)|(?:string|String|str)[ \t]{1,9})?"  # a type
+    rb"(?::=|=>|(?:\|\||\?\?|[?+])?=(?![=~>])|:(?![:=]))[ \t]{0,40}+"
+    rb"(?:[rbfuRBFU@$]{1,2}(?=[\"'`]))?"
+    rb"(?P<quote>\\{0,7}[\"'`])(?P<value>(?:(?!(?P=quote))\S){16,2000}+)(?P=quote)"
+)
+_OTHER_WORD = re.compile(rb"[a-rt-z]|s[a-z]")
+"""A name that goes on in lower case is another word: tokenizer, secretary; a plural is not."""
+_LABELS = frozenset(
+    b"attr attribute class column count description endpoint env error event expiry field file filename format hash"
+    b" header help hint id input key_id keyid kind label length location message mode msg name param parameter path"
+    b" pattern placeholder policy prefix prompt ref regex rule scope selector suffix text title type uri url"
+    b" validator var variable version".split()
+)
+"""Last words of names that are about a secret, and hold none."""
+_WORDS = re.compile(rb"[A-Z]*[a-z0-9]+|[A-Z]+")
+_TEMPLATE = re.compile(
+    rb"""\$\{|\{\{|\$\(|%\(|\#\{|<%|%[sdr]\b|\{[A-Za-z_]?[\w.]{0,99}\}   # filled in later
+    |\[[\^]?[a-zA-Z0-9]-[a-zA-Z0-9]|\\[dwsDWSB]|\(\?                    # a regular expression
+    |\.\.\.|\*\*\*\*|[xX]{6}|[\x80-\xff]                                 # cut short, blotted out, or in words
+    """,
+    re.VERBOSE,
+)
+_PLACEHOLDER = re.compile(
+    rb"change[-_.]?(?:me|it|this)|place-?_?holder|redacted|example|dummy|not[-_]?a[-_]?(?:real|secret)"
+    rb"|(?:^|[^a-z])(?:your|insert|replace|todo|sample|enter)(?:[^a-z]|$)|^your|_here$|-here$"
+)
+_REFERENCE = re.compile(
+    rb"""<.*>|\[.*\]|%\w+%|\$\w+                                # filled in later
+    |[A-Z]+[0-9]*(?:_[A-Z]+[0-9]*)+                             # the name of a variable
+    |[a-z][a-z0-9+.-]*:(?://(?![^/]*:[^/]*@).*|[\w.-]+(?::[\w./-]*)+)  # a URL without a password, a URN
+    |(?:~|\.{1,2})/.*|[A-Za-z]:\\.*|/?[\w.@-]+(?:/[\w.@-]+)+\.[a-z]{1,5}|/[\w.@-]+(?:/[\w.@-]+)+
+    |[a-z0-9_.@-]+(?:/[a-z0-9_.@-]+)+/?                         # a path
+    |[a-zA-Z_-]+(?:\.[a-zA-Z_-]+)+                              # a key of messages, an attribute
+    |(?:sha\d+[:-]|\$2[aby]\$|\$argon2|\$pbkdf2|pbkdf2_|scrypt:).*  # a hash that says so
+    |(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64}|[0-9a-fA-F]{96}|[0-9a-fA-F]{128})
+    |[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_IDENTIFIER = re.compile(rb"[A-Za-z]+(?:[_:][A-Za-z]+)+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+")
+_ALLOWED = re.compile(rb"taskctx: ?allow-secret|pragma: ?(?:allowlist|whitelist) secret")
+
+
+def _find(data: bytes) -> Iterator[tuple[int, str]]:
+    """Yield line and kind of every hit, in order."""
+    found = sorted(itertools.chain(_find_tokens(data), _find_assignments(data)), key=lambda place: place[0])
+    if not found:
+        return
+    allowed = _allowed_lines(data)
+    position, line = 0, 1
+    seen: set[str] = set()
+    for start, kind in found:
+        step = data.count(b"\n", position, start)
+        seen = set() if step else seen
+        position, line = start, line + step
+        # A vendor's key that is assigned to a name is one secret, not two.
+        if kind in seen or (kind == _ASSIGNED and seen) or allowed(start):
+            continue
+        seen.add(kind)
+        yield line, kind
+
+
+def _find_tokens(data: bytes) -> Iterator[tuple[int, str]]:
+    for anchor in _ANCHORS.finditer(data):
+        pattern, kind = _BY_ANCHOR[anchor[0]]
+        match = pattern.match(data, anchor.start())
+        if match and not _PLACEHOLDER_BODY.search(match[0]):
+            yield match.start(), kind
+
+
+def _find_assignments(data: bytes) -> Iterator[tuple[int, str]]:
+    if b"\0" in data[:BINARY_PROBE]:
+        return
+    for name in _NAMES.finditer(data.lower()):
+        match = _ASSIGNMENT.match(data, name.start())
+        if match and _names_a_secret(match["tail"]) and not _is_harmless(match["value"], match["name"].lower()):
+            yield match.start("value"), _ASSIGNED
+
+
+def _names_a_secret(tail: bytes) -> bool:
+    """Tell from what follows `password` or the like in a name whether the name still is a secret's."""
+    if _OTHER_WORD.match(tail):
+        return False
+    words = _WORDS.findall(tail)
+    return not words or words[-1].lower() not in _LABELS
+
+
+def _is_harmless(value: bytes, name: bytes) -> bool:
+    """Tell whether a literal stands for a secret, names one or is text, rather than being one."""
+    lower = value.lower()
+    return (
+        len(set(value)) <= 3
+        or bool(_TEMPLATE.search(value) or _PLACEHOLDER.search(lower) or _REFERENCE.fullmatch(value))
+        or bool(_IDENTIFIER.fullmatch(value) and name.translate(None, b"_-") in lower.translate(None, b"_-"))
+    )
+
+
+def _allowed_lines(data: bytes) -> Callable[[int], bool]:
+    """Return a test whether a position lies on a line that says that its secret is meant to be there."""
+    starts: list[int] = []
+    ends: list[int] = []
+    for mark in _ALLOWED.finditer(data):
+        if ends and mark.start() < ends[-1]:
+            continue
+        starts.append(data.rfind(b"\n", 0, mark.start()) + 1)
+        end = data.find(b"\n", mark.start())
+        ends.append(len(data) if end < 0 else end)
+
+    def allowed(position: int) -> bool:
+        index = bisect.bisect_right(starts, position) - 1
+        return index >= 0 and position <= ends[index]
+
+    return allowed

@@ -1,0 +1,163 @@
+"""The layout of `.agent-output`: where a context's files are, written in an order that survives a crash.
+
+Only the command line writes here. Nothing is opened through a link, and what others left in the folder stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.errors import BadData, Fatal
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.canonical import MAX_BYTES
+from git_taskctx.model.oids import is_context_id
+
+FOLDER = ".agent-output"
+CONTEXT = "context.json"
+_IGNORE = b"*\n"
+
+
+class Store:
+    """The files of the contexts of one worktree."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._git = repository.git
+        self.root = repository.toplevel / FOLDER
+        self._private = repository.private_dir
+        self._marker = self._private / "context"
+        self._common = repository.common_dir
+
+    def check(self) -> None:
+        """Refuse a folder that is not ours alone, and see that git ignores it.
+
+        Raises: Fatal when `.agent-output` is a link or no folder, or is tracked by git.
+        """
+        if self._git.run("ls-files", "-z", "--", f":(top,literal){FOLDER}").out:
+            raise Fatal(f"{FOLDER} is tracked by git", hint=f"git rm -r --cached {FOLDER}")
+        if files.require_plain(self.root, folder=True):
+            ignore = self.root / ".gitignore"
+            if files.read_plain(ignore, limit=MAX_BYTES) != _IGNORE:
+                with contextlib.suppress(files.ReadOnly):
+                    files.write_atomic(ignore, _IGNORE)
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the one lock for everything under here; leftovers of interrupted writes are cleaned.
+
+        Raises: TryAgain when it is held for more than ten seconds; Fatal, ReadOnly.
+        """
+        self.check()
+        files.make_folder(self.root)
+        if files.read_plain(self.root / ".gitignore", limit=MAX_BYTES) != _IGNORE:
+            files.write_atomic(self.root / ".gitignore", _IGNORE)
+        with files.held_lock(self.root / ".context_store.lock"):
+            for folder in (self.root, self.root / "tasks", self.root / "archive"):
+                if files.require_plain(folder, folder=True):
+                    files.sweep_temporaries(folder)
+            yield
+
+    def active(self) -> str | None:
+        """Return the active task's id; None where no context is active here."""
+        data = files.read_plain(self.root / "active", limit=4096)
+        return data.decode("utf-8", "replace").strip() or None if data else None
+
+    def marker(self) -> str | None:
+        """Return the active context's id as the git dir remembers it, also when the folder is gone."""
+        return _read_marker(self._marker)
+
+    def activate(self, task: str, context_id: str) -> None:
+        """Make a context the active one of this worktree."""
+        files.make_folder(self._private)
+        files.write_atomic(self._marker, context_id.encode() + b"\n")
+        files.write_atomic(self.root / "active", task.encode() + b"\n")
+
+    def deactivate(self) -> None:
+        """Leave no context active. Doing it twice is no error."""
+        (self.root / "active").unlink(missing_ok=True)
+        self._marker.unlink(missing_ok=True)
+
+    def alive_elsewhere(self, context_id: str) -> Path | None:
+        """Return the git dir of another worktree in which this context is active."""
+        for marker in (self._common / "taskctx" / "context", *self._common.glob("worktrees/*/taskctx/context")):
+            if marker != self._marker and _read_marker(marker) == context_id:
+                return marker.parent.parent
+        return None
+
+    def folder(self, task: str) -> Path:
+        """Return the folder of a task; it need not exist."""
+        return self.root / "tasks" / task
+
+    def tasks(self) -> list[str]:
+        """Return the tasks that have a folder here, sorted."""
+        return self._names(self.root / "tasks")
+
+    def archived(self) -> list[str]:
+        """Return the ids of the archived contexts, sorted."""
+        return [name for name in self._names(self.root / "archive") if is_context_id(name)]
+
+    def read(self, task: str, name: str) -> bytes | None:
+        """Return one file of a task; None where there is none. Raises: Fatal, BadData."""
+        folder = self.folder(task)
+        for place in (self.root, folder.parent, folder):
+            if not files.require_plain(place, folder=True):
+                return None
+        return files.read_plain(folder / name)
+
+    def read_archived(self, context_id: str, name: str) -> bytes | None:
+        """Return one file of an archived context."""
+        folder = self.root / "archive" / context_id
+        if not all(files.require_plain(place, folder=True) for place in (self.root, folder.parent, folder)):
+            return None
+        return files.read_plain(folder / name)
+
+    def write(self, task: str, contents: Mapping[str, bytes]) -> None:
+        """Write files of a task, `context.json` last. Call it with the lock held. Raises: Fatal, ReadOnly."""
+        folder = self.folder(task)
+        for place in (self.root, folder.parent, folder):
+            files.make_folder(place)
+        files.sweep_temporaries(folder)
+        for name in sorted(contents, key=lambda name: (name == CONTEXT, name)):
+            if files.read_plain(folder / name) != contents[name]:
+                files.write_atomic(folder / name, contents[name])
+
+    def archive(self, task: str, context_id: str) -> None:
+        """Move a task's folder to the archive. Doing it twice is no error."""
+        source, target = self.folder(task), self.root / "archive" / context_id
+        if not files.require_plain(source, folder=True):
+            return
+        files.make_folder(target.parent)
+        if files.require_plain(target, folder=True):
+            shutil.rmtree(target)
+        source.rename(target)
+        files.fsync_folder(target.parent)
+
+    def unarchive(self, task: str, context_id: str) -> bool:
+        """Move an archived context back to its task's folder; False where it is not in the archive."""
+        source, target = self.root / "archive" / context_id, self.folder(task)
+        if not files.require_plain(source, folder=True):
+            return False
+        files.make_folder(target.parent)
+        if files.require_plain(target, folder=True):
+            raise Fatal(f"{target} is in the way", hint=f"look at it, then move it away: ls -l '{target}'")
+        source.rename(target)
+        files.fsync_folder(target.parent)
+        return True
+
+    def _names(self, folder: Path) -> list[str]:
+        if not files.require_plain(self.root, folder=True) or not files.require_plain(folder, folder=True):
+            return []
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _read_marker(path: Path) -> str | None:
+    data = files.read_plain(path, limit=4096)
+    text = data.decode("ascii", "replace").strip() if data else ""
+    if text and not is_context_id(text):
+        raise BadData(f"{path} does not hold a context id", hint=f"rm '{path}'")
+    return text or None

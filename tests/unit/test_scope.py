@@ -1,0 +1,165 @@
+"""Scope: macros, patterns and the hash over what they match."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+
+import pytest
+
+from git_taskctx.capture.scope import compile_patterns, expand_macros, scope_hash
+from git_taskctx.errors import BadData
+
+COVERED = [
+    # pattern, covered, not covered
+    ("src", ["src", "src/a", "src/a/b.ts"], ["srcx", "a/src"]),
+    ("src/", ["src/a", "src/a/b"], ["srcx/a"]),
+    ("./src", ["src/a"], ["a"]),
+    ("/src", ["src/a"], ["a/src/b"]),
+    (".", ["a", "a/b"], []),
+    ("*", ["a", ".hidden"], ["a/b"]),
+    ("src/*", ["src/a"], ["src", "src/a/b"]),
+    ("src/*.ts", ["src/a.ts", "src/.ts"], ["src/a.tsx", "src/a/b.ts"]),
+    ("src/*/", ["src/a/b", "src/a/b/c"], ["other/a/b"]),
+    ("packages/*/src", ["packages/x/src/y"], ["packages/x/y", "packages/x/z/src/y"]),
+    ("**", ["a", "a/b"], []),
+    ("a/**", ["a/b", "a/b/c"], ["a", "ab/c"]),
+    ("**/a", ["a", "x/a", "x/y/a/z"], ["xa", "x/ab"]),
+    ("a/**/b", ["a/b", "a/x/b", "a/x/y/b/z"], ["ab", "a/xb"]),
+    ("a/**/b/**/c", ["a/b/c", "a/1/b/2/3/c"], ["a/c", "a/b"]),
+    ("**.ts", ["a.ts"], ["x/a.ts"]),
+    ("?.md", ["a.md"], ["ab.md", "/.md"]),
+    ("[a-c]x", ["ax", "cx"], ["dx", "-x"]),
+    ("[!a]x", ["bx"], ["ax", "/x"]),
+    ("[^a]x", ["bx"], ["ax"]),
+    ("[]a]", ["]", "a"], ["b"]),
+    ("[z-a]", ["[z-a]"], ["z", "a"]),
+    ("[a--b]", ["b", "[a--b]"], ["c"]),
+    ("app/[slug]/page.tsx", ["app/[slug]/page.tsx", "app/s/page.tsx"], ["app/slug/page.tsx"]),
+    ("app/[...all]/**", ["app/[...all]/x/y"], ["app/all/x"]),
+    (r"\*.md", ["*.md"], ["a.md"]),
+    ("m/**/*.{ts,tsx}", ["m/a.ts", "m/x/y/b.tsx"], ["m/a.js"]),
+    ("{a,b{c,d/{e,f}}}/x", ["a/x", "bc/x", "bd/e/x", "bd/f/x"], ["b/x", "bd/x"]),
+    ("a{,.bak}", ["a", "a.bak"], ["a."]),
+    ("{a}", ["{a}"], ["a"]),
+    ("{a{b,c}", ["{ab", "{ac"], ["ab"]),
+    (r"a\{b,c\}", ["a{b,c}"], ["ab"]),
+    ("caf\u00e9/*", ["caf\u00e9/x"], ["cafe/x"]),
+    ("a b/c", ["a b/c"], []),
+    ("../x", [], ["x", "a/x"]),
+]
+
+
+@pytest.mark.parametrize(("pattern", "covered", "others"), COVERED, ids=[case[0] for case in COVERED])
+def test_one_pattern(pattern: str, covered: list[str], others: list[str]) -> None:
+    """A pattern covers what git's glob of that name does, a folder with all below it, and nothing else."""
+    matcher = compile_patterns([pattern])
+    assert [path for path in covered if not matcher.covers(path)] == []
+    assert [path for path in others if matcher.covers(path)] == []
+
+
+def test_exclusions_win_wherever_they_stand() -> None:
+    """A path that any `!pattern` covers is not covered, before or after the pattern that covers it."""
+    for patterns in itertools.permutations(["src/**", "!**/*.snap", "docs"]):
+        matcher = compile_patterns(patterns)
+        covered = [path for path in ("src/a.ts", "src/b.snap", "docs/x.snap", "docs/y") if matcher.covers(path)]
+        assert covered == ["src/a.ts", "docs/y"]
+
+
+def test_nothing_named_is_everything() -> None:
+    """No patterns cover every path; exclusions alone cover the rest."""
+    assert compile_patterns([]).covers("any/path")
+    only_excluded = compile_patterns(["!secret"])
+    assert (only_excluded.covers("a"), only_excluded.covers("secret/a")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("*a" * 400 + "b", "a" * 4000),
+        ("?*" * 400 + "b", "a" * 4000),
+        ("**/a/" * 400 + "b", "a/" * 2000),
+        ("**/*a*a*a*/" * 100 + "b", "aaaaaa/" * 600),
+        ("[[]" * 400 + "b", "[" * 2000 + "[[]" * 399),
+    ],
+)
+def test_matching_is_linear(pattern: str, path: str) -> None:
+    """A pattern made to walk back and forth ends at once (it would outlast any patience if it were not linear)."""
+    assert not compile_patterns([pattern]).covers(path)
+
+
+def test_too_many_alternatives() -> None:
+    """Braces that stand for over a thousand patterns are refused before they are written out."""
+    with pytest.raises(BadData) as caught:
+        compile_patterns(["{a,b}" * 30])
+    assert caught.value.message == f"scope pattern {('{a,b}' * 16)!r} stands for more than 1000 patterns"
+    assert compile_patterns(["{" + ",".join(f"f{n}" for n in range(1000)) + "}"]).covers("f999")
+
+
+def test_too_long() -> None:
+    """One pattern, and all patterns together, are bounded."""
+    with pytest.raises(BadData, match="has 5000 characters, more than 4096"):
+        compile_patterns(["a" * 5000])
+    with pytest.raises(BadData, match="have more than 262144 characters together"):
+        compile_patterns([f"{n}" + "a" * 4000 for n in range(100)])
+
+
+def test_braces_that_never_close_stay_as_they_are() -> None:
+    """Unbalanced braces are characters, however many there are."""
+    assert compile_patterns(["{" * 4000]).covers("{" * 4000)
+    assert compile_patterns(["{a," * 1300]).covers("{a," * 1300)
+
+
+MACROS = {
+    ":ui": ["mobile/src/components/**", ":shared"],
+    ":shared": ["shared/**", "README.md"],
+    ":a": [":b"],
+    ":b": ["x", ":c"],
+    ":c": [":a"],
+}
+
+
+def test_macros_expand_in_place_and_once() -> None:
+    """A macro gives its patterns, and those of the macros in it, in its place; a pattern stands once."""
+    assert expand_macros(["docs", ":ui", "README.md"], MACROS) == (
+        "docs",
+        "mobile/src/components/**",
+        "shared/**",
+        "README.md",
+    )
+
+
+def test_an_excluded_macro_excludes_each_of_its_patterns() -> None:
+    """`!:name` puts `!` before every pattern that the macro stands for."""
+    assert expand_macros(["**", "!:shared"], MACROS) == ("**", "!shared/**", "!README.md")
+
+
+def test_macros_in_a_circle() -> None:
+    """Macros that name each other are refused, and the circle is shown."""
+    with pytest.raises(BadData) as caught:
+        expand_macros([":a"], MACROS)
+    assert caught.value.message == "scope macro :a names itself: :a -> :b -> :c -> :a"
+
+
+def test_unknown_macro() -> None:
+    """An unknown macro is refused with the nearest known one."""
+    with pytest.raises(BadData) as caught:
+        expand_macros([":sharde"], MACROS)
+    assert (caught.value.message, caught.value.hint) == ("unknown scope macro :sharde", "did you mean :shared?")
+
+
+def test_macros_that_double_do_not_explode() -> None:
+    """Thirty macros that each name the next one twice are one pattern; a longer chain is refused."""
+    doubling = {f":m{n}": [f":m{n + 1}", f":m{n + 1}"] for n in range(30)} | {":m30": ["x"]}
+    assert expand_macros([":m0"], doubling) == ("x",)
+    chain = {f":m{n}": [f":m{n + 1}"] for n in range(5000)}
+    with pytest.raises(BadData, match="scope macro :m0 is nested more than 32 deep"):
+        expand_macros([":m0"], chain)
+
+
+def test_scope_hash() -> None:
+    """The hash is sha256 over the sorted paths, a newline after each, cut to 16 digits; order does not count."""
+    expected = hashlib.sha256(b"a\nb/c\n").hexdigest()[:16]
+    assert scope_hash(["b/c", "a"]) == scope_hash(iter(["a", "b/c"])) == expected
+    assert scope_hash([]) == hashlib.sha256(b"").hexdigest()[:16]
+    assert scope_hash(["caf\udce9"]) == hashlib.sha256(b"caf\xe9\n").hexdigest()[:16]
