@@ -17,7 +17,7 @@ from git_taskctx.errors import BadData
 
 MAX_ALTERNATIVES = 1000
 """A pattern whose braces stand for more patterns than this is refused."""
-MAX_PATTERN = 4096
+MAX_PATTERN = 8192
 """Characters in a pattern."""
 MAX_TOTAL = 256 * 1024
 """Characters in all patterns, braces written out."""

@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -162,8 +163,10 @@ def _copy_index(source: Path, target: Path, *, cold: bool = False) -> None:
     With `cold` the copy is a second older than every file, so that git trusts no entry.
     """
     try:
-        with source.open("rb") as file:
+        with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise GitFailed(f"the index {source} is no file", hint=f"look at it: ls -ld '{source}'")
             target.write_bytes(file.read())
     except FileNotFoundError:
         return

@@ -34,6 +34,9 @@ class Expectation:
     time: str
     actor: str
     accepted: bool = False
+    seq: int = 0
+    """Number of its record."""
+    diff_sha: str | None = None
     base: CommitOid | None = None
     """Base commit of the deltas then."""
     previous_tree: TreeOid | None = None
@@ -269,6 +272,8 @@ def _snapshot(chain: Chain, record: Record) -> Chain:
         time=record.time,
         actor=record.actor,
         accepted=bool(extra.get("accepted")),
+        seq=record.seq,
+        diff_sha=record.diff_sha,
         base=record.base,
         previous_tree=chain.tenure_tree,
         previous_agent=chain.previous_owner,

@@ -42,7 +42,7 @@ def from_plain(cls: type[T], value: Any, *, what: str) -> T:
 
 
 @functools.cache
-def field_hints(cls: type[Any]) -> dict[str, Any]:
+def field_hints(cls: Any) -> dict[str, Any]:
     """Return the resolved type hint of every field of a dataclass."""
     return typing.get_type_hints(cls)
 

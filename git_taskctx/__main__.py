@@ -1,0 +1,87 @@
+"""The door: runs the command line, and turns every ending into one message and one exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from git_taskctx.errors import TaskctxError
+
+INTERRUPTED = 130
+
+
+def run() -> None:
+    """Console script `git-taskctx`."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run one verb and return its exit code; never raises."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        from git_taskctx.cli.app import run_app
+
+        return run_app(list(argv))
+    except TaskctxError as error:
+        return _say(error, argv)
+    except KeyboardInterrupt:
+        sys.stderr.write("\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except Exception as error:  # a bug of ours, told as such
+        return _say_bug(error)
+
+
+def _say(error: TaskctxError, argv: Sequence[str]) -> int:
+    if _wants_json(argv):
+        from git_taskctx.cli.call import write_text
+        from git_taskctx.report.machine import render_json_error
+
+        write_text(render_json_error(error))
+        return error.exit_code
+    from git_taskctx.cli.call import use_colour
+    from git_taskctx.report.document import Document
+
+    document = Document()
+    first, *more = error.message.split("\n")
+    document.line(("error: ", "bad"), first).lines(more)
+    shown = [path for path in error.paths[:20] if path not in error.message]
+    for path in shown:
+        document.line("  ", (path, "path"))
+    if shown and len(error.paths) > 20:
+        document.line(f"  and {len(error.paths) - 20} more")
+    if error.hint:
+        for line in error.hint.split("\n"):
+            document.line(("hint: ", "warn"), line)
+    document.write(sys.stderr, colour=use_colour(sys.stderr))
+    return error.exit_code
+
+
+def _say_bug(error: Exception) -> int:
+    import traceback
+
+    trace = os.environ.get("GIT_TASKCTX_TRACE", "")
+    if trace not in ("", "0"):
+        traceback.print_exception(error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    sys.stderr.write(
+        f"error: this is a bug in git-taskctx: {type(error).__name__}: {error} "
+        f"({os.path.basename(where.filename)}:{where.lineno})\n"  # noqa: PTH119 - no pathlib on the way out
+        "hint: GIT_TASKCTX_TRACE=1 shows where it comes from; please report it\n"
+    )
+    return TaskctxError.exit_code
+
+
+def _wants_json(argv: Sequence[str]) -> bool:
+    """Tell whether the caller asked for JSON, also when the rest of the line did not parse."""
+    pairs = zip(argv, [*argv[1:], ""], strict=True)
+    return any(word == "--format=json" or (word == "--format" and after == "json") for word, after in pairs)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,69 @@
+"""The root of the command line: what stands before the verb, and the verbs in families."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from git_taskctx import __version__
+from git_taskctx.cli import chain, contexts, plumbing
+from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption
+from git_taskctx.errors import Fatal, Usage
+
+app = typer.Typer(
+    name="git-taskctx",
+    add_completion=False,
+    no_args_is_help=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
+)
+for family in (contexts, chain, plumbing):
+    family.register(app)
+
+
+def run_app(argv: list[str]) -> int:
+    """Parse and run. Raises: Usage for a command line that makes no sense, and whatever the verb raises."""
+    try:
+        code = app(args=argv, prog_name="git taskctx", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        raise Usage("no verb given", hint="git taskctx -h") from error
+    except click.UsageError as error:
+        verb = error.ctx.command_path if error.ctx else "git taskctx"
+        raise Usage(_lower(error.format_message()), hint=f"{verb} -h") from error
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+    return int(code or 0)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    task: TaskOption = None,
+    context_id: ContextOption = None,
+    form: FormatOption = None,
+    folder: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Run as if started in DIR.")] = None,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Take what stands before the verb."""
+    if version:
+        typer.echo(f"git-taskctx {__version__}")
+        raise typer.Exit
+    if ctx.invoked_subcommand is None:
+        raise Usage("no verb given", hint="git taskctx -h")
+    if folder is not None:
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise Fatal(f"cannot change to '{folder}': {(error.strerror or '').lower()}") from error
+    ctx.obj = Call(task=task, context_id=context_id, format=form or "text", folder=Path.cwd())
+
+
+def _lower(message: str) -> str:
+    first = message.strip().splitlines()[0].rstrip(".")
+    return first[:1].lower() + first[1:]

@@ -1,0 +1,235 @@
+"""What every verb gets from its surroundings, and how its answer leaves: the only place that reads the environment,
+the current folder or the terminal.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from git_taskctx.errors import Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.config import Config
+    from git_taskctx.git.repository import Repository
+    from git_taskctx.handoff.session import Caller
+    from git_taskctx.model.oids import CommitOid
+    from git_taskctx.report.document import Document
+
+Format = Literal["text", "json"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a verb says."""
+
+    data: Any = None
+    """For `--format json`, and plain text on stdout where `text` is None."""
+    text: Callable[[Document], object] | None = None
+    """Writes what a person reads, to stdout."""
+    notes: Callable[[Document], object] | None = None
+    """Writes what is said beside it, to stderr: warnings and hints."""
+    code: int = 0
+    """0, or 1 or 3 where the answer is not yes."""
+    reason: str | None = None
+    """One sentence for the `error` of the JSON document when the code is not 0."""
+    hints: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    raw: bytes | None = None
+    """Bytes for stdout as they are."""
+
+
+@dataclass
+class Call:
+    """One run of one verb."""
+
+    task: str | None = None
+    context_id: str | None = None
+    format: str = "text"
+    actor: str | None = None
+    force_secrets: bool = False
+    folder: Path = field(default_factory=Path.cwd)
+    _repository: Repository | None = None
+
+    @property
+    def repository(self) -> Repository:
+        """The repository that the current folder lies in."""
+        if self._repository is None:
+            from git_taskctx.git.repository import open_repository
+
+            self._repository = open_repository(self.folder, os.environ)
+        return self._repository
+
+    def caller(self) -> Caller:
+        """Return who calls, where and when."""
+        from git_taskctx.handoff.session import Caller
+        from git_taskctx.model.oids import check_task_id
+        from git_taskctx.store import Store
+
+        task = self.task or os.environ.get("GIT_TASKCTX_TASK") or None
+        return Caller(
+            repository=self.repository,
+            store=Store(self.repository),
+            actor=self._actor(),
+            clock=lambda: datetime.now(UTC),
+            task=check_task_id(task) if task else None,
+            context_id=self.context_id,
+            force_secrets=self.force_secrets,
+        )
+
+    def config(self, commit: CommitOid | None) -> Config:
+        """Return the configuration in force, its policy as committed in `commit`."""
+        from git_taskctx.config import load_config
+
+        repository = self.repository
+        return load_config(
+            taskctx_toml=repository.find_blob(commit, ".taskctx.toml"),
+            pyproject=repository.find_blob(commit, "pyproject.toml"),
+            committed_name=f".taskctx.toml at {commit[:12]}" if commit else ".taskctx.toml",
+            personal=repository.settings(r"^taskctx\."),
+        )
+
+    def _actor(self) -> str:
+        for name in (self.actor, os.environ.get("GIT_TASKCTX_ACTOR"), *self._configured_names()):
+            text = (name or "").strip()
+            if text:
+                return text[:200].encode("utf-8", "replace").decode()
+        return os.environ.get("USER") or "unknown"
+
+    def _configured_names(self) -> tuple[str | None, ...]:
+        if self.actor or os.environ.get("GIT_TASKCTX_ACTOR"):
+            return ()
+        names = {key: value for key, value, _ in self.repository.settings(r"^(taskctx\.actor|user\.name)$")}
+        return names.get("taskctx.actor"), os.environ.get("GIT_AUTHOR_NAME"), names.get("user.name")
+
+    def close(self) -> None:
+        """End what the call started."""
+        if self._repository is not None:
+            self._repository.close()
+
+
+TaskOption = Annotated[
+    str | None, typer.Option("--task", metavar="ID", help="The task; by default GIT_TASKCTX_TASK, then the active one.")
+]
+ContextOption = Annotated[
+    str | None, typer.Option("--context", metavar="CTX", help="The context, where one task has several.")
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", metavar="text|json", help="Output for people or machines.")
+]
+ActorOption = Annotated[
+    str | None, typer.Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, then user.name.")
+]
+ForceOption = Annotated[
+    bool, typer.Option("--force-secrets", help="Record even what looks like a secret; this is recorded too.")
+]
+AgentOption = Annotated[str, typer.Option("--agent", metavar="A", help="The agent, as in implementer.")]
+
+_COMMON = {
+    "task": (TaskOption, None),
+    "context_id": (ContextOption, None),
+    "format": (FormatOption, None),
+    "actor": (ActorOption, None),
+    "force_secrets": (ForceOption, False),
+}
+READS = ("task", "context_id", "format")
+WRITES = (*READS, "actor", "force_secrets")
+
+
+def verb(
+    app: typer.Typer,
+    name: str,
+    *,
+    common: tuple[str, ...] = READS,
+    formats: tuple[str, ...] = ("text", "json"),
+    **settings: Any,
+) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
+    """Register a verb: the function gets a `Call` and its own options, and returns an `Answer`."""
+
+    def register(function: Callable[..., Answer]) -> Callable[..., None]:
+        own = inspect.signature(function, eval_str=True)
+        shared = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+            for key, (annotation, default) in _COMMON.items()
+            if key in common
+        ]
+        parameters = [
+            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in list(own.parameters.values())[1:]
+        ]
+
+        @functools.wraps(function)
+        def run(ctx: typer.Context, **options: Any) -> None:
+            call: Call = ctx.obj
+            for key in common:
+                value = options.pop(key)
+                if value:
+                    setattr(call, key, value)
+            if call.format not in formats:
+                raise Usage(f"unknown format {call.format!r}", hint=f"--format {'|'.join(formats)}")
+            try:
+                answer = function(call, **options)
+            finally:
+                call.close()
+            emit(answer, call.format)
+            if answer.code:
+                raise typer.Exit(answer.code)
+
+        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+        signature = inspect.Signature([context, *parameters, *shared])
+        run.__signature__ = signature  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+        app.command(name, **settings)(run)
+        return run
+
+    return register
+
+
+def emit(answer: Answer, form: str) -> None:
+    """Write an answer: data to stdout, everything else to stderr."""
+    if answer.raw is not None and form != "json":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(answer.raw)
+        sys.stdout.buffer.flush()
+        return
+    if form == "json":
+        from git_taskctx.report.machine import error_object, render_json
+
+        error = None
+        if answer.code:
+            code = "could-not-tell" if answer.code == 3 else "no"
+            error = error_object(code, answer.reason or "", "; ".join(answer.hints) or None, answer.paths)
+        write_text(render_json(answer.data, error=error))
+        return
+    from git_taskctx.report.document import Document
+
+    for writer, stream in ((answer.text, sys.stdout), (answer.notes, sys.stderr)):
+        if writer is not None:
+            document = Document()
+            writer(document)
+            document.write(stream, colour=use_colour(stream))
+            stream.flush()
+
+
+def write_text(text: str) -> None:
+    """Write text to stdout as UTF-8, whatever the locale says."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.flush()
+
+
+def use_colour(stream: Any) -> bool:
+    """Tell whether a stream wants colour: a terminal, unless NO_COLOR is set; FORCE_COLOR decides for a pipe."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"

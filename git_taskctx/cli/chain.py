@@ -1,0 +1,272 @@
+"""Verbs of the chain: start, snapshot, verify, diff, update, block, unblock, resolve-drift, restore."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import typer
+
+from git_taskctx.cli.call import WRITES, AgentOption, Answer, Call, verb
+from git_taskctx.errors import Usage
+
+
+def register(app: typer.Typer) -> None:
+    """Add the family to the command line."""
+    verb(app, "start", common=WRITES)(start)
+    verb(app, "snapshot", common=WRITES)(snapshot)
+    verb(app, "verify", common=WRITES)(verify)
+    verb(app, "diff")(diff)
+    verb(app, "update", common=WRITES)(update)
+    verb(app, "block", common=WRITES)(block)
+    verb(app, "unblock", common=WRITES)(unblock)
+    verb(app, "resolve-drift", common=WRITES)(resolve_drift)
+    verb(app, "restore", common=WRITES)(restore)
+
+
+def start(
+    call: Call,
+    agent: AgentOption,
+    take_over: Annotated[
+        str | None, typer.Option("--take-over", metavar="NOTE", help="The owner died or gave up: say why.")
+    ] = None,
+) -> Answer:
+    """Hand the tree to an agent, once it is verified.
+
+    The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
+    """
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.start import start
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=True) as session:
+        started = start(session, agent, take_over=take_over)
+        warnings = tuple(session.warnings)
+    return Answer(
+        {
+            "agent": started.agent,
+            "resumed": started.resumed,
+            "back": started.back,
+            "previous": started.previous,
+            "round": started.round,
+            "verdict": started.verdict,
+        },
+        text=lambda document: text.started(document, started),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def snapshot(
+    call: Call,
+    agent: AgentOption,
+    done: Annotated[bool, typer.Option("--done", help="Approve this tree; the last agent must say so.")] = False,
+    wip: Annotated[bool, typer.Option("--wip", help="Record a checkpoint and stay at work.")] = False,
+    allow_clean: Annotated[bool, typer.Option("--allow-clean", help="Record even that nothing was changed.")] = False,
+    attest: Annotated[
+        str | None, typer.Option("--attest", metavar="NOTE", help="Vouch that unverified changes are this agent's own.")
+    ] = None,
+) -> Answer:
+    """Record the worktree at the end of an agent's work."""
+    from git_taskctx.handoff.record import record_snapshot
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.snapshot import Options
+    from git_taskctx.report import text
+
+    options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
+    with open_session(call.caller(), write=True) as session:
+        recorded = record_snapshot(session, agent, options)
+        warnings = (*session.warnings, *recorded.warnings)
+    return Answer(
+        {
+            "agent": agent,
+            "snapshot": recorded.taken.snapshot,
+            "started": recorded.started,
+            "reopened": recorded.taken.reopened,
+            "done": recorded.done,
+            "validated": recorded.validated,
+            "warnings": warnings,
+        },
+        text=lambda document: text.recorded(document, recorded),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def verify(
+    call: Call,
+    expect: Annotated[str | None, typer.Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
+    start_for: Annotated[str | None, typer.Option("--for", metavar="B", help="The same as `start --agent B`.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="What is staged counts too.")] = False,
+    exact: Annotated[bool, typer.Option("--exact", help="Read every file again, whatever its times say.")] = False,
+) -> Answer:
+    """Tell whether the worktree is still what was recorded.
+
+    Exit code 0 is yes, 1 is no (drift, with every cause), 3 is could not tell.
+    """
+    from git_taskctx.handoff.lifecycle import seal_or_none
+    from git_taskctx.handoff.verify import verify
+    from git_taskctx.model.verdict import Outcome
+    from git_taskctx.report import text
+
+    if start_for is not None:
+        if expect is not None:
+            raise Usage("--for and --expect exclude each other")
+        return start(call, start_for)
+    caller = call.caller()
+    verdict = seal_or_none(caller) or verify(caller, expect=expect, strict=strict, cold=exact)
+    return Answer(
+        verdict,
+        text=lambda document: text.verdict(document, verdict),
+        notes=lambda document: text.hints(document, verdict.hints),
+        code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[verdict.outcome],
+        reason=verdict.summary,
+        hints=verdict.hints,
+        paths=tuple(cause.path for cause in verdict.causes if cause.path),
+    )
+
+
+def diff(
+    call: Call,
+    agent: Annotated[
+        str | None, typer.Option("--agent", metavar="A", help="Whose snapshot; by default the last.")
+    ] = None,
+    number: Annotated[
+        int | None,
+        typer.Option("--round", metavar="N", min=1, help="Which snapshot of the agent; by default its last."),
+    ] = None,
+    kind: Annotated[
+        Literal["from-base", "incremental"],
+        typer.Option("--type", help="Since the base commit, or since the owner before."),
+    ] = "incremental",
+    path: Annotated[bool, typer.Option("--path", help="Print where the stored diff is, instead of the diff.")] = False,
+) -> Answer:
+    """Show what an agent changed."""
+    from git_taskctx.handoff.diffs import find_diff
+    from git_taskctx.handoff.session import open_session
+
+    with open_session(call.caller(), write=False) as session:
+        found = find_diff(session, agent, number, kind)
+    if path:
+        return Answer({"path": found.path}, text=lambda document: document.line(found.path))
+    return Answer(
+        {
+            "agent": found.agent,
+            "round": found.n,
+            "type": kind,
+            "path": found.path,
+            "sha256": found.sha,
+            "diff": found.data.decode("utf-8", "replace"),
+        },
+        raw=found.data,
+    )
+
+
+def update(
+    call: Call,
+    agent: AgentOption,
+    status: Annotated[
+        Literal["pending", "in_progress", "done", "blocked"] | None,
+        typer.Option("--status", help="What it says of itself."),
+    ] = None,
+    qa_log: Annotated[str | None, typer.Option("--qa-log", metavar="PATH", help="Where its QA log is.")] = None,
+    session_id: Annotated[
+        str | None, typer.Option("--session-id", metavar="ID", help="Its session, for reuse.")
+    ] = None,
+) -> Answer:
+    """Record what an agent says of itself."""
+    from git_taskctx.handoff.coordinate import update
+    from git_taskctx.handoff.session import open_session
+
+    with open_session(call.caller(), write=True) as session:
+        update(session, agent, status=status, qa_log=qa_log, session_id=session_id)
+        seat = session.context.coordination[agent]
+    return Answer(seat, text=lambda document: document.line(f"{agent}: ", (seat.status, "ok")))
+
+
+def block(
+    call: Call,
+    agent: AgentOption,
+    finding: Annotated[str, typer.Option("--finding", metavar="TEXT", help="What is wrong.")],
+) -> Answer:
+    """Record a finding that blocks the chain."""
+    from git_taskctx.handoff.coordinate import block
+    from git_taskctx.handoff.session import open_session
+
+    with open_session(call.caller(), write=True) as session:
+        found = block(session, agent, finding)
+        earlier = session.chain.agents[max(session.chain.position(agent) - 1, 0)]
+    return Answer(
+        found,
+        text=lambda document: document.line((found.id, "bad"), f" by {agent}: {found.text}"),
+        notes=lambda document: document.line(("hint: ", "warn"), f"hand back: git taskctx start --agent {earlier}"),
+    )
+
+
+def unblock(
+    call: Call,
+    agent: AgentOption,
+    finding: Annotated[str, typer.Option("--finding", metavar="ID", help="Id of the finding, as in F1.")],
+) -> Answer:
+    """Close a finding; only the agent that found it may."""
+    from git_taskctx.handoff.coordinate import unblock
+    from git_taskctx.handoff.session import open_session
+
+    with open_session(call.caller(), write=True) as session:
+        closed = unblock(session, agent, finding)
+        still = len(session.chain.open_findings)
+    return Answer(
+        {"closed": closed.id, "open": still},
+        text=lambda document: document.line((f"{closed.id} closed", "ok"), f", {still} open"),
+    )
+
+
+def resolve_drift(
+    call: Call,
+    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What happened.")],
+    accept: Annotated[bool, typer.Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
+) -> Answer:
+    """Acknowledge drift, so that the chain can go on."""
+    from git_taskctx.handoff.resolve import resolve_drift
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=True) as session:
+        resolved = resolve_drift(session, note=note, accept=accept)
+        warnings = (*session.warnings, *(resolved.accepted.warnings if resolved.accepted else ()))
+    return Answer(
+        {
+            "owner": resolved.owner,
+            "budget": resolved.budget,
+            "accepted": resolved.accepted.snapshot if resolved.accepted else None,
+            "paths": resolved.paths,
+            "voided": resolved.voided,
+        },
+        text=lambda document: text.resolved(document, resolved),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def restore(
+    call: Call,
+    agent: Annotated[str, typer.Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.")],
+    number: Annotated[
+        int | None, typer.Option("--round", metavar="N", min=1, help="Which one; by default the last.")
+    ] = None,
+    paths: Annotated[
+        list[str] | None, typer.Option("--paths", metavar="PATTERN", help="Only these; may be given more than once.")
+    ] = None,
+) -> Answer:
+    """Put files back to a snapshot; saves what is there.
+
+    Nothing is deleted that was not saved, and no ignored file is overwritten.
+    """
+    from git_taskctx.handoff.restore import restore
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=True) as session:
+        restored = restore(session, agent, round_number=number, paths=tuple(paths or ()))
+        warnings = tuple(session.warnings)
+    return Answer(
+        restored,
+        text=lambda document: text.restored(document, restored),
+        notes=lambda document: text.warnings(document, warnings),
+    )

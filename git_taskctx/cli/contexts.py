@@ -1,0 +1,159 @@
+"""Verbs about contexts as a whole: init, get, status, list, log, purge, recover."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from git_taskctx.cli.call import READS, Answer, Call, verb
+from git_taskctx.errors import Usage
+
+
+def register(app: typer.Typer) -> None:
+    """Add the family to the command line."""
+    verb(app, "init", common=("format", "actor", "force_secrets"))(init)
+    verb(app, "get")(get)
+    verb(app, "status", common=(*READS, "actor"))(status)
+    verb(app, "list")(list_contexts)
+    verb(app, "log")(log)
+    verb(app, "purge", common=("format", "actor"))(purge)
+    verb(app, "recover", common=("context_id", "format", "actor"))(recover)
+
+
+def init(
+    call: Call,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
+    title: Annotated[str | None, typer.Option(help="What is to be done; instead of a task file.")] = None,
+    description: Annotated[str | None, typer.Option(help="More words on it; - reads standard input.")] = None,
+    task_file: Annotated[str | None, typer.Option(metavar="FILE", help="The task file, where it is not found.")] = None,
+    base_commit: Annotated[str | None, typer.Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
+    agents: Annotated[str | None, typer.Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
+    any_status: Annotated[
+        bool, typer.Option("--any-status", help="Take a task file whatever its status says.")
+    ] = False,
+) -> Answer:
+    """Capture a task and begin its context.
+
+    The task file is looked up as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
+    """
+    from git_taskctx.handoff.begin import Request, begin
+    from git_taskctx.model.oids import check_agent_name
+    from git_taskctx.report import text
+
+    names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None
+    if names and len(set(names)) != len(names):
+        raise Usage("an agent is named twice in --agents")
+    if description == "-":
+        description = sys.stdin.read()
+    request = Request(
+        task=task,
+        title=title,
+        description=description,
+        task_file=task_file,
+        folder=call.folder,
+        base_commit=base_commit,
+        agents=names,
+        any_status=any_status,
+    )
+    begun = begin(call.caller(), request, call.config)
+    return Answer(
+        {"context": begun.context, "dirty": begun.dirty, "warnings": begun.warnings},
+        text=lambda document: text.begun(document, begun),
+        notes=lambda document: text.begun_notes(document, begun),
+    )
+
+
+def get(call: Call) -> Answer:
+    """Show the task as it was captured, and the agents."""
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.staleness import stale_text
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=False) as session:
+        stale = stale_text(session)
+        warnings = (*session.warnings, *((stale,) if stale else ()))
+        context = session.context
+    return Answer(
+        context,
+        text=lambda document: text.context(document, context),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def status(call: Call) -> Answer:
+    """Show who owns the tree, and what to type next."""
+    from git_taskctx.handoff.overview import overview
+    from git_taskctx.report import text
+
+    seen = overview(call.caller())
+    return Answer(
+        seen,
+        text=lambda document: text.status(document, seen),
+        notes=lambda document: text.warnings(document, seen.warnings),
+    )
+
+
+def list_contexts(call: Call) -> Answer:
+    """List the contexts that are known here."""
+    from git_taskctx.handoff.lifecycle import list_contexts
+    from git_taskctx.report import text
+
+    listed = list_contexts(call.caller())
+    return Answer(listed, text=lambda document: text.listed(document, listed))
+
+
+def log(call: Call) -> Answer:
+    """Show the ledger of a task, newest record first."""
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=False) as session:
+        records = [entry.record for entry in session.entries]
+        warnings = tuple(session.warnings)
+    return Answer(
+        records,
+        text=lambda document: text.history(document, records),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def purge(
+    call: Call, every: Annotated[bool, typer.Option("--all", help="Also contexts whose files are gone.")] = False
+) -> Answer:
+    """Put the active context away.
+
+    Nothing is lost: `git taskctx recover TASK` brings it back.
+    """
+    from git_taskctx.handoff.lifecycle import purge
+
+    put_away = purge(call.caller(), lost=every)
+    if not put_away:
+        return Answer({"purged": []}, notes=lambda document: document.line("nothing to put away"))
+    task, context_id = put_away
+    return Answer(
+        {"purged": [{"task": task, "context": context_id}]},
+        text=lambda document: document.line(("put away ", "ok"), f"{task} (context {context_id})"),
+        notes=lambda document: document.line(("hint: ", "warn"), f"bring it back: git taskctx recover {task}"),
+    )
+
+
+def recover(call: Call, task: Annotated[str, typer.Argument(metavar="TASK", help="The task to bring back.")]) -> Answer:
+    """Bring a context back, whole, from the ledger.
+
+    For one that was put away, whose files are gone, or whose context.json was edited by hand.
+    """
+    from git_taskctx.handoff.lifecycle import recover
+    from git_taskctx.model.oids import check_task_id
+    from git_taskctx.report import text
+
+    session = recover(call.caller(), check_task_id(task))
+    chain = session.chain
+    return Answer(
+        session.context,
+        text=lambda document: document.line(
+            ("recovered ", "ok"), f"{task} (context {session.context.context_id}), {chain.owner} owns the tree"
+        ),
+        notes=lambda document: text.warnings(document, tuple(session.warnings)),
+    )

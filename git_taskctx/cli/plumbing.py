@@ -1,0 +1,128 @@
+"""Verbs for scripts and for finding one's way: fingerprint, config, schema, completion, help, demo."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from typing import Annotated, Any, Literal
+
+import click
+import typer
+
+from git_taskctx.cli.call import Answer, Call, use_colour, verb
+from git_taskctx.errors import Usage
+
+
+def register(app: typer.Typer) -> None:
+    """Add the family to the command line."""
+    verb(app, "fingerprint", common=("format",))(fingerprint)
+    verb(app, "config", common=("format",))(config)
+    verb(app, "schema", common=("format",))(schema)
+    verb(app, "completion", common=("format",))(completion)
+    verb(app, "demo", common=())(demo)
+    app.command("help")(show_help)
+
+
+def fingerprint(
+    call: Call,
+    exact: Annotated[bool, typer.Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Keep the objects in the repository.")] = False,
+) -> Answer:
+    """Print the oid of the worktree's tree.
+
+    That is the tracked files plus the untracked ones that are not ignored, as `git add -A` would have them.
+    """
+    from git_taskctx.git.worktree import read_worktree
+    from git_taskctx.store import Store
+
+    Store(call.repository).check()
+    with read_worktree(call.repository, keep=write, cold=exact) as reading:
+        tree = reading.tree
+    return Answer({"tree": tree}, text=lambda document: document.line(tree))
+
+
+def config(
+    call: Call,
+    show_origin: Annotated[bool, typer.Option("--show-origin", help="Say where each value comes from.")] = False,
+) -> Answer:
+    """Show the policy and the settings in force."""
+    from git_taskctx.config import flatten
+    from git_taskctx.report import text
+
+    loaded = call.config(call.repository.head().commit)
+    values = {**flatten(loaded.policy), "actor": loaded.actor}
+    data: Any = (
+        {key: {"value": value, "origin": loaded.origins.get(key, "default")} for key, value in values.items()}
+        if show_origin
+        else values
+    )
+    rows = [
+        (key, json.dumps(value, ensure_ascii=False), *((loaded.origins.get(key, "default"),) if show_origin else ()))
+        for key, value in values.items()
+    ]
+    headings = ("key", "value", "origin") if show_origin else ("key", "value")
+    return Answer(
+        data,
+        text=lambda document: document.table(headings, rows),
+        notes=lambda document: text.warnings(document, loaded.warnings),
+    )
+
+
+def schema(
+    call: Call,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Which file; without it, all of them in one document.")
+    ] = None,
+) -> Answer:
+    """Print the JSON schemas of the files we write."""
+    from git_taskctx.model.schema import SCHEMAS, build_schema
+
+    if name is not None and name not in SCHEMAS:
+        raise Usage(f"there is no schema {name!r}", hint="git taskctx schema " + "|".join(SCHEMAS))
+    document: Any = build_schema(name) if name else {one: build_schema(one) for one in SCHEMAS}
+    return Answer(document, raw=json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
+
+
+def completion(
+    call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell.")]
+) -> Answer:
+    """Print the completion script for a shell."""
+    place = {
+        "bash": "bash-completion/completions/git-taskctx",
+        "zsh": "zsh/site-functions/_git-taskctx",
+        "fish": "fish/vendor_completions.d/git-taskctx.fish",
+    }[shell]
+    script = resources.files("git_taskctx").joinpath("share", *place.split("/")).read_bytes()
+    return Answer({"shell": shell, "script": script.decode()}, raw=script)
+
+
+def demo(
+    call: Call,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave the throw-away repository to look at.")] = False,
+) -> Answer:
+    """Show a full handoff in a throw-away repository."""
+    import os
+    import sys
+
+    from git_taskctx.demo import play
+
+    return Answer(code=play(sys.stdout, environ=os.environ, colour=use_colour(sys.stdout), keep=keep))
+
+
+def show_help(
+    ctx: typer.Context, name: Annotated[str | None, typer.Argument(metavar="[VERB]", help="A verb.")] = None
+) -> None:
+    """Show the manual without `man`."""
+    root = ctx.find_root()
+    if name is None:
+        page = resources.files("git_taskctx").joinpath("share", "man", "man1", "git-taskctx.1").read_text("utf-8")
+        from git_taskctx.report.manual import render_manual
+
+        typer.echo(render_manual(page))
+        return
+    group = root.command
+    command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
+    if command is None:
+        raise Usage(f"there is no verb {name!r}", hint="git taskctx -h")
+    with click.Context(command, info_name=f"git taskctx {name}") as inner:
+        typer.echo(command.get_help(inner))

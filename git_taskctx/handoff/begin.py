@@ -1,0 +1,283 @@
+"""Beginning a context: the task captured once, the worktree recorded as it is."""
+
+from __future__ import annotations
+
+import os
+import secrets as randomness
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from git_taskctx.config import Config
+from git_taskctx.errors import Fatal, Refused
+from git_taskctx.files import read_plain
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.refs import RefMove
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff import ledger
+from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.scope import paths_in
+from git_taskctx.handoff.session import Caller, add_context_tree, check_secrets, context_ref_name
+from git_taskctx.handoff.snapshot import check_new_content
+from git_taskctx.handoff.staleness import LIMIT
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.context import (
+    SCHEMA_VERSION,
+    Audit,
+    Command,
+    Context,
+    GitState,
+    Immutable,
+    TaskSnapshot,
+    ValidationBaseline,
+)
+from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.record import Record, record_id
+from git_taskctx.store import CONTEXT
+
+TASK_FILE = "task-file"
+"""In the ref's tree: the task file as it was read, so that a later one can be compared with it."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `init` was asked for."""
+
+    task: str
+    title: str | None = None
+    description: str | None = None
+    task_file: str | None = None
+    """Path as the user gave it, relative to `folder`."""
+    folder: Path = Path()
+    base_commit: str | None = None
+    agents: tuple[str, ...] | None = None
+    any_status: bool = False
+
+
+@dataclass(frozen=True)
+class Begun:
+    """What `init` made."""
+
+    context: Context
+    dirty: tuple[str, ...]
+    """Paths that differed from HEAD: nobody's work."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Captured:
+    immutable: Immutable
+    path: str | None
+    data: bytes | None
+    warnings: tuple[str, ...]
+
+
+def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], Config]) -> Begun:
+    """Begin a context: capture the task, record the worktree as it is, make it the active one.
+
+    `load` gives the configuration as of a commit.
+
+    Raises: Fatal when a context is active here, or the task file is not found; BadData, BadConfig for what does not
+    read; Refused by the gates of a task file, or for a secret.
+    """
+    check_task_id(request.task)
+    repository, store = caller.repository, caller.store
+    _require_no_active(caller)
+    with store.locked():
+        _require_no_active(caller)
+        head = repository.head()
+        base = repository.resolve_commit(request.base_commit) if request.base_commit else head.commit
+        config = load(base)
+        agents = _agents(request, config.policy)
+        with read_worktree(repository, keep=True) as reading:
+            captured = _capture(request, config.policy, reading)
+            _check_new_files(caller, config.policy, reading, head.commit)
+            dirty = compare_trees(repository.git, repository.tree_of(head.commit), reading.tree)
+            now, context_id = caller.now(), randomness.token_hex(8)
+            draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
+            context = _new_context(caller, config.policy, draft, captured, head.branch)
+        check_secrets(caller, to_plain(context.immutable), name="the task")
+        warnings = (*config.warnings, *captured.warnings, *_size_warning(context))
+        _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
+        store.write(request.task, {CONTEXT: context.to_bytes()})
+        store.activate(request.task, context_id)
+    return Begun(context, tuple(quote(change.path) for change in dirty), warnings)
+
+
+def _require_no_active(caller: Caller) -> None:
+    store = caller.store
+    store.check()
+    active = store.active() or store.marker()
+    if active is not None:
+        raise Fatal(
+            f"{active} is active in this worktree",
+            hint="one task a worktree: git worktree add ../other   (or put it away: git taskctx purge)",
+        )
+
+
+def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
+    agents = request.agents or policy.agents
+    unknown = [name for name in policy.chain.may_edit or () if name not in agents]
+    if unknown and request.agents is None:
+        raise Fatal(f"chain.may_edit names {unknown[0]!r}, which is not an agent")
+    return agents
+
+
+def _capture(request: Request, policy: Policy, reading: Reading) -> _Captured:
+    """Read the task: its file, or what was given on the command line."""
+    from git_taskctx.capture.scope import expand_macros
+    from git_taskctx.capture.taskfile import check_gates, read_task_file
+
+    found = _find_task_file(request, policy, reading)
+    if found is None:
+        if request.title is None:
+            roots = " or ".join(f"{root}/" for root in policy.task.roots)
+            raise Fatal(
+                f"no task file {request.task}*.task.yaml under {roots}",
+                hint=f'git taskctx init {request.task} --title "what is to be done"   (or --task-file FILE)',
+            )
+        snapshot = TaskSnapshot(title=request.title, description=request.description or "")
+        baseline = ValidationBaseline(commands=_commands((), None, policy))
+        return _Captured(Immutable(snapshot, validation_baseline=baseline), None, None, ())
+    path, data = found
+    task = read_task_file(data, name=path)
+    check_gates(task, policy, any_status=request.any_status)
+    snapshot = task.task_snapshot
+    if request.title is not None:
+        snapshot = replace(snapshot, title=request.title)
+    if request.description is not None:
+        snapshot = replace(snapshot, description=request.description)
+    patterns = expand_macros(task.patterns, policy.scope.macros)
+    immutable = Immutable(
+        task_snapshot=snapshot,
+        validation_baseline=ValidationBaseline(
+            commands=_commands(task.commands, snapshot.area, policy), manual_checks=task.manual_checks
+        ),
+        scope_patterns=patterns,
+        repo_paths=paths_in(reading.git, reading.tree, patterns),
+        sources=task.sources,
+    )
+    return _Captured(immutable, path, data, task.warnings + _unknown_keys(path, task.unknown_keys))
+
+
+def _unknown_keys(path: str, keys: tuple[str, ...]) -> tuple[str, ...]:
+    return (f"{path}: not captured: {', '.join(keys)}",) if keys else ()
+
+
+def _commands(own: tuple[Command, ...], area: str | None, policy: Policy) -> tuple[Command, ...]:
+    """Choose the task's own commands, else its area's, else the repository's."""
+    return own or tuple(Command(text) for text in policy.qa.tier.get(area or "", policy.qa.default))
+
+
+def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:
+    from git_taskctx.capture.taskfile import find_task_file
+
+    repository = reading.repository
+    if request.task_file is not None:
+        given = request.folder / request.task_file
+        data = read_plain(given.resolve(), limit=LIMIT)
+        if data is None:
+            raise Fatal(f"there is no file '{request.task_file}'")
+        top = repository.toplevel.resolve()
+        inside = given.resolve()
+        return (
+            quote(os.fsencode(inside.relative_to(top))) if inside.is_relative_to(top) else os.fspath(inside),
+            data,
+        )
+    listed = reading.git.run("ls-tree", "-r", "-z", "--name-only", reading.tree, "--", *policy.task.roots).out
+    path = find_task_file(request.task, map(quote, listed.split(b"\0")[:-1]), policy.task.roots)
+    if path is None:
+        return None
+    data = read_plain(repository.toplevel / path, limit=LIMIT)
+    if data is None:
+        raise Fatal(f"{path} went away while it was read")
+    return path, data
+
+
+def _check_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:
+    since = caller.repository.tree_of(head)
+    check_new_content(caller, policy.secrets, reading, since=since, repository=caller.repository)
+
+
+def _init_record(
+    caller: Caller,
+    task: str,
+    context_id: str,
+    now: str,
+    agents: tuple[str, ...],
+    base: CommitOid | None,
+    head: CommitOid | None,
+    branch: str | None,
+    reading: Reading,
+) -> Record:
+    extra: dict[str, Any] = {
+        "agents": list(agents),
+        "anchor": ledger.anchor_of(caller.repository, context_id),
+        "branch": branch,
+        "worktree": caller.worktree,
+    }
+    if caller.force_secrets:
+        extra["force_secrets"] = True
+    return Record(
+        id=record_id(now, context_id, 1), v=1, type="init", context=context_id, task=task, agent=agents[0],
+        actor=caller.actor, time=now, seq=1, base=base, tree=reading.tree, commit_tree=None, commit=head,
+        diff_sha=None, context_sha="", prev=None, extra=extra,
+    )  # fmt: skip
+
+
+def _new_context(caller: Caller, policy: Policy, draft: Record, captured: _Captured, branch: str | None) -> Context:
+    chain = fold([draft])
+    sha = caller.repository.objects.hash("blob", captured.data) if captured.data is not None else None
+    return Context(
+        version=SCHEMA_VERSION,
+        task_id=draft.task,
+        context_id=draft.context,
+        created_at=draft.time,
+        created_by=caller.actor,
+        git=GitState(
+            head=chain.base,
+            branch=branch,
+            parent=chain.parent,
+            init_tree=chain.init_tree,
+            task_file=captured.path,
+            task_file_sha=BlobOid(sha) if sha else None,
+        ),
+        agents=chain.agents,
+        policy=policy,
+        immutable=captured.immutable,
+        coordination=chain.coordination({}),
+        audit=Audit(caller.actor, draft.time, caller.actor, 1, draft.commit),
+    )
+
+
+def _size_warning(context: Context) -> tuple[str, ...]:
+    limits, size = context.policy.limits, len(context.to_bytes())
+    if size <= limits.context_kib * 1024:
+        return ()
+    text = f"the context has {size // 1024} KiB, more than {limits.context_kib}"
+    if limits.enforce:
+        raise Refused(text, hint="shorten the task file, or raise limits.context_kib")
+    return (text,)
+
+
+def _write_first(caller: Caller, context: Context, record: Record, task_data: bytes | None) -> None:
+    repository, context_id = caller.repository, context.context_id
+    contents = {CONTEXT: context.to_bytes()}
+    kept = {**contents, **({TASK_FILE: task_data} if task_data is not None else {})}
+    tree = add_context_tree(repository, None, kept, previous=None, context_id=context_id)
+    anchor = ledger.anchor_of(repository, context_id)
+    base = record.base or TreeOid(repository.objects.add("tree", b""))
+    ledger.append(
+        repository,
+        {anchor: [record], base: [record]},
+        [
+            RefMove(f"refs/taskctx/snapshots/{context_id}/init/1", context.git.init_tree, None),
+            RefMove(context_ref_name(context_id), tree, None),
+        ],
+        anchor=anchor,
+        tip=None,
+        reason=f"{context.task_id}: begun",
+    )

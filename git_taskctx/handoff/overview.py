@@ -1,0 +1,106 @@
+"""The whole of a context on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.lifecycle import seal_or_none
+from git_taskctx.handoff.session import Caller, Session, open_session
+from git_taskctx.handoff.staleness import stale_text
+from git_taskctx.handoff.verify import judge_session
+from git_taskctx.model.context import Coordination, Finding
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What `status` shows."""
+
+    task: str | None
+    title: str | None = None
+    context_id: str | None = None
+    branch: str | None = None
+    parent: CommitOid | None = None
+    owner: str | None = None
+    at_work: bool = False
+    since: str | None = None
+    agents: tuple[str, ...] = ()
+    rounds: Mapping[str, int] | None = None
+    coordination: Mapping[str, Coordination] | None = None
+    findings: tuple[Finding, ...] = ()
+    validated: bool = False
+    archived: bool = False
+    verdict: Verdict | None = None
+    """On the worktree, not counted; None where it could not be read."""
+    next: tuple[str, ...] = ()
+    """Commands to type."""
+    warnings: tuple[str, ...] = ()
+
+
+def overview(caller: Caller) -> Overview:
+    """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
+    sealed = seal_or_none(caller)
+    if sealed is not None:
+        return Overview(task=None, verdict=sealed, next=sealed.hints)
+    if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
+        caller.store.check()
+        return Overview(task=None, next=('git taskctx init TASK-1 --title "what is to be done"',))
+    with open_session(caller, write=False) as session:
+        warnings = list(session.warnings)
+        stale = stale_text(session)
+        if stale:
+            warnings.append(stale)
+        verdict = None
+        try:
+            if not session.archived:
+                with read_worktree(session.repository, keep=False) as reading:
+                    verdict = judge_session(session, reading)
+        except TaskctxError as error:
+            warnings.append(f"the worktree could not be read: {error.message}")
+        chain, context = session.chain, session.context
+        return Overview(
+            task=session.task,
+            title=context.immutable.task_snapshot.title,
+            context_id=context.context_id,
+            branch=context.git.branch,
+            parent=chain.parent,
+            owner=chain.owner,
+            at_work=chain.at_work,
+            since=chain.since,
+            agents=chain.agents,
+            rounds={agent: seat.rounds for agent, seat in chain.seats.items()},
+            coordination=context.coordination,
+            findings=chain.open_findings,
+            validated=chain.validated,
+            archived=session.archived,
+            verdict=verdict,
+            next=_next(session, verdict),
+            warnings=tuple(warnings),
+        )
+
+
+def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
+    chain = session.chain
+    owner = chain.owner
+    if session.archived or session.edited:
+        return (f"git taskctx recover {session.task}",)
+    if verdict is not None and verdict.outcome is Outcome.NO:
+        return verdict.hints
+    if session.over_budget:
+        return ('git taskctx resolve-drift --note "what happened"',)
+    position = chain.position(owner)
+    earlier = chain.agents[max(position - 1, 0)]
+    mine = chain.owner_seat.open_findings
+    if mine:
+        unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
+        return (f"git taskctx start --agent {earlier}", unblock) if earlier != owner else (unblock,)
+    if chain.validated:
+        return ("git commit",)
+    last = position == len(chain.agents) - 1
+    if chain.at_work or last:
+        return (f"git taskctx snapshot --agent {owner}{' --done' if last else ''}",)
+    return (f"git taskctx start --agent {chain.agents[position + 1]}",)

@@ -1,0 +1,125 @@
+"""JSON schemas of the files that we write, derived from the dataclasses themselves, so that the two cannot differ."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+import itertools
+import textwrap
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any
+
+from git_taskctx.model.codec import field_hints
+from git_taskctx.model.context import SCHEMA_VERSION, Context
+from git_taskctx.model.record import RECORD_VERSION, Record
+from git_taskctx.model.snapshot import FileChange
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+@dataclasses.dataclass(frozen=True)
+class ChangedFiles:
+    """The side file of a snapshot: what changed since the base, and git's raw status."""
+
+    version: int
+    files_changed: tuple[FileChange, ...]
+    status: str
+    """`git status --porcelain=v2 -z`, base64."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Metrics:
+    """Sizes, counts and times of an agent's turn."""
+
+    version: int
+    agent: str
+    snapshot: int
+    rounds: int
+    started_at: str
+    snapshot_time: str
+    files_changed: int
+    lines_added: int
+    lines_deleted: int
+    diff_bytes: int
+    untracked: int
+
+
+SCHEMAS: Mapping[str, type[Any]] = {
+    "context": Context,
+    "record": Record,
+    "files": ChangedFiles,
+    "metrics": Metrics,
+}
+"""Name of each schema, and the class that it describes: `context.json`, a ledger record, the side files."""
+
+
+def build_schema(name: str) -> dict[str, Any]:
+    """Return the JSON schema named `name`, of draft 2020-12. Raises: KeyError for another name."""
+    cls = SCHEMAS[name]
+    definitions: dict[str, Any] = {}
+    body = _object(cls, definitions)
+    if cls is Record:
+        body["properties"].pop("extra")
+        body["required"].remove("extra")
+        body["additionalProperties"] = True
+        body["properties"]["v"] = {"const": RECORD_VERSION}
+    if cls is Context:
+        body["properties"]["version"] = {"const": SCHEMA_VERSION}
+    return {"$schema": DIALECT, "title": name, **body, "$defs": definitions}
+
+
+def _object(cls: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
+    hints, told = field_hints(cls), _docstrings(cls)
+    properties, required = {}, []
+    for field in dataclasses.fields(cls):
+        properties[field.name] = _type(hints[field.name], definitions)
+        if field.name in told:
+            properties[field.name] = {"description": told[field.name], **properties[field.name]}
+        if not field.metadata.get("optional"):
+            required.append(field.name)
+    return {
+        "type": "object",
+        "description": inspect.cleandoc(cls.__doc__ or ""),
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    while hasattr(hint, "__supertype__"):
+        hint = hint.__supertype__
+    if hint is Any:
+        return {}
+    origin, args = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return {"anyOf": [_type(arg, definitions) for arg in args]}
+    if origin is typing.Literal:
+        return {"enum": list(args)}
+    if origin is tuple:
+        return {"type": "array", "items": _type(args[0], definitions)}
+    if origin is not None and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _type(args[1], definitions)}
+    if dataclasses.is_dataclass(hint):
+        name = typing.cast("type[Any]", hint).__name__
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = _object(typing.cast("type[Any]", hint), definitions)
+        return {"$ref": f"#/$defs/{name}"}
+    names = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
+    return {"type": names[hint]}
+
+
+def _docstrings(cls: type[Any]) -> dict[str, str]:
+    """Return the docstring that stands under each field in the source."""
+    body = typing.cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]).body
+    found = {}
+    for statement, after in itertools.pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            constant = after.value if isinstance(after, ast.Expr) else None
+            if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
+                found[statement.target.id] = " ".join(constant.value.split())
+    return found

@@ -1,0 +1,359 @@
+"""The task file: finding it, reading both shapes, telling all its problems, and the gates."""
+
+from __future__ import annotations
+
+import pytest
+
+from git_taskctx.capture.taskfile import (
+    TaskFile,
+    check_gates,
+    clean_text,
+    find_task_file,
+    is_pattern,
+    read_task_file,
+    without_volatile,
+)
+from git_taskctx.errors import BadData, Fatal, Refused
+from git_taskctx.model.context import Command, TaskSnapshot
+from git_taskctx.model.policy import Policy, TaskPolicy
+
+NAME = "tasks/T.task.yaml"
+
+FLAT = b"""\
+id: TASK-0824
+title: Settings screen
+priority: 1
+area: mobile
+status: in_progress
+description: |
+  Add a screen.   \n
+  It has two switches.
+outcome: people find it
+scope_in: [the screen]
+scope_out: [the backend]
+acceptance_criteria:
+  - both switches work
+  - yes
+quality_gates: [coverage 80%]
+plan:
+  - draw
+  - build
+repo_paths: [mobile/src/**, "my folder/x"]
+agent_notes: x
+"""
+
+GROUPED = b"""\
+title: Settings screen
+scope:
+  in:
+    - mobile/src/**
+    - the screen and its tests
+    - README.md
+    - ":mobile-ui"
+  out: [backend]
+acceptance_criteria:
+  must: [one, two]
+  quality_gates: [coverage 80%]
+  should: [three]
+validation:
+  pipeline:
+    - make test
+    - {run: make lint, name: lint, timeout: 3}
+  commands:
+    - command: make test
+      description: once is enough
+  manual_checks: [look at it]
+qa: {commands: [make e2e]}
+context: {repo_paths: [docs/, README.md]}
+"""
+
+
+def read(data: bytes) -> TaskFile:
+    return read_task_file(data, name=NAME)
+
+
+def problems(data: bytes) -> list[str]:
+    with pytest.raises(BadData) as caught:
+        read(data)
+    return caught.value.message.splitlines()
+
+
+def test_flat_shape() -> None:
+    """Flat keys are read; numbers and booleans are the text that was written; unknown keys are listed."""
+    task_file = read(FLAT)
+    assert task_file.task_snapshot == TaskSnapshot(
+        title="Settings screen",
+        priority="1",
+        area="mobile",
+        description="Add a screen.\n\nIt has two switches.\n",
+        outcome="people find it",
+        scope_in=("the screen",),
+        scope_out=("the backend",),
+        acceptance_criteria=("both switches work", "yes"),
+        quality_gates=("coverage 80%",),
+        plan=("draw", "build"),
+    )
+    assert (task_file.id, task_file.status) == ("TASK-0824", "in_progress")
+    assert task_file.patterns == ("mobile/src/**", "my folder/x")
+    assert (task_file.unknown_keys, task_file.warnings) == (("agent_notes",), ())
+    assert task_file.sources == {
+        "task_snapshot.title": f"{NAME}:L2",
+        "task_snapshot.priority": f"{NAME}:L3",
+        "task_snapshot.area": f"{NAME}:L4",
+        "task_snapshot.description": f"{NAME}:L6",
+        "task_snapshot.outcome": f"{NAME}:L10",
+        "task_snapshot.scope_in": f"{NAME}:L11",
+        "task_snapshot.scope_out": f"{NAME}:L12",
+        "task_snapshot.acceptance_criteria": f"{NAME}:L14",
+        "task_snapshot.quality_gates": f"{NAME}:L16",
+        "task_snapshot.plan": f"{NAME}:L18",
+        "scope_patterns": f"{NAME}:L20",
+    }
+
+
+def test_grouped_shape() -> None:
+    """Grouped keys are read; of equal commands the first stays; prose in `scope.in` is no pattern."""
+    task_file = read(GROUPED)
+    assert task_file.task_snapshot == TaskSnapshot(
+        title="Settings screen",
+        scope_in=("mobile/src/**", "the screen and its tests", "README.md", ":mobile-ui"),
+        scope_out=("backend",),
+        acceptance_criteria=("one", "two"),
+        quality_gates=("coverage 80%",),
+    )
+    assert task_file.commands == (Command("make test"), Command("make lint", "lint"), Command("make e2e"))
+    assert task_file.manual_checks == ("look at it",)
+    assert task_file.patterns == ("docs/", "README.md", "mobile/src/**", ":mobile-ui")
+    assert task_file.unknown_keys == ("acceptance_criteria.should", "validation.pipeline[].timeout")
+
+
+@pytest.mark.parametrize("data", [b"\xef\xbb\xbf" + FLAT, FLAT.replace(b"\n", b"\r\n"), FLAT.replace(b"\n", b"\r")])
+def test_line_ends_and_bom(data: bytes) -> None:
+    """A byte order mark and the line ends of other systems change nothing."""
+    assert read(data) == read(FLAT)
+
+
+def test_empty_values_are_absent() -> None:
+    """Null, an empty text and empty items are as good as nothing; a missing title is replaced, with a warning."""
+    task_file = read(b"title:\nscope: ~\nplan: [~, '', x]\ndescription: ''\nvalidation: null\nqa: {commands: }\n")
+    assert task_file.task_snapshot == TaskSnapshot(title="T", plan=("x",))
+    assert task_file.warnings == (f"{NAME} has no title: 'T' stands in",)
+
+
+def test_every_problem_at_once() -> None:
+    """All problems of structure and of types are told in one error, with their places and the mend."""
+    data = b"""\
+title: [a]
+title: b
+acceptance_criteria: yes
+plan: &x
+- a: b
+- - c
+scope: x
+qa: {commands: [{x: 1}, make, {command: [a]}, {run: a, name: {b: c}}]}
+k: *x
+t: !!str 1
+? [a]
+: b
+description: "\\e[31m"
+"""
+    assert problems(data) == [
+        f"{NAME}:1:8: title: expected text, found a list: write `title: |` and indented lines",
+        f"{NAME}:2:1: 'title' stands twice, first on line 1: keep one",
+        f"{NAME}:3:22: acceptance_criteria: expected a list, found text: begin each item with '- '",
+        f"{NAME}:4:7: anchors are not read: remove &x",
+        f"{NAME}:5:3: plan: expected text in each item, found keys and values: put text that holds ': ' in quotes",
+        f"{NAME}:6:3: plan: expected text in each item, found a list: one '- ' is enough",
+        f"{NAME}:7:8: scope: expected keys, found text: write `in:` and `out:` under it",
+        f"{NAME}:8:17: qa.commands: expected a command, or `command:` and `description:`, each with text",
+        f"{NAME}:8:31: qa.commands: expected a command, or `command:` and `description:`, each with text",
+        f"{NAME}:8:47: qa.commands: expected a command, or `command:` and `description:`, each with text",
+        f"{NAME}:9:4: aliases are not read: write out what *x stands for",
+        f"{NAME}:10:4: tags are not read: remove !!str",
+        f"{NAME}:11:3: a key must be text",
+        f"{NAME}:13:14: a control character, or no character at all",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "1:1: expected keys and values, as in `title: …`"),
+        (b"# nothing\n", "1:1: expected keys and values, as in `title: …`"),
+        (b"- a\n", "1:1: expected keys and values, as in `title: …`"),
+        (b"a: b: c\n", "1:5: mapping values are not allowed here; put text that holds ': ' in quotes"),
+        (b"a:\n\t- b\n", "2:1: found character '\\t' that cannot start any token; indent with spaces"),
+        (b"a: @x\n", "1:4: found character '@' that cannot start any token; put the text in quotes"),
+        (b"a: 1\nb: 'x\n\n", "4:1: found unexpected end of stream (while scanning a quoted scalar, from line 2)"),
+        (b"a: 1\nb: \x01\n", "2:4: a control character, or no character at all"),
+        (b'a: "\\ud800"\n', "1:4: a control character, or no character at all"),
+        (b"a: 1\n---\nb: 2\n", "2:1: a second document begins here: a task file is one"),
+        (b"a: " + b"[" * 100, "1:34: nested more than 32 deep"),
+        (b"a: 1\nb: caf\xe9\n", "2:7: not UTF-8"),
+    ],
+)
+def test_broken_files(data: bytes, message: str) -> None:
+    """What is no task file, or no YAML, is told with line and column."""
+    assert problems(data) == [f"{NAME}:{message}"]
+
+
+def test_bounded() -> None:
+    """A file over 1 MiB is not parsed, and of very many problems the first fifty are shown."""
+    assert problems(b"#" * 1048577) == [f"{NAME} has 1048577 bytes, more than 1048576"]
+    lines = problems(b"a: &x 1\n" * 100)
+    assert (len(lines), lines[-1]) == (51, "… and 149 more problems")
+
+
+def test_long_text_is_cut_at_a_word() -> None:
+    """A text over 2 KiB is cut between words, points to its line, and is warned about; at 2 KiB it stays whole."""
+    task_file = read(b"title: x\ndescription: |\n" + "  caf\u00e9 caf\u00e9\n".encode() * 300)
+    text = task_file.task_snapshot.description
+    assert text.endswith(f" caf\u00e9… (see {NAME}#L2)\n")
+    assert 2040 - 6 <= len(text.encode()) <= 2048
+    assert task_file.warnings == (f"{NAME}:2: description has 3600 bytes, and was cut to 2048",)
+    assert read(b"title: " + b"x" * 2048).warnings == ()
+    assert len(read(b"title: " + b"x" * 2049).task_snapshot.title.encode()) == 2048
+
+
+@pytest.mark.parametrize("key", [b"qa: {commands: [%s]}", b"repo_paths: [%s]"])
+def test_commands_and_paths_are_never_cut(key: bytes) -> None:
+    """Half a command is another command: one that is too long is a problem."""
+    (line,) = problems(key % (b"x" * 2049))
+    assert line.endswith(": more than 2048 bytes: put it into a file, and name that")
+
+
+def test_clean_text() -> None:
+    """Line ends are LF, blanks at line ends go, one newline ends text of several lines and none a single line."""
+    assert clean_text("a \t\r\nb\r\n\r\n\r\n") == "a\nb\n"
+    assert clean_text("\n a\n") == " a"
+    assert clean_text(" \n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("src/app", True),
+        ("**", True),
+        ("*.py", True),
+        ("README.md", True),
+        (":mobile-ui", True),
+        ("!src/gen", True),
+        ("docs/", True),
+        ("the src/app folder", False),
+        ("login", False),
+        ("https://example.org/x", False),
+        ("v2.0", False),
+        ("e.g.", False),
+        (":", False),
+    ],
+)
+def test_is_pattern(text: str, expected: bool) -> None:
+    """An item without spaces is a pattern when it has a slash, a star, an extension or is a macro."""
+    assert is_pattern(text) is expected
+
+
+PATHS = [
+    "README.md",
+    "tasks/TASK-0824-settings.task.yaml",
+    "tasks/TASK-08.task.yml",
+    "docs/deep/er/TASK-7_x.task.yaml",
+    "docs/TASK-9.draft.task.yaml",
+    "src/TASK-1.task.yaml",
+    "tasks/TASK-5.task.yaml",
+    "tasks/TASK-5-old.task.yaml",
+    "tasks/TASK-6-a.task.yaml",
+    "docs/TASK-6-b.task.yaml",
+    "mytasks/TASK-3.task.yaml",
+    "tasks/notTASK-2.task.yaml",
+]
+
+
+@pytest.mark.parametrize(
+    ("task_id", "expected"),
+    [
+        ("TASK-0824", "tasks/TASK-0824-settings.task.yaml"),
+        ("TASK-08", "tasks/TASK-08.task.yml"),
+        ("TASK-082", None),
+        ("TASK-7", "docs/deep/er/TASK-7_x.task.yaml"),
+        ("TASK-9", "docs/TASK-9.draft.task.yaml"),
+        ("TASK-1", None),
+        ("TASK-5", "tasks/TASK-5.task.yaml"),
+        ("TASK-3", None),
+        ("TASK-2", None),
+        ("TASK.7", None),
+    ],
+)
+def test_find_task_file(task_id: str, expected: str | None) -> None:
+    """A file of the very name comes first, then one whose name goes on after the id; never another id's, nor a file
+    outside the roots."""
+    assert find_task_file(task_id, PATHS, ["tasks", "docs"]) == expected
+
+
+def test_roots_can_be_everywhere_or_deep() -> None:
+    """`.` is the whole worktree, and a root may be written as `./a/b/`."""
+    assert find_task_file("TASK-1", PATHS, ["."]) == "src/TASK-1.task.yaml"
+    assert find_task_file("TASK-7", PATHS, ["./docs/deep/"]) == "docs/deep/er/TASK-7_x.task.yaml"
+
+
+def test_several_task_files() -> None:
+    """Files that fit equally well are listed, with the option that chooses."""
+    with pytest.raises(Fatal) as caught:
+        find_task_file("TASK-6", PATHS, ["tasks", "docs"])
+    assert caught.value.message == ("2 task files fit TASK-6:\n  docs/TASK-6-b.task.yaml\n  tasks/TASK-6-a.task.yaml")
+    assert caught.value.hint == "choose one, as in `--task-file docs/TASK-6-b.task.yaml`"
+
+
+def test_gates_tell_all_reasons() -> None:
+    """An empty description, no criteria and a wrong status are one refusal."""
+    task_file = read(b"title: x\nstatus: todo\n")
+    with pytest.raises(Refused) as caught:
+        check_gates(task_file, Policy(), any_status=False)
+    assert caught.value.message == (
+        f"{NAME} is not ready: the description is empty; there are no acceptance criteria; "
+        "the status is 'todo', not in_progress"
+    )
+    assert caught.value.exit_code == 1
+    with pytest.raises(Refused, match=r"there are no acceptance criteria$"):
+        check_gates(task_file, Policy(), any_status=True)
+
+
+READY = b"title: x\ndescription: y\nacceptance_criteria: [z]\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "required", "any_status", "passes"),
+    [
+        (b"", ("in_progress",), False, True),
+        (b"status: in_progress\n", ("in_progress",), False, True),
+        (b"status: todo\n", ("in_progress",), False, False),
+        (b"status: todo\n", ("in_progress",), True, True),
+        (b"status: todo\n", ("ready", "todo"), False, True),
+        (b"status: todo\n", (), False, True),
+    ],
+)
+def test_status_gate(status: bytes, required: tuple[str, ...], any_status: bool, passes: bool) -> None:
+    """A status must be one of the required ones, unless there is none, none is required, or any will do."""
+    policy = Policy(task=TaskPolicy(require_status=required))
+    if passes:
+        check_gates(read(READY + status), policy, any_status=any_status)
+        return
+    with pytest.raises(Refused) as caught:
+        check_gates(read(READY + status), policy, any_status=any_status)
+    assert caught.value.hint == "set the status, or `--any-status`"
+
+
+def test_without_volatile() -> None:
+    """Versions that differ in volatile keys, comments and layout are equal; any other difference shows."""
+    volatile = Policy().task.volatile
+
+    def value(data: bytes) -> object:
+        return without_volatile(data, volatile, name=NAME)
+
+    before = value(READY + b"status: todo\nagent_a: 1\n")
+    assert value(b"# moved\nagent_b: {c: d}\nstatus: done\n" + READY.replace(b"[z]", b"\n  - z")) == before
+    assert value(READY + b"priority: 1\n") != before
+    assert value(READY.replace(b"z", b"zz")) != before
+    assert value(READY.replace(b"y", b"{status: a}")) != value(READY.replace(b"y", b"{status: b}"))
+    assert value(b"") is None
+    with pytest.raises(BadData):
+        value(b"a: [")
