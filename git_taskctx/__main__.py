@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Sequence
@@ -79,7 +80,7 @@ def _say_bug(error: Exception) -> int:
 
 def _wants_json(argv: Sequence[str]) -> bool:
     """Tell whether the caller asked for JSON, also when the rest of the line did not parse."""
-    pairs = zip(argv, [*argv[1:], ""], strict=True)
+    pairs = itertools.pairwise([*argv, ""])
     return any(word == "--format=json" or (word == "--format" and after == "json") for word, after in pairs)
 
 

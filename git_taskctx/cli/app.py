@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import click
 import typer
 
 from git_taskctx import __version__
@@ -23,6 +22,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
 )
+_USAGE_ERROR: Any = typer.BadParameter.__base__
+"""click's UsageError, wherever typer has its click from: it ships one of its own."""
+
 for family in (contexts, chain, plumbing):
     family.register(app)
 
@@ -31,13 +33,11 @@ def run_app(argv: list[str]) -> int:
     """Parse and run. Raises: Usage for a command line that makes no sense, and whatever the verb raises."""
     try:
         code = app(args=argv, prog_name="git taskctx", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        raise Usage("no verb given", hint="git taskctx -h") from error
-    except click.UsageError as error:
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except _USAGE_ERROR as error:
         verb = error.ctx.command_path if error.ctx else "git taskctx"
         raise Usage(_lower(error.format_message()), hint=f"{verb} -h") from error
-    except click.Abort as error:
-        raise KeyboardInterrupt from error
     return int(code or 0)
 
 

@@ -101,7 +101,7 @@ def verify(
 
     Exit code 0 is yes, 1 is no (drift, with every cause), 3 is could not tell.
     """
-    from git_taskctx.handoff.lifecycle import seal_or_none
+    from git_taskctx.handoff.seal import seal_or_none
     from git_taskctx.handoff.verify import verify
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import text

@@ -6,7 +6,6 @@ import json
 from importlib import resources
 from typing import Annotated, Any, Literal
 
-import click
 import typer
 
 from git_taskctx.cli.call import Answer, Call, use_colour, verb
@@ -120,9 +119,9 @@ def show_help(
 
         typer.echo(render_manual(page))
         return
-    group = root.command
-    command = group.get_command(ctx, name) if isinstance(group, click.Group) else None
+    commands: dict[str, Any] = getattr(root.command, "commands", {})
+    command = commands.get(name)
     if command is None:
         raise Usage(f"there is no verb {name!r}", hint="git taskctx -h")
-    with click.Context(command, info_name=f"git taskctx {name}") as inner:
+    with typer.Context(command, info_name=f"git taskctx {name}") as inner:
         typer.echo(command.get_help(inner))

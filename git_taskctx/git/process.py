@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -106,6 +107,7 @@ class Git:
         Raises: GitFailed when it ends with a code that is not in `ok`; TryAgain after the time limit; Fatal when
         there is no git.
         """
+        began = time.perf_counter()
         process = self.start(*args)
         try:
             out, err = process.communicate(stdin, timeout=self.time_limit)
@@ -119,6 +121,7 @@ class Git:
             stop(process)
             raise
         result = Result(process.returncode, out, err)
+        trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {result.code}  {_words(args)}")
         if result.code not in ok:
             raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result))
         return result
@@ -141,6 +144,19 @@ class Git:
             raise Fatal("git is not on PATH", hint="install git 2.31 or newer") from error
         except (NotADirectoryError, PermissionError) as error:
             raise Fatal(f"cannot change to '{self.cwd}': {(error.strerror or '').lower()}") from error
+
+
+def trace(environ: Mapping[str, str], text: str) -> None:
+    """Write a line of tracing where `GIT_TASKCTX_TRACE` says: 1 is stderr, an absolute path a file."""
+    target = environ.get("GIT_TASKCTX_TRACE", "")
+    if target in ("", "0", "false"):
+        return
+    line = f"taskctx: {text}\n".encode("utf-8", "backslashreplace")
+    if target.startswith("/"):
+        with Path(target).open("ab") as file:
+            file.write(line)
+    else:
+        os.write(2, line)
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

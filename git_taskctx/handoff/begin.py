@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import os
 import secrets as randomness
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.scope import paths_in
-from git_taskctx.handoff.session import Caller, add_context_tree, check_secrets, context_ref_name
+from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets, context_ref_name
 from git_taskctx.handoff.snapshot import check_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain
@@ -37,9 +38,6 @@ from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.store import CONTEXT
-
-TASK_FILE = "task-file"
-"""In the ref's tree: the task file as it was read, so that a later one can be compared with it."""
 
 
 @dataclass(frozen=True)
@@ -160,11 +158,14 @@ def _capture(request: Request, policy: Policy, reading: Reading) -> _Captured:
         repo_paths=paths_in(reading.git, reading.tree, patterns),
         sources=task.sources,
     )
-    return _Captured(immutable, path, data, task.warnings + _unknown_keys(path, task.unknown_keys))
+    return _Captured(
+        immutable, path, data, task.warnings + _unknown_keys(path, task.unknown_keys, policy.task.volatile)
+    )
 
 
-def _unknown_keys(path: str, keys: tuple[str, ...]) -> tuple[str, ...]:
-    return (f"{path}: not captured: {', '.join(keys)}",) if keys else ()
+def _unknown_keys(path: str, keys: tuple[str, ...], volatile: tuple[str, ...]) -> tuple[str, ...]:
+    told = [key for key in keys if not any(fnmatch.fnmatchcase(key, pattern) for pattern in volatile)]
+    return (f"{path}: not captured: {', '.join(told)}",) if told else ()
 
 
 def _commands(own: tuple[Command, ...], area: str | None, policy: Policy) -> tuple[Command, ...]:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
-from git_taskctx.files import ReadOnly
+from git_taskctx.errors import CouldNotTell, Fatal, GitFailed
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
-from git_taskctx.handoff.begin import TASK_FILE
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.session import (
     ANCHOR,
     PREVIOUS,
+    TASK_FILE,
     Caller,
     Event,
     Session,
@@ -25,8 +24,6 @@ from git_taskctx.handoff.session import (
     load_from_ref,
     open_session,
 )
-from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.store import CONTEXT
 
 KEPT_ONLY = frozenset({TASK_FILE, ANCHOR, PREVIOUS})
@@ -112,65 +109,6 @@ def recover(caller: Caller, task: str) -> Session:
         )
         session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
         return session
-
-
-def seal_if_committed(session: Session) -> CommitOid | None:
-    """End the task when HEAD is the commit that was validated: the whole chain goes on the commit and on its tree.
-
-    Returns: the commit, None when HEAD is anything else.
-    """
-    chain, repository = session.chain, session.repository
-    expected = chain.expected
-    head = repository.find_commit("HEAD")
-    if session.archived or session.edited or not chain.validated or expected is None:
-        return None
-    if head is None or head == chain.parent or repository.tree_of(head) != expected.commit_tree:
-        return None
-    parents = repository.parents_of(head)
-    if (parents[0] if parents else None) != chain.parent:
-        return None
-    event = Event(
-        "seal", chain.owner, tree=expected.tree, commit_tree=expected.commit_tree, commit=head, base=chain.base
-    )
-    if chain.sealed != head:
-        session.commit([event], reason=f"{session.task}: sealed with {head[:12]}")
-    whole = [entry.record for entry in session.entries]
-    anchor = ledger.anchor_of(repository, session.context.context_id)
-    ledger.append(
-        repository,
-        {head: whole, expected.commit_tree: whole},
-        [],
-        anchor=anchor,
-        tip=session.entries[-1].sha,
-        reason=f"{session.task}: the chain on {head[:12]}",
-    )
-    session.commit([Event("purge", chain.owner)], reason=f"{session.task}: over")
-    session.caller.store.archive(session.task, session.context.context_id)
-    session.caller.store.deactivate()
-    return head
-
-
-def seal_or_none(caller: Caller) -> Verdict | None:
-    """End the active task when HEAD is its validated commit, and say so; None when there is nothing to end."""
-    store = caller.store
-    if store.marker() is None or caller.task not in (None, store.active()):
-        return None
-    try:
-        with open_session(caller, write=False) as session:
-            if not session.chain.validated or session.repository.find_commit("HEAD") == session.chain.parent:
-                return None
-        with open_session(caller, write=True) as session:
-            sealed = seal_if_committed(session)
-    except (ReadOnly, TaskctxError):
-        return None  # whoever asks next will be told why, by the verb itself
-    if sealed is None:
-        return None
-    return Verdict(
-        subject="commit",
-        outcome=Outcome.YES,
-        summary=f"{session.task} is over: commit {sealed[:12]} is what was validated, and its proof is in {NOTES_REF}",
-        hints=(f"git notes --ref=taskctx show {sealed[:12]}",),
-    )
 
 
 def list_contexts(caller: Caller) -> list[Listed]:

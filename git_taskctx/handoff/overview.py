@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.lifecycle import seal_or_none
+from git_taskctx.handoff.seal import seal_or_none
 from git_taskctx.handoff.session import Caller, Session, open_session
 from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.verify import judge_session

@@ -31,6 +31,8 @@ from git_taskctx.store import CONTEXT, Store
 PREVIOUS = "previous.json"
 """In the ref's tree only: the context before the last write, should the ledger not have followed."""
 ANCHOR = "anchor"
+TASK_FILE = "task-file"
+"""In the ref's tree: the task file as it was read, so that a later one can be compared with it."""
 TEXT_LIMIT = 2048
 """Findings and notes are at most this long, in bytes."""
 

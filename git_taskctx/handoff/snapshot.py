@@ -101,7 +101,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side = _side_file(draft, changes, status)
-    untracked = _untracked(status)
+    untracked = _untracked(status, since_init=compare_trees(repository.git, chain.init_tree, reading.tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
     snapshot = WorktreeSnapshot(
@@ -353,8 +353,11 @@ def _is_sparse(reading: Reading, path: bytes) -> bool:
     return listed.startswith(b"S ")
 
 
-def _untracked(status: bytes) -> list[str]:
-    return sorted(quote(entry[2:]) for entry in status.split(b"\0") if entry.startswith(b"? "))
+def _untracked(status: bytes, *, since_init: list[Change]) -> list[str]:
+    """Return the untracked files that the task brought; what lay there before it is nobody's work."""
+    brought = {change.path for change in since_init}
+    entries = (entry[2:] for entry in status.split(b"\0") if entry.startswith(b"? "))
+    return sorted(quote(path) for path in entries if path in brought)
 
 
 def _metrics(draft: _Draft, snapshot: WorktreeSnapshot, patch: Patch) -> bytes:

@@ -47,7 +47,7 @@ class Metrics:
     untracked: int
 
 
-SCHEMAS: Mapping[str, type[Any]] = {
+SCHEMAS: Mapping[str, Any] = {
     "context": Context,
     "record": Record,
     "files": ChangedFiles,
@@ -71,7 +71,7 @@ def build_schema(name: str) -> dict[str, Any]:
     return {"$schema": DIALECT, "title": name, **body, "$defs": definitions}
 
 
-def _object(cls: type[Any], definitions: dict[str, Any]) -> dict[str, Any]:
+def _object(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     hints, told = field_hints(cls), _docstrings(cls)
     properties, required = {}, []
     for field in dataclasses.fields(cls):
@@ -104,16 +104,16 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     if origin is not None and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _type(args[1], definitions)}
     if dataclasses.is_dataclass(hint):
-        name = typing.cast("type[Any]", hint).__name__
+        name = typing.cast(Any, hint).__name__
         if name not in definitions:
             definitions[name] = {}
-            definitions[name] = _object(typing.cast("type[Any]", hint), definitions)
+            definitions[name] = _object(hint, definitions)
         return {"$ref": f"#/$defs/{name}"}
     names = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
     return {"type": names[hint]}
 
 
-def _docstrings(cls: type[Any]) -> dict[str, str]:
+def _docstrings(cls: Any) -> dict[str, str]:
     """Return the docstring that stands under each field in the source."""
     body = typing.cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]).body
     found = {}

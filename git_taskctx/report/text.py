@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from git_taskctx.handoff.begin import Begun
-from git_taskctx.handoff.lifecycle import Listed
-from git_taskctx.handoff.overview import Overview
-from git_taskctx.handoff.record import Recorded
-from git_taskctx.handoff.resolve import Resolved
-from git_taskctx.handoff.restore import Restored
-from git_taskctx.handoff.start import Started
-from git_taskctx.model.context import Context, Coordination
-from git_taskctx.model.record import Record
 from git_taskctx.model.verdict import Cause, Outcome, Verdict
 from git_taskctx.report.document import Document, Span
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.begin import Begun
+    from git_taskctx.handoff.lifecycle import Listed
+    from git_taskctx.handoff.overview import Overview
+    from git_taskctx.handoff.record import Recorded
+    from git_taskctx.handoff.resolve import Resolved
+    from git_taskctx.handoff.restore import Restored
+    from git_taskctx.handoff.start import Started
+    from git_taskctx.model.context import Context, Coordination
+    from git_taskctx.model.record import Record
 
 SHOWN = 50
 """How many paths a list shows before it only counts."""
@@ -245,14 +247,14 @@ def history(document: Document, records: Sequence[Record]) -> None:
     """Write the ledger as a history, newest first."""
     for record in reversed(records):
         who = f"{record.agent} " if record.agent else ""
-        sentence = _EVENTS.get(record.type, lambda record: record.type)(record)
+        tell = _EVENTS.get(record.type)
         document.line(
             (record.time, "dim"),
             "  ",
             (f"{record.type:<9}", "bold"),
             f" {who}",
             (f"({record.actor}) ", "dim"),
-            sentence,
+            tell(record) if tell is not None else "",
         )
         note = record.extra.get("note") or record.extra.get("attest")
         if note:
