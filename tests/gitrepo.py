@@ -183,11 +183,10 @@ class GitRepo:
                 "GIT_OPTIONAL_LOCKS": "0",
             }
             quiet = ("-c", "core.splitIndex=false", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false")
-            top = self.toplevel()
-            added = self.run(*quiet, "add", "-A", "--sparse", env=env, cwd=top)
+            added = self.run(*quiet, "add", "-A", "--sparse", env=env)
             if added.returncode != 0 or _LEFT_OUT.search(added.stderr):
                 raise GitRefused(added.stderr.decode(errors="replace"))
-            return self.git(*quiet, "write-tree", "--missing-ok", env=env, cwd=top)
+            return self.git(*quiet, "write-tree", "--missing-ok", env=env)
 
     def census(self) -> dict[str, object]:
         """Return all of the user's that nobody may touch, down to times and inodes."""

@@ -101,7 +101,6 @@ def verify(
 
     Exit code 0 is yes, 1 is no (drift, with every cause), 3 is could not tell.
     """
-    from git_taskctx.handoff.seal import seal_or_none
     from git_taskctx.handoff.verify import verify
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import text
@@ -110,8 +109,7 @@ def verify(
         if expect is not None:
             raise Usage("--for and --expect exclude each other")
         return start(call, start_for)
-    caller = call.caller()
-    verdict = seal_or_none(caller) or verify(caller, expect=expect, strict=strict, cold=exact)
+    verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
     return Answer(
         verdict,
         text=lambda document: text.verdict(document, verdict),

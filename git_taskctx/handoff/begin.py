@@ -20,7 +20,15 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.scope import paths_in
-from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets, context_ref_name
+from git_taskctx.handoff.seal import is_committed, seal
+from git_taskctx.handoff.session import (
+    TASK_FILE,
+    Caller,
+    add_context_tree,
+    check_secrets,
+    context_ref_name,
+    open_session,
+)
 from git_taskctx.handoff.snapshot import check_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain
@@ -83,6 +91,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
     """
     check_task_id(request.task)
     repository, store = caller.repository, caller.store
+    _end_committed(caller)
     _require_no_active(caller)
     with store.locked():
         _require_no_active(caller)
@@ -103,6 +112,16 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
         store.write(request.task, {CONTEXT: context.to_bytes()})
         store.activate(request.task, context_id)
     return Begun(context, tuple(quote(change.path) for change in dirty), warnings)
+
+
+def _end_committed(caller: Caller) -> None:
+    """Seal the task before, where its validated tree has been committed."""
+    caller.store.check()
+    if caller.store.active() is not None:
+        with open_session(replace(caller, task=None, context_id=None), write=False) as session:
+            committed = is_committed(session)
+        if committed:
+            seal(replace(caller, task=None, context_id=None))
 
 
 def _require_no_active(caller: Caller) -> None:
@@ -273,7 +292,7 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
     base = record.base or TreeOid(repository.objects.add("tree", b""))
     ledger.append(
         repository,
-        {anchor: [record], base: [record]},
+        {anchor: [record.to_line()], base: [record.to_line()]},
         [
             RefMove(f"refs/taskctx/snapshots/{context_id}/init/1", context.git.init_tree, None),
             RefMove(context_ref_name(context_id), tree, None),

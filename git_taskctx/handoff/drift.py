@@ -6,9 +6,10 @@ a pass.
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
@@ -27,28 +28,40 @@ from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 IGNORE_FILE = b".gitignore"
 
 
-@dataclass(frozen=True)
 class Present:
-    """The worktree as it is now, apart from its files."""
+    """The worktree as it is now: its tree, and what the tree does not hold. Read once, when it is asked for."""
 
-    head: Head
-    operation: Operation | None
-    hidden: tuple[HiddenChange, ...]
-    index_tree: TreeOid | None
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    @functools.cached_property
+    def head(self) -> Head:
+        """Where HEAD is."""
+        return self.reading.repository.head()
+
+    @functools.cached_property
+    def operation(self) -> Operation | None:
+        """The operation in progress."""
+        return self.reading.repository.operation()
+
+    @functools.cached_property
+    def hidden(self) -> tuple[HiddenChange, ...]:
+        """Content that no tree can show."""
+        return self.reading.hidden()
+
+    @functools.cached_property
+    def index_tree(self) -> TreeOid | None:
+        """What is staged; None while the index is unmerged."""
+        return self.reading.index_tree()
 
 
-def observe(reading: Reading) -> Present:
-    """Read what the tree does not hold."""
-    repository = reading.repository
-    return Present(repository.head(), repository.operation(), reading.hidden(), reading.index_tree())
-
-
-def judge(context: Context, expected: Expectation, reading: Reading, present: Present, *, strict: bool) -> Verdict:
+def judge(context: Context, expected: Expectation, present: Present, *, strict: bool) -> Verdict:
     """Compare the worktree with a snapshot.
 
     `strict` makes what is staged count. The verdict is yes, or no with every cause; it is could-not-tell when the
     trees differ but cannot be compared.
     """
+    reading = present.reading
     causes: list[Cause] = []
     notices: list[Cause] = []
     if reading.tree != expected.tree:
@@ -85,13 +98,15 @@ def judge(context: Context, expected: Expectation, reading: Reading, present: Pr
     return replace(_verdict(expected, reading, Outcome.YES, summary), notices=tuple(notices))
 
 
-def digest_of(reading: Reading, present: Present) -> str:
+def digest_of(verdict: Verdict, present: Present) -> str:
     """Name a difference, so that the same one found again is not counted again."""
+    staged = any(cause.kind is CauseKind.STAGED_ONLY for cause in verdict.causes)
     state = {
-        "tree": reading.tree,
+        "tree": verdict.tree,
         "head": present.head.commit,
         "operation": present.operation,
         "hidden": [[change.path, change.kind, change.sha256] for change in present.hidden],
+        "index": present.index_tree if staged else None,
     }
     return sha256_hex(dump_line(state).encode())
 

@@ -71,7 +71,7 @@ def check_links(entries: Sequence[Entry]) -> None:
 
 def append(
     repository: Repository,
-    additions: Mapping[str, Sequence[Record]],
+    additions: Mapping[str, Sequence[str]],
     moves: Sequence[RefMove],
     *,
     anchor: str,
@@ -80,19 +80,18 @@ def append(
 ) -> None:
     """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
 
-    `additions` maps objects to the records to attach; `tip` is the hash of the last line on `anchor` that the caller
+    `additions` maps objects to the lines to attach; `tip` is the hash of the last line on `anchor` that the caller
     built upon. Objects taken by the caller are written first.
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
-    lines = {target: [record.to_line() for record in records] for target, records in additions.items()}
     objects = repository.objects
     for _ in range(ATTEMPTS):
         current = find_ref(repository.git, NOTES_REF)
         known = read_note(objects, current, anchor)
         if (sha256_hex(known[-1].encode("utf-8", "surrogateescape")) if known else None) != tip:
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
-        commit = append_notes(objects, current, lines, message=f"taskctx: {reason}")
+        commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
         objects.flush()
         try:
             move_refs(repository.git, [*moves, RefMove(NOTES_REF, commit, current)], reason=reason)

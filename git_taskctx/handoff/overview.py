@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.seal import seal_or_none
+from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Session, open_session
 from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.verify import judge_session
@@ -43,13 +44,13 @@ class Overview:
 
 def overview(caller: Caller) -> Overview:
     """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
-    sealed = seal_or_none(caller)
-    if sealed is not None:
-        return Overview(task=None, verdict=sealed, next=sealed.hints)
     if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
         caller.store.check()
         return Overview(task=None, next=('git taskctx init TASK-1 --title "what is to be done"',))
     with open_session(caller, write=False) as session:
+        sealed = seal(caller) if is_committed(session) else None
+        if sealed is not None:
+            return Overview(task=None, verdict=sealed, next=sealed.hints)
         warnings = list(session.warnings)
         stale = stale_text(session)
         if stale:
@@ -58,7 +59,7 @@ def overview(caller: Caller) -> Overview:
         try:
             if not session.archived:
                 with read_worktree(session.repository, keep=False) as reading:
-                    verdict = judge_session(session, reading)
+                    verdict = judge_session(session, Present(reading))
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context

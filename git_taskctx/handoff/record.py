@@ -8,6 +8,7 @@ from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.staleness import stale_text
@@ -119,10 +120,10 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
             f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
         )
     if options.attest is None:
-        verdict = judge_session(session, reading)
+        present = Present(reading)
+        verdict = judge_session(session, present)
         if verdict.outcome is not Outcome.YES:
-            verdict = record_drift(session, reading, verdict)
-            error = drift_refusal(verdict)
+            error = drift_refusal(record_drift(session, present, verdict))
             raise Refused(
                 error.message,
                 hint=f'if the changes are {agent}\'s own: git taskctx snapshot --agent {agent} --attest "why"; '

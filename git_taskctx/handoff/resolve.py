@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
@@ -49,7 +50,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         session.commit([Event("resolve", chain.owner, extra={"note": note})], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
     with read_worktree(session.repository, keep=accept) as reading:
-        verdict = judge_session(session, reading)
+        verdict = judge_session(session, Present(reading))
         if verdict.outcome is Outcome.YES:
             if not budget:
                 raise Refused("there is no drift to resolve", hint="git taskctx status")

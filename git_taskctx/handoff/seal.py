@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.handoff import ledger
@@ -10,60 +11,65 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.verdict import Outcome, Verdict
 
 
-def seal_if_committed(session: Session) -> CommitOid | None:
-    """End the task when HEAD is the commit that was validated: the whole chain goes on the commit and on its tree.
-
-    Returns: the commit, None when HEAD is anything else.
-    """
+def is_committed(session: Session) -> bool:
+    """Tell whether HEAD is a commit of the validated tree on the parent that the task began on."""
     chain, repository = session.chain, session.repository
     expected = chain.expected
-    head = repository.find_commit("HEAD")
     if session.archived or session.edited or not chain.validated or expected is None:
-        return None
+        return False
+    head = repository.find_commit("HEAD")
     if head is None or head == chain.parent or repository.tree_of(head) != expected.commit_tree:
-        return None
+        return False
     parents = repository.parents_of(head)
-    if (parents[0] if parents else None) != chain.parent:
-        return None
-    event = Event(
-        "seal", chain.owner, tree=expected.tree, commit_tree=expected.commit_tree, commit=head, base=chain.base
+    return (parents[0] if parents else None) == chain.parent
+
+
+def seal(caller: Caller) -> Verdict | None:
+    """End the active task, whose validated tree has been committed: the chain goes on the commit and on its tree.
+
+    Returns: what to say of it; None when there is nothing to end, or nothing can be written here.
+    """
+    try:
+        with open_session(caller, write=True) as session:
+            if not is_committed(session):
+                return None
+            commit = _seal(session)
+    except ReadOnly:
+        return None  # the next verb that can write will do it
+    return Verdict(
+        subject="commit",
+        outcome=Outcome.YES,
+        summary=f"{session.task} is over: commit {commit[:12]} is what was validated, and its proof is in {NOTES_REF}",
+        tree=session.repository.tree_of(commit),
+        hints=(f"git taskctx log --task {session.task}",),
     )
+
+
+def _seal(session: Session) -> CommitOid:
+    chain, repository = session.chain, session.repository
+    expected, head = chain.expected, repository.find_commit("HEAD")
+    if expected is None or head is None:
+        raise CouldNotTell("HEAD moved meanwhile")
     if chain.sealed != head:
+        event = Event(
+            "seal", chain.owner, tree=expected.tree, commit_tree=expected.commit_tree, commit=head, base=chain.base
+        )
         session.commit([event], reason=f"{session.task}: sealed with {head[:12]}")
-    whole = [entry.record for entry in session.entries]
-    anchor = ledger.anchor_of(repository, session.context.context_id)
+    whole = [entry.line for entry in session.entries]
     ledger.append(
         repository,
         {head: whole, expected.commit_tree: whole},
         [],
-        anchor=anchor,
+        anchor=ledger.anchor_of(repository, session.context.context_id),
         tip=session.entries[-1].sha,
         reason=f"{session.task}: the chain on {head[:12]}",
     )
-    session.commit([Event("purge", chain.owner)], reason=f"{session.task}: over")
-    session.caller.store.archive(session.task, session.context.context_id)
-    session.caller.store.deactivate()
+    put_away(session, reason="over")
     return head
 
 
-def seal_or_none(caller: Caller) -> Verdict | None:
-    """End the active task when HEAD is its validated commit, and say so; None when there is nothing to end."""
-    store = caller.store
-    if store.marker() is None or caller.task not in (None, store.active()):
-        return None
-    with open_session(caller, write=False) as session:
-        if not session.chain.validated or session.repository.find_commit("HEAD") == session.chain.parent:
-            return None
-    try:
-        with open_session(caller, write=True) as session:
-            sealed = seal_if_committed(session)
-    except ReadOnly:
-        return None  # the next verb that can write will do it
-    if sealed is None:
-        return None
-    return Verdict(
-        subject="commit",
-        outcome=Outcome.YES,
-        summary=f"{session.task} is over: commit {sealed[:12]} is what was validated, and its proof is in {NOTES_REF}",
-        hints=(f"git notes --ref=taskctx show {sealed[:12]}",),
-    )
+def put_away(session: Session, *, reason: str) -> None:
+    """Archive the active context; its refs stay, and `recover` brings it back."""
+    session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
+    session.caller.store.archive(session.task, session.context.context_id)
+    session.caller.store.deactivate()

@@ -174,6 +174,7 @@ class Session:
         context = self._context_after(chain, details, time)
         self._check_size(context)
         records = link([replace(draft, context_sha=context.sha) for draft in drafts], self._tip)
+        entries = [Entry(record, record.to_line()) for record in records]
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
         tree = add_context_tree(
             self.repository, self.context_ref, contents, previous=self.context, context_id=context.context_id
@@ -182,7 +183,7 @@ class Session:
         anchor = ledger.anchor_of(self.repository, context.context_id)
         ledger.append(
             self.repository,
-            {anchor: records},
+            {anchor: [entry.line for entry in entries]},
             [*moves, RefMove(ref, tree, self.context_ref)],
             anchor=anchor,
             tip=self._tip,
@@ -190,7 +191,7 @@ class Session:
         )
         self.caller.store.write(self.task, contents)
         self.context, self.chain, self.context_ref = context, chain, tree
-        self.entries += [Entry(record, record.to_line()) for record in records]
+        self.entries += entries
 
     @property
     def _tip(self) -> str | None:

@@ -9,6 +9,7 @@ from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.session import Event, Session, check_secrets, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.verify import judge_session, record_drift
@@ -56,9 +57,10 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
                     f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
                 )
             return _take_over(session, agent, reading, note)
-        verdict = judge_session(session, reading)
+        present = Present(reading)
+        verdict = judge_session(session, present)
         if verdict.outcome is not Outcome.YES:  # row 6
-            raise drift_refusal(record_drift(session, reading, verdict))
+            raise drift_refusal(record_drift(session, present, verdict))
         require_handover(session, chain, agent)  # rows 7 and 8
         return _hand_over(session, agent, reading, verdict=verdict)  # row 9
 

@@ -9,7 +9,8 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.chain import Expectation
-from git_taskctx.handoff.drift import digest_of, judge, observe
+from git_taskctx.handoff.drift import Present, digest_of, judge
+from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Event, Session, open_session
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -21,33 +22,38 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
     """Tell whether the worktree is what the owner's, or `expect`'s, last snapshot recorded.
 
     A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
-    the verdict stands, and says that it was not counted.
+    the verdict stands, and says that it was not counted. A task whose validated tree has been committed is sealed.
     """
     with open_session(caller, write=False) as session:
         if expect is not None:
             session.require_agent(expect)
+        elif is_committed(session):
+            sealed = seal(caller)
+            if sealed is not None:
+                return sealed
         with read_worktree(session.repository, keep=False, cold=cold) as reading:
-            verdict = judge_session(session, reading, expect=expect, strict=strict)
-            counted = verdict.outcome is Outcome.NO and expect in (None, session.chain.owner)
-            if not counted or session.archived or session.edited or is_counted(session, reading):
+            present = Present(reading)
+            verdict = judge_session(session, present, expect=expect, strict=strict)
+            counts = verdict.outcome is Outcome.NO and expect in (None, session.chain.owner)
+            if not counts or session.archived or session.edited or is_counted(session, present, verdict):
                 return _with_budget(session, verdict)
             try:
                 with open_session(caller, write=True) as writing:
                     if writing.chain == session.chain:
-                        return record_drift(writing, reading, verdict)
+                        return record_drift(writing, present, verdict)
             except (ReadOnly, TryAgain):
                 return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
     return verify(caller, expect=expect, strict=strict, cold=cold)
 
 
-def judge_session(session: Session, reading: Reading, *, expect: str | None = None, strict: bool = False) -> Verdict:
-    """Judge a reading against what the chain expects, without counting anything."""
+def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:
+    """Judge the present worktree against what the chain expects, without counting anything."""
     chain = session.chain
     expected = chain.expected
     if expect is not None and expect != chain.owner:
         expected = chain.seats[expect].last
     elif chain.at_work:
-        return _at_work(session, reading)
+        return _at_work(session, present.reading)
     if expected is None:
         name = expect or chain.owner
         return Verdict(
@@ -55,36 +61,34 @@ def judge_session(session: Session, reading: Reading, *, expect: str | None = No
             outcome=Outcome.COULD_NOT_TELL,
             summary=f"{name} has no snapshot yet",
             expected_agent=name,
-            tree=reading.tree,
+            tree=present.reading.tree,
             hints=(f"git taskctx snapshot --agent {name}",),
         )
-    present = observe(reading)
-    verdict = judge(session.context, expected, reading, present, strict=strict or session.context.policy.drift.strict)
+    verdict = judge(session.context, expected, present, strict=strict or session.context.policy.drift.strict)
     return replace(verdict, hints=verdict.hints + _hints(expected, verdict))
 
 
-def is_counted(session: Session, reading: Reading) -> bool:
+def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
     """Tell whether this very difference stands in the budget already."""
-    return digest_of(reading, observe(reading)) in session.chain.drifts
+    return digest_of(verdict, present) in session.chain.drifts
 
 
-def record_drift(session: Session, reading: Reading, verdict: Verdict) -> Verdict:
+def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdict:
     """Add a failed verification to the expected agent's budget, once per difference; return the verdict with it."""
     if verdict.outcome is not Outcome.NO or verdict.expected_agent is None:
         return verdict
-    digest = digest_of(reading, observe(reading))
-    if digest not in session.chain.drifts:
+    if not is_counted(session, present, verdict):
         causes = [
             {"kind": cause.kind.value, "path": cause.path, "detail": cause.detail}
             for cause in verdict.causes[:CAUSES_KEPT]
         ]
-        event = Event(
-            "drift",
-            verdict.expected_agent,
-            tree=verdict.tree,
-            commit=session.repository.head().commit,
-            extra={"digest": digest, "expected": verdict.expected_tree, "causes": causes, "count": len(verdict.causes)},
-        )
+        extra = {
+            "digest": digest_of(verdict, present),
+            "expected": verdict.expected_tree,
+            "causes": causes,
+            "count": len(verdict.causes),
+        }
+        event = Event("drift", verdict.expected_agent, tree=verdict.tree, commit=present.head.commit, extra=extra)
         session.commit([event], reason=f"{session.task}: drift after {verdict.expected_agent}'s snapshot")
     return _with_budget(session, verdict)
 

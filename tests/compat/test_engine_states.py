@@ -210,7 +210,7 @@ def test_head(repo: GitRepo) -> None:
     assert repository.head().branch == "topic/é"
     repo.checkout("--detach")
     assert (repository.head().commit, repository.head().branch) == (repo.head(), None)
-    assert repository.last_move() == f"checkout: moving from topic/é to {repo.head()}"
+    assert repository.last_move() == repo.git("reflog", "-1", "--format=%gs")
     repository.close()
 
 

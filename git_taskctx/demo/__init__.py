@@ -1,0 +1,38 @@
+"""A full handoff in a throw-away repository, told step by step.
+
+Everything that is shown is real: the commands run as processes of their own, and what they print is what is shown.
+Nothing outside one temporary folder is written, and nothing of the user's git configuration is seen.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TextIO
+
+from git_taskctx.demo.stage import Mismatch, Stage
+from git_taskctx.demo.story import tell
+
+
+def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool) -> int:
+    """Tell the whole story to `stream`; the throw-away repository goes away at the end, whatever happens, unless `keep`.
+
+    Returns: 0 when every command ended as the story expects, else 1.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="git-taskctx-demo-"))
+    try:
+        stage = Stage(folder, stream, environ=environ, colour=colour)
+        try:
+            tell(stage)
+        except Mismatch as error:
+            stage.wrong(str(error))
+            return 1
+        finally:
+            if keep:
+                stage.kept()
+        return 0
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,164 @@
+"""What the story plays on: a temporary folder with a home of its own, and processes whose output is shown as it is."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import site
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import git_taskctx
+from git_taskctx.report.document import Document, Span
+
+GIT_CONFIG = """\
+[user]
+\tname = You
+\temail = you@example.com
+[init]
+\tdefaultBranch = main
+[advice]
+\tdetachedHead = false
+"""
+_PREFIXES = ("GIT_", "LC_", "PYTHON", "XDG_")
+_NAMES = frozenset({"BASH_ENV", "CDPATH", "EMAIL", "ENV", "FORCE_COLOR", "HOME", "LANG", "LANGUAGE", "NO_COLOR"})
+"""Variables that would let the user's own settings into the story."""
+
+
+class Mismatch(Exception):
+    """A command did not end as the story expects."""
+
+
+class Stage:
+    """Runs what the story says, and shows it."""
+
+    def __init__(self, folder: Path, stream: TextIO, *, environ: Mapping[str, str], colour: bool) -> None:
+        self.project = folder / "project"
+        """The worktree that the agents share."""
+        self.actor = "you"
+        """Who acts."""
+        self._stream, self._colour = stream, colour
+        home = folder / "home"
+        for place in (self.project, home):
+            place.mkdir()
+        (home / ".gitconfig").write_text(GIT_CONFIG)
+        self._environ = _sealed(environ, home, colour=colour)
+
+    # What is told
+
+    def title(self, text: str) -> None:
+        """Begin a part of the story."""
+        self._show(Document().line((f"== {text} ", "bold"), ("=" * max(0, 75 - len(text)), "dim")).line())
+
+    def say(self, *lines: str) -> None:
+        """Tell what happens, and why it matters."""
+        document = Document()
+        for line in lines:
+            document.line((f"# {line}", "path"))
+        self._show(document)
+
+    def line(self, *spans: Span) -> None:
+        """Show a line as it is; none is an empty one."""
+        self._show(Document().line(*spans))
+
+    def wrong(self, text: str) -> None:
+        """Say that the story went wrong."""
+        document = Document().line(("error: ", "bad"), text)
+        self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep leaves the repository to look at"))
+
+    def kept(self) -> None:
+        """Say where the repository is left."""
+        self._show(Document().line().line("the repository is left in ", (os.fspath(self.project), "path")))
+
+    # What is done
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the project, as an agent does with its own tools."""
+        place = self.project / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+
+    def quiet(self, *argv: str) -> None:
+        """Run a command that is no part of the story. Raises: Mismatch when it fails."""
+        self._finish(shlex.join(argv), self._run(argv), 0, show=False)
+
+    def taskctx(self, *args: str, code: int = 0) -> None:
+        """Run one of our verbs, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        self._perform("git taskctx " + _shell_words(args), (*_OURS, *args), code)
+
+    def shell(self, command: str, *, code: int = 0) -> None:
+        """Run a line of shell, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        self._perform(command, ("sh", "-c", command), code)
+
+    def python(self, *args: str, code: int = 0) -> None:
+        """Run Python, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        self._perform("python3 " + _shell_words(args), (sys.executable, *args), code)
+
+    def _perform(self, command: str, argv: Sequence[str], code: int) -> None:
+        self._show(Document().line(("$ ", "dim"), (command, "command")))
+        self._finish(command, self._run(argv), code, show=True)
+
+    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+        self._stream.flush()
+        return subprocess.run(
+            argv,
+            cwd=self.project,
+            env={**self._environ, "GIT_TASKCTX_ACTOR": self.actor},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+
+    def _finish(self, command: str, done: subprocess.CompletedProcess[bytes], code: int, *, show: bool) -> None:
+        if show or done.returncode != code:
+            self._stream.write(done.stdout.decode("utf-8", "replace"))
+        if show and done.returncode:
+            self._show(Document().line((f"(exit code {done.returncode})", "dim")))
+        if show:
+            self._show(Document().line())
+        if done.returncode != code:
+            raise Mismatch(f"`{command}` ended with {done.returncode}, and {code} was expected")
+
+    def _show(self, document: Document) -> None:
+        document.write(self._stream, colour=self._colour)
+
+
+_OURS = (sys.executable, "-P", "-m", "git_taskctx")
+"""What `git taskctx` runs, also where it is not on PATH; -P because the project's own modules are none of ours."""
+
+
+def _sealed(environ: Mapping[str, str], home: Path, *, colour: bool) -> dict[str, str]:
+    """Return the environment of every process: the user's, without what steers git, Python or the locale.
+
+    What this Python imports, its children must find too: also packages in the user's own site folder, which
+    would go with HOME.
+    """
+    sealed = {name: value for name, value in environ.items() if not name.startswith(_PREFIXES) and name not in _NAMES}
+    ours = os.fspath(Path(git_taskctx.__file__).resolve().parent.parent)
+    python_path = (ours, environ.get("PYTHONPATH", ""))
+    sealed |= {name: environ[name] for name in ("PYTHONHOME",) if name in environ}
+    return sealed | {
+        "HOME": os.fspath(home),
+        "XDG_CONFIG_HOME": os.fspath(home / ".config"),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.fspath(home / ".gitconfig"),
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_PAGER": "cat",
+        "GIT_EDITOR": "false",
+        "LC_ALL": "C",
+        "PYTHONUTF8": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, python_path)),
+        "PYTHONUSERBASE": site.getuserbase(),
+        "FORCE_COLOR" if colour else "NO_COLOR": "1",
+    }
+
+
+def _shell_words(args: Sequence[str]) -> str:
+    """Join words as one types them: with double quotes where that is enough."""
+    return " ".join(
+        f'"{arg}"' if set(arg) & set(" ;") and not set(arg) & set('"$`\\!') else shlex.quote(arg) for arg in args
+    )
