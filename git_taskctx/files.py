@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,7 +80,7 @@ def write_atomic(path: Path, data: bytes) -> None:
     A crash at any moment leaves the old bytes or the new ones. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
-    temporary = path.parent / f"{_TEMPORARY}{path.name[:100]}-{secrets.token_hex(6)}"
+    temporary = path.parent / f"{_TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}"
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:

@@ -98,6 +98,13 @@ class Call:
             personal=repository.settings(r"^taskctx\."),
         )
 
+    def from_top(self, pattern: str) -> str:
+        """Return a pattern, given in the current folder, as it is from the top of the worktree; `:/` is the top."""
+        if pattern.startswith(":/"):
+            return pattern.removeprefix(":/")
+        prefix = os.path.relpath(self.folder.resolve(), self.repository.toplevel.resolve())
+        return os.path.normpath(os.path.join(prefix, pattern))  # noqa: PTH118 - the pattern is no path yet
+
     def _actor(self) -> str:
         for name in (self.actor, os.environ.get("GIT_TASKCTX_ACTOR"), *self._configured_names()):
             text = (name or "").strip()
@@ -199,7 +206,7 @@ def emit(answer: Answer, form: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(answer.raw)
         sys.stdout.buffer.flush()
-        return
+        form = "raw"
     if form == "json":
         from git_taskctx.report.machine import error_object, render_json
 
@@ -211,7 +218,7 @@ def emit(answer: Answer, form: str) -> None:
         return
     from git_taskctx.report.document import Document
 
-    for writer, stream in ((answer.text, sys.stdout), (answer.notes, sys.stderr)):
+    for writer, stream in ((answer.text if form != "raw" else None, sys.stdout), (answer.notes, sys.stderr)):
         if writer is not None:
             document = Document()
             writer(document)

@@ -139,6 +139,7 @@ def diff(
     """Show what an agent changed."""
     from git_taskctx.handoff.diffs import find_diff
     from git_taskctx.handoff.session import open_session
+    from git_taskctx.report import text
 
     with open_session(call.caller(), write=False) as session:
         found = find_diff(session, agent, number, kind)
@@ -154,6 +155,7 @@ def diff(
             "diff": found.data.decode("utf-8", "replace"),
         },
         raw=found.data,
+        notes=lambda document: None if found.data else text.nothing_changed(document, found.agent, found.n, kind),
     )
 
 
@@ -261,7 +263,7 @@ def restore(
     from git_taskctx.report import text
 
     with open_session(call.caller(), write=True) as session:
-        restored = restore(session, agent, round_number=number, paths=tuple(paths or ()))
+        restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))
         warnings = tuple(session.warnings)
     return Answer(
         restored,

@@ -17,7 +17,7 @@ from git_taskctx.demo.story import tell
 
 
 def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool) -> int:
-    """Tell the whole story to `stream`; the throw-away repository goes away at the end, whatever happens, unless `keep`.
+    """Tell the whole story to `stream`; the repository goes away at the end, whatever happens, unless `keep`.
 
     Returns: 0 when every command ended as the story expects, else 1.
     """

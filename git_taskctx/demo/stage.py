@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Literal, TextIO
 
 import git_taskctx
 from git_taskctx.report.document import Document, Span
@@ -41,6 +41,7 @@ class Stage:
         self.actor = "you"
         """Who acts."""
         self._stream, self._colour = stream, colour
+        self._last: Literal["blank", "words", "command", "output"] = "blank"
         home = folder / "home"
         for place in (self.project, home):
             place.mkdir()
@@ -51,27 +52,34 @@ class Stage:
 
     def title(self, text: str) -> None:
         """Begin a part of the story."""
+        self._part()
         self._show(Document().line((f"== {text} ", "bold"), ("=" * max(0, 75 - len(text)), "dim")).line())
+        self._last = "blank"
 
     def say(self, *lines: str) -> None:
         """Tell what happens, and why it matters."""
+        self._part()
         document = Document()
         for line in lines:
             document.line((f"# {line}", "path"))
         self._show(document)
+        self._last = "words"
 
     def line(self, *spans: Span) -> None:
-        """Show a line as it is; none is an empty one."""
+        """Show a line as it is."""
         self._show(Document().line(*spans))
+        self._last = "words"
 
     def wrong(self, text: str) -> None:
         """Say that the story went wrong."""
+        self._part()
         document = Document().line(("error: ", "bad"), text)
         self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep leaves the repository to look at"))
 
     def kept(self) -> None:
         """Say where the repository is left."""
-        self._show(Document().line().line("the repository is left in ", (os.fspath(self.project), "path")))
+        self._part()
+        self._show(Document().line("the repository is left in ", (os.fspath(self.project), "path")))
 
     # What is done
 
@@ -98,7 +106,10 @@ class Stage:
         self._perform("python3 " + _shell_words(args), (sys.executable, *args), code)
 
     def _perform(self, command: str, argv: Sequence[str], code: int) -> None:
+        if self._last == "output":
+            self._part()
         self._show(Document().line(("$ ", "dim"), (command, "command")))
+        self._last = "command"
         self._finish(command, self._run(argv), code, show=True)
 
     def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
@@ -114,14 +125,19 @@ class Stage:
         )
 
     def _finish(self, command: str, done: subprocess.CompletedProcess[bytes], code: int, *, show: bool) -> None:
-        if show or done.returncode != code:
+        if done.stdout and (show or done.returncode != code):
             self._stream.write(done.stdout.decode("utf-8", "replace"))
+            self._last = "output"
         if show and done.returncode:
             self._show(Document().line((f"(exit code {done.returncode})", "dim")))
-        if show:
-            self._show(Document().line())
         if done.returncode != code:
             raise Mismatch(f"`{command}` ended with {done.returncode}, and {code} was expected")
+
+    def _part(self) -> None:
+        """Leave a line empty, unless one is."""
+        if self._last != "blank":
+            self._show(Document().line())
+            self._last = "blank"
 
     def _show(self, document: Document) -> None:
         document.write(self._stream, colour=self._colour)

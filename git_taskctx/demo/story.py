@@ -30,7 +30,6 @@ def _prepare(stage: Stage) -> None:
     stage.quiet("git", "add", "-A")
     stage.quiet("git", "commit", "-q", "-m", "A cart that adds up")
     stage.line(("git taskctx demo", "bold"), ": three agents share one dirty worktree, and every handoff is verified")
-    stage.line()
     stage.say(
         "A small project in a temporary folder, committed once; your own repositories and",
         "settings are not touched. Every command below is run as you would type it.",
@@ -42,7 +41,7 @@ def _begin(stage: Stage) -> None:
     stage.title("1. the task")
     stage.say(
         "`init` reads the task file once and freezes it. From now on every agent reads the",
-        "same text, instead of a prompt that somebody pasted.",
+        "same text with `git taskctx get`, instead of a prompt that somebody pasted.",
     )
     stage.taskctx("init", TASK)
 

@@ -36,6 +36,8 @@ _OPTIONS = (
 )  # fmt: skip
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+"""All that the caller's environment may tell the git that makes diffs."""
 _BLOCK = 65535
 """The longest stored block of RFC 1951."""
 
@@ -99,11 +101,15 @@ def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]]) -
     with private_folder(repository) as folder:
         git = _bare_git(repository, folder)
         return [
-            _parse(git.run(*_OPTIONS, "--end-of-options", old, new).out, repository.objects)
-            if old != new
-            else Patch(b"", 0, 0)
-            for old, new in pairs
+            _parse(_diff(git, old, new), repository.objects) if old != new else Patch(b"", 0, 0) for old, new in pairs
         ]
+
+
+def _diff(git: Git, old: TreeOid, new: TreeOid) -> bytes:
+    done = git.run(*_OPTIONS, "--end-of-options", old, new, ok=(0, 128))
+    if done.code != 0:
+        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {done.complaint}", hint="git fsck")
+    return done.out
 
 
 def _bare_git(repository: Repository, folder: Path) -> Git:
@@ -117,23 +123,21 @@ def _bare_git(repository: Repository, folder: Path) -> Git:
     (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {format_version}\n\tbare = true\n{extensions}")
     environment = repository.git.environment()
     objects = environment.get("GIT_OBJECT_DIRECTORY") or os.fspath(repository.common_dir / "objects")
-    dropped = {key: None for key in environment if key.startswith("GIT_CONFIG") or key == "GIT_CEILING_DIRECTORIES"}
-    return repository.git.with_env(
-        **dropped,
-        GIT_DIR=os.fspath(folder),
-        GIT_WORK_TREE=None,
-        GIT_COMMON_DIR=None,
-        GIT_INDEX_FILE=None,
-        GIT_OBJECT_DIRECTORY=os.fspath(repository.toplevel / objects),
-        GIT_CONFIG_NOSYSTEM="1",
-        GIT_CONFIG_SYSTEM="/dev/null",
-        GIT_CONFIG_GLOBAL="/dev/null",
-        GIT_ATTR_NOSYSTEM="1",
-        GIT_NO_REPLACE_OBJECTS="1",
-        HOME="/nonexistent",
-        XDG_CONFIG_HOME="/nonexistent",
-        LC_ALL="C",
-    )
+    ours: dict[str, str | None] = {
+        **{key: None for key in environment if key.startswith("GIT_") and key not in _KEPT},
+        "GIT_DIR": os.fspath(folder),
+        "GIT_OBJECT_DIRECTORY": os.fspath(repository.toplevel / objects),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_SYSTEM": "/dev/null",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "HOME": "/nonexistent",
+        "XDG_CONFIG_HOME": "/nonexistent",
+        "LC_ALL": "C",
+    }
+    return repository.git.with_env(**ours)
 
 
 def _parse(raw: bytes, objects: ObjectStore) -> Patch:

@@ -11,7 +11,10 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git
 
-_READ_ONLY = re.compile(rb"Permission denied|Read-only file system")
+_READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
+_FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
+"""What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
+_CONFLICT = re.compile(rb"cannot lock ref|\.lock|reference already exists")
 
 
 class RefConflict(GitFailed):
@@ -60,6 +63,6 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
         return
     if _READ_ONLY.search(done.err):
         raise ReadOnly(f"cannot write refs: {done.complaint}")
-    if b"cannot lock ref" in done.err or b".lock" in done.err or b"reference already exists" in done.err:
+    if not _FOR_GOOD.search(done.err) and _CONFLICT.search(done.err):
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}")
     raise GitFailed(f"`git update-ref`: {done.complaint}")

@@ -163,7 +163,7 @@ def _copy_index(source: Path, target: Path, *, cold: bool = False) -> None:
     With `cold` the copy is a second older than every file, so that git trusts no entry.
     """
     try:
-        with open(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with os.fdopen(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             found = os.fstat(file.fileno())
             if not stat.S_ISREG(found.st_mode):
                 raise GitFailed(f"the index {source} is no file", hint=f"look at it: ls -ld '{source}'")

@@ -47,6 +47,8 @@ from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.store import CONTEXT
 
+POLICY_FILE = ".taskctx.toml"
+
 
 @dataclass(frozen=True)
 class Request:
@@ -107,7 +109,12 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
             context = _new_context(caller, config.policy, draft, captured, head.branch)
         check_secrets(caller, to_plain(context.immutable), name="the task")
-        warnings = (*config.warnings, *captured.warnings, *_size_warning(context))
+        warnings = (
+            *config.warnings,
+            *_uncommitted_policy(caller, base, reading),
+            *captured.warnings,
+            *_size_warning(context),
+        )
         _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
         store.write(request.task, {CONTEXT: context.to_bytes()})
         store.activate(request.task, context_id)
@@ -215,6 +222,14 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
     if data is None:
         raise Fatal(f"{path} went away while it was read")
     return path, data
+
+
+def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
+    """Say so when the worktree's policy is not the committed one, which is the one in force."""
+    now = reading.objects.find(f"{reading.tree}:{POLICY_FILE}")
+    if (now.data if now else None) == caller.repository.find_blob(base, POLICY_FILE):
+        return ()
+    return (f"{POLICY_FILE} as it is in the worktree does not count: policy is read from the base commit",)
 
 
 def _check_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from git_taskctx.errors import TaskctxError
+from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.seal import is_committed, seal
@@ -100,8 +103,18 @@ def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
         unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
         return (f"git taskctx start --agent {earlier}", unblock) if earlier != owner else (unblock,)
     if chain.validated:
-        return ("git commit",)
+        return (_commit_command(session),)
     last = position == len(chain.agents) - 1
     if chain.at_work or last:
         return (f"git taskctx snapshot --agent {owner}{' --done' if last else ''}",)
     return (f"git taskctx start --agent {chain.agents[position + 1]}",)
+
+
+def _commit_command(session: Session) -> str:
+    """Return how to commit exactly the validated tree: all of it, but for the dirt from before the task."""
+    expected = session.chain.expected
+    if expected is None or expected.tree == expected.commit_tree:
+        return "git add -A && git commit"
+    dirt = compare_trees(session.repository.git, expected.commit_tree, expected.tree)
+    left_out = " ".join(shlex.quote(f":(top,exclude,literal){os.fsdecode(change.path)}") for change in dirt)
+    return f"git add -A -- :/ {left_out} && git commit"

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from git_taskctx import secrets
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.objects import TreeEntry
@@ -286,6 +285,8 @@ def add_context_tree(
 
 def check_secrets(caller: Caller, value: object, *, name: str) -> None:
     """Refuse text that holds a secret, unless forced. Raises: Refused."""
+    from git_taskctx import secrets
+
     secrets.check(secrets.scan_json(value, name=name), force=caller.force_secrets)
 
 

@@ -24,6 +24,14 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
     A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
     the verdict stands, and says that it was not counted. A task whose validated tree has been committed is sealed.
     """
+    if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
+        caller.store.check()
+        return Verdict(
+            subject="worktree",
+            outcome=Outcome.COULD_NOT_TELL,
+            summary="no task context is active here, so there is nothing to compare with",
+            hints=('git taskctx init TASK-1 --title "what is to be done"',),
+        )
     with open_session(caller, write=False) as session:
         if expect is not None:
             session.require_agent(expect)

@@ -243,6 +243,18 @@ def restored(document: Document, what: Restored) -> None:
     document.line(("undo: ", "dim"), (f"git taskctx restore --agent saved --round {what.saved}", "command"))
 
 
+def nothing_changed(document: Document, agent: str, number: int, kind: str) -> None:
+    """Say why a diff is empty."""
+    if kind == "incremental":
+        document.line(
+            ("hint: ", "warn"),
+            f"{agent} changed nothing in its snapshot {number}; the whole work: ",
+            ("git taskctx diff --type from-base", "command"),
+        )
+    else:
+        document.line(("hint: ", "warn"), f"{agent}'s snapshot {number} is the base itself")
+
+
 def history(document: Document, records: Sequence[Record]) -> None:
     """Write the ledger as a history, newest first."""
     for record in reversed(records):

@@ -73,7 +73,7 @@ def as_nobody(repo: GitRepo, *args: str, argv: Sequence[str] = (), env: dict[str
     done = subprocess.run(
         [*prefix, *(argv or (sys.executable, "-B", "-c", READER, *args))],
         cwd=repo.path,
-        env={**os.environ, "HOME": os.fspath(home), **(env or {})},
+        env={**os.environ, "HOME": os.fspath(home), "XDG_CONFIG_HOME": os.fspath(home), **(env or {})},
         capture_output=True,
         text=True,
         check=False,
