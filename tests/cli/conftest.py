@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from desk import Desk
-from gitrepo import GitRepo
+
+pytest.register_assert_rewrite("desk")
+
+from desk import Desk  # noqa: E402 - found beside the tests
+from gitrepo import GitRepo  # noqa: E402
 
 
 @pytest.fixture

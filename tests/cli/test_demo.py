@@ -105,6 +105,7 @@ def test_it_fits_a_terminal_in_colour(temporary: Path) -> None:
 
 def test_nothing_of_the_user_reaches_it(repo: GitRepo, temporary: Path, sealed_home: Path) -> None:
     """A hostile git configuration, a template with hooks, and variables of git and Python change nothing."""
+    repo.commit()
     template = sealed_home / "template"
     (template / "hooks").mkdir(parents=True)
     hook = template / "hooks" / "pre-commit"
@@ -114,7 +115,6 @@ def test_nothing_of_the_user_reaches_it(repo: GitRepo, temporary: Path, sealed_h
         config.write(f"[init]\n\ttemplateDir = {template}\n[commit]\n\tgpgSign = true\n[core]\n\thooksPath = /\n")
         config.write("[taskctx]\n\tagents = dev\n[core]\n\tautocrlf = true\n\texcludesFile = ~/ignored\n")
     (sealed_home / "ignored").write_text("*.txt\n")
-    repo.commit()
     hostile = {
         "GIT_DIR": os.fspath(repo.git_dir()),
         "GIT_WORK_TREE": os.fspath(repo.path),

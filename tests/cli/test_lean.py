@@ -1,0 +1,87 @@
+"""The verbs that agents call hundreds of times a day stay lean, however the clock happens to run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gitrepo import ROOT, GitRepo, run_taskctx
+
+HEAVY = ("pydantic", "rich", "markdown_it", "ruamel", "detect_secrets", "jinja2", "asyncio")
+_LOADED = """
+import sys
+from git_taskctx.__main__ import main
+code = main(sys.argv[1:])
+print(",".join(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepo:
+    """A repository with a context whose implementer has left a snapshot."""
+    repo = GitRepo.init(tmp_path / "repo")
+    repo.write("a.txt", "one\n")
+    repo.commit()
+    run_taskctx("init", "TASK-1", "--title", "lean", cwd=repo.path)
+    repo.write("a.txt", "two\n")
+    code, _, _ = run_taskctx("snapshot", "--agent", "implementer", cwd=repo.path)
+    assert code == 0
+    return repo
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("verify",),
+        ("get",),
+        ("start", "--agent", "reviewer"),
+        ("snapshot", "--agent", "implementer"),
+        ("fingerprint",),
+    ],
+    ids=lambda words: words[0],
+)
+def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) -> None:
+    """`sys.modules` after a verb that agents call often holds none of the heavy libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, *words],
+        cwd=repo.path,
+        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stderr.splitlines()[-1].split(","))
+    assert "git_taskctx" in loaded
+    assert loaded.isdisjoint(HEAVY)
+
+
+def _processes(repo: GitRepo, *words: str) -> list[str]:
+    """Return the git processes that a verb starts, as the trace names them."""
+    trace = repo.path.parent / "trace"
+    trace.unlink(missing_ok=True)
+    run_taskctx(*words, cwd=repo.path, env={"GIT_TASKCTX_TRACE": os.fspath(trace)})
+    return [line.split("  ", 2)[-1] for line in trace.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("words", [("verify",), ("snapshot", "--agent", "implementer")], ids=lambda words: words[0])
+def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, words: tuple[str, ...]) -> None:
+    """As many git processes for two hundred changed, new and deleted files as for one."""
+    for number in range(200):
+        repo.write(f"many/{number}.txt", f"{number}\n")
+    repo.commit("many")
+    run_taskctx("snapshot", "--agent", "implementer", cwd=repo.path)
+    repo.write("a.txt", "three\n")
+    few = _processes(repo, *words)
+    run_taskctx("resolve-drift", "--accept", "--note", "again", cwd=repo.path)
+    for number in range(200):
+        repo.write(f"new/{number}.txt", f"{number}\n")
+        if number % 2:
+            repo.write(f"many/{number}.txt", "changed\n")
+        else:
+            repo.remove(f"many/{number}.txt")
+    many = _processes(repo, *words)
+    assert len(many) == len(few)
