@@ -109,16 +109,18 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
     except OSError as error:
         require_plain(path)
         raise _as_error(error, path) from error
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(file.fileno())
+    try:
+        found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise Fatal(f"{path} is {_kind(found.st_mode)}, and git-taskctx opens none there")
         if found.st_size > limit:
             raise BadData(f"{path} has {found.st_size} bytes, more than {limit}")
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read()
-        except OSError as error:
-            raise _as_error(error, path) from error
+    except OSError as error:
+        raise _as_error(error, path) from error
+    finally:
+        os.close(descriptor)
 
 
 def sweep_temporaries(folder: Path) -> None:

@@ -34,11 +34,11 @@ def start(
 
     The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
     """
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         started = start(session, agent, take_over=take_over)
         warnings = tuple(session.warnings)
     return Answer(
@@ -67,12 +67,12 @@ def snapshot(
 ) -> Answer:
     """Record the worktree at the end of an agent's work."""
     from git_taskctx.handoff.record import record_snapshot
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.snapshot import Options
     from git_taskctx.report import text
 
     options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         recorded = record_snapshot(session, agent, options)
         warnings = (*session.warnings, *recorded.warnings)
     return Answer(
@@ -138,10 +138,10 @@ def diff(
 ) -> Answer:
     """Show what an agent changed."""
     from git_taskctx.handoff.diffs import find_diff
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=False) as session:
+    with open_task(call.caller(), write=False) as session:
         found = find_diff(session, agent, number, kind)
     if path:
         return Answer({"path": found.path}, text=lambda document: document.line(found.path))
@@ -173,9 +173,9 @@ def update(
 ) -> Answer:
     """Record what an agent says of itself."""
     from git_taskctx.handoff.coordinate import update
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         update(session, agent, status=status, qa_log=qa_log, session_id=session_id)
         seat = session.context.coordination[agent]
     return Answer(seat, text=lambda document: document.line(f"{agent}: ", (seat.status, "ok")))
@@ -188,9 +188,9 @@ def block(
 ) -> Answer:
     """Record a finding that blocks the chain."""
     from git_taskctx.handoff.coordinate import block
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         found = block(session, agent, finding)
         earlier = session.chain.agents[max(session.chain.position(agent) - 1, 0)]
     return Answer(
@@ -207,9 +207,9 @@ def unblock(
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.handoff.coordinate import unblock
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         closed = unblock(session, agent, finding)
         still = len(session.chain.open_findings)
     return Answer(
@@ -225,10 +225,10 @@ def resolve_drift(
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on."""
     from git_taskctx.handoff.resolve import resolve_drift
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         resolved = resolve_drift(session, note=note, accept=accept)
         warnings = (*session.warnings, *(resolved.accepted.warnings if resolved.accepted else ()))
     return Answer(
@@ -259,10 +259,10 @@ def restore(
     Nothing is deleted that was not saved, and no ignored file is overwritten.
     """
     from git_taskctx.handoff.restore import restore
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=True) as session:
+    with open_task(call.caller(), write=True) as session:
         restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))
         warnings = tuple(session.warnings)
     return Answer(

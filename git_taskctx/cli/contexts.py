@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Annotated
 
@@ -67,11 +68,11 @@ def init(
 
 def get(call: Call) -> Answer:
     """Show the task as it was captured, and the agents."""
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.staleness import stale_text
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=False) as session:
+    with open_task(call.caller(), write=False) as session:
         stale = stale_text(session)
         warnings = (*session.warnings, *((stale,) if stale else ()))
         context = session.context
@@ -106,14 +107,14 @@ def list_contexts(call: Call) -> Answer:
 
 def log(call: Call) -> Answer:
     """Show the ledger of a task, newest record first."""
-    from git_taskctx.handoff.session import open_session
+    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
-    with open_session(call.caller(), write=False) as session:
+    with open_task(call.caller(), write=False) as session:
         records = [entry.record for entry in session.entries]
         warnings = tuple(session.warnings)
     return Answer(
-        records,
+        [json.loads(record.to_line()) for record in records],
         text=lambda document: text.history(document, records),
         notes=lambda document: text.warnings(document, warnings),
     )

@@ -75,7 +75,7 @@ class ObjectStore:
             return None
         if name == self.empty_tree:
             return Object(name, "tree", b"")
-        reader = self._reader = self._reader or self._git.start("cat-file", "--batch")
+        reader = self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
         if reader.stdin is None or reader.stdout is None:
             raise GitFailed("`git cat-file --batch` has no pipes")
         try:
@@ -91,7 +91,9 @@ class ObjectStore:
             self.close()
             raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
         data = reader.stdout.read(int(words[2]))
-        reader.stdout.read(1)
+        if reader.stdout.read(1) != b"\n":  # git found the damage while it was printing, and died
+            self.close()
+            raise CouldNotTell(f"the object {name} is damaged", hint="git fsck")
         return Object(words[0].decode(), words[1].decode(), data)  # type: ignore[arg-type]
 
     def get(self, name: str, kind: Kind) -> bytes:

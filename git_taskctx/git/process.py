@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain
+from git_taskctx.git.quoting import quote
 
 TIME_LIMIT = 600.0
 """Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
@@ -126,8 +127,11 @@ class Git:
             raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result))
         return result
 
-    def start(self, *args: str | bytes) -> subprocess.Popen[bytes]:
-        """Start git with pipes on all three ends, in a process group of its own."""
+    def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
+        """Start git with pipes on all three ends, in a process group of its own.
+
+        With `quiet` nobody reads what it complains of, so that a full pipe never stops it.
+        """
         try:
             return subprocess.Popen(
                 self.argv(args),
@@ -135,7 +139,7 @@ class Git:
                 env=self.environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if quiet else subprocess.PIPE,
                 process_group=0,
             )
         except FileNotFoundError as error:
@@ -176,7 +180,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _words(args: Sequence[str | bytes]) -> str:
-    return " ".join(os.fsdecode(arg) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
+    return " ".join(quote(os.fsencode(arg)) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
 
 
 def _git_hint(result: Result) -> str | None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
+from git_taskctx.errors import BadData
+
 _NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _UNNAMED = {name: byte for byte, name in _NAMED.items()}
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
 
 
 def quote(path: bytes) -> str:
@@ -25,10 +27,17 @@ def quote(path: bytes) -> str:
 
 
 def unquote(text: str) -> bytes:
-    """Return the path that `quote` turned into `text`; also reads core.quotePath=true."""
-    if not (len(text) >= 2 and text.startswith('"') and text.endswith('"')):
-        return text.encode("utf-8")
-    return _ESCAPE.sub(_unescape, text[1:-1].encode("utf-8"))
+    """Return the path that `quote` turned into `text`; also reads core.quotePath=true.
+
+    Raises: BadData where nothing can have been turned into `text`.
+    """
+    try:
+        raw = text.encode("utf-8", "surrogateescape")
+        if not (len(text) >= 2 and text.startswith('"') and text.endswith('"')):
+            return raw
+        return _ESCAPE.sub(_unescape, raw[1:-1])
+    except (KeyError, UnicodeEncodeError) as error:
+        raise BadData(f"{text!a} is no path as git quotes one") from error
 
 
 def _escape(byte: int) -> str:
@@ -47,4 +56,4 @@ def _escape_character(character: str) -> str:
 
 def _unescape(match: re.Match[bytes]) -> bytes:
     token = match[1]
-    return bytes([int(token, 8) & 255]) if len(token) == 3 else bytes([_UNNAMED[token.decode("latin-1")]])
+    return bytes([int(token, 8)]) if len(token) == 3 else bytes([_UNNAMED[token.decode("latin-1")]])

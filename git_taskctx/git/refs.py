@@ -14,7 +14,7 @@ from git_taskctx.git.process import Git
 _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
 _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
 """What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
-_CONFLICT = re.compile(rb"cannot lock ref|\.lock|reference already exists")
+_CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
 
 
 class RefConflict(GitFailed):
@@ -40,9 +40,11 @@ def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
 
 
 def find_ref(git: Git, ref: str) -> str | None:
-    """Return the oid of one ref; None where it does not exist."""
-    found = git.run("rev-parse", "-q", "--verify", "--end-of-options", ref, ok=(0, 1, 128))
-    return found.out.decode().strip() or None if found.code == 0 else None
+    """Return the oid of one ref, named whole; None where it does not exist.
+
+    `git rev-parse --verify` would also find a branch that is called `refs/notes/taskctx`.
+    """
+    return read_refs(git, ref).get(ref)
 
 
 def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
@@ -50,6 +52,8 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
 
     Raises: RefConflict when a ref is not at `old`, ReadOnly where refs cannot be written, GitFailed.
     """
+    if not moves:
+        return
     zero = "0" * len(next((move.new or move.old or "") for move in moves))
     lines = b"".join(
         b"update %s\0%s\0%s\0" % (move.ref.encode(), (move.new or zero).encode(), (move.old or zero).encode())

@@ -163,15 +163,19 @@ def _copy_index(source: Path, target: Path, *, cold: bool = False) -> None:
     With `cold` the copy is a second older than every file, so that git trusts no entry.
     """
     try:
-        with os.fdopen(os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise GitFailed(f"the index {source} is no file", hint=f"look at it: ls -ld '{source}'")
-            target.write_bytes(file.read())
+        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return
     except OSError as error:
         raise GitFailed(f"cannot read the index: {(error.strerror or '').lower()}") from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise GitFailed("the index is no regular file", hint='ls -l "$(git rev-parse --git-path index)"')
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            target.write_bytes(file.read())
+    finally:
+        os.close(descriptor)
     times = (1_000_000_000, 1_000_000_000) if cold else (found.st_atime_ns, found.st_mtime_ns)
     os.utime(target, ns=times)
 

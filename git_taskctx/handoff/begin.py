@@ -108,13 +108,9 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             now, context_id = caller.now(), randomness.token_hex(8)
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
             context = _new_context(caller, config.policy, draft, captured, head.branch)
+            uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")
-        warnings = (
-            *config.warnings,
-            *_uncommitted_policy(caller, base, reading),
-            *captured.warnings,
-            *_size_warning(context),
-        )
+        warnings = (*config.warnings, *uncommitted, *captured.warnings, *_size_warning(context))
         _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
         store.write(request.task, {CONTEXT: context.to_bytes()})
         store.activate(request.task, context_id)

@@ -87,6 +87,8 @@ class Chain:
     at_work: bool
     tenure_tree: TreeOid
     """The tree that the owner was handed."""
+    start_tree: TreeOid
+    """The tree when the owner started, or came back to work."""
     tenure_verified: bool
     """True when that tree was verified; false where somebody vouched for it."""
     tenure_from: int
@@ -205,6 +207,7 @@ def fold(records: Iterable[Record]) -> Chain:
         owner=agents[0],
         at_work=True,
         tenure_tree=first.tree,
+        start_tree=first.tree,
         tenure_verified=True,
         tenure_from=0,
         previous_owner="init",
@@ -228,17 +231,20 @@ def _start(chain: Chain, record: Record) -> Chain:
     agent = cast(str, record.agent)
     if record.extra.get("resume"):
         # Going on after a snapshot: the next snapshot of another tree voids the `done`, not the start.
-        return replace(chain, at_work=True, since=record.time)._with_seat(agent, actor=record.actor)
+        return replace(chain, at_work=True, since=record.time, start_tree=chain.settled_tree)._with_seat(
+            agent, actor=record.actor
+        )
     if chain.is_later(agent, chain.owner) and chain.expected is not None:
         chain = chain._with_seat(chain.owner, done_tree=chain.expected.tree, stale=False, completed_at=record.time)
     elif not chain.is_later(agent, chain.owner):
         chain = chain._with_seat(chain.owner, done_tree=None, stale=False)
-    seat = chain.seats[agent]
+    seat, tree = chain.seats[agent], record.tree or chain.settled_tree
     return replace(
         chain,
         owner=agent,
         at_work=True,
-        tenure_tree=record.tree or chain.settled_tree,
+        tenure_tree=tree,
+        start_tree=tree,
         tenure_verified=not record.extra.get("attest"),
         tenure_from=len(seat.snapshots),
         previous_owner=chain.owner,

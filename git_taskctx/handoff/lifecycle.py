@@ -11,7 +11,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.seal import put_away
+from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import (
     ANCHOR,
     PREVIOUS,
@@ -61,7 +61,10 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
         with open_session(caller, write=True) as session:
             if session.archived:
                 return None
-            put_away(session, reason="put away")
+            if is_committed(session):
+                end(session)
+            else:
+                put_away(session, reason="put away")
             return session.task, session.context.context_id
     except (CouldNotTell, Fatal) as error:
         if isinstance(error, GitFailed) or not lost:

@@ -15,6 +15,7 @@ from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.start import (
     drift_refusal,
     handover_event,
+    is_handing_back_unchanged,
     preview,
     require_current_text,
     require_handover,
@@ -113,6 +114,9 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
         return [], chain
     require_turn(chain, agent)
     require_current_text(session)
+    if chain.at_work and is_handing_back_unchanged(session, agent, reading):
+        event = handover_event(chain, agent, reading, extra={"implied": True})
+        return [event], preview(session, [event])
     if chain.at_work:
         raise Refused(
             f"{chain.owner} is at work since {chain.since}, and the tree is its own",
@@ -139,8 +143,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
 
 
 def _require_change(session: Session, chain: Chain, reading: Reading, agent: str, options: Options) -> None:
-    first = agent == chain.agents[0] and chain.previous_owner == "init"
-    if first and not options.allow_clean and reading.tree == chain.init_tree:
+    if agent == chain.agents[0] and not options.allow_clean and reading.tree == chain.init_tree:
         raise Refused(
             f"nothing changed since {session.task} began",
             hint=f"git taskctx snapshot --agent {agent} --allow-clean",

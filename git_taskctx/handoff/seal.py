@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from git_taskctx.errors import CouldNotTell
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+
+from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.handoff import ledger
@@ -12,16 +16,41 @@ from git_taskctx.model.verdict import Outcome, Verdict
 
 
 def is_committed(session: Session) -> bool:
-    """Tell whether HEAD is a commit of the validated tree on the parent that the task began on."""
+    """Tell whether HEAD is a commit of the validated tree on the parent that the task began on.
+
+    Not while drift is unresolved: the chain would be sealed with a budget that no proof lets pass.
+    """
     chain, repository = session.chain, session.repository
     expected = chain.expected
-    if session.archived or session.edited or not chain.validated or expected is None:
+    if session.archived or session.edited or session.over_budget or not chain.validated or expected is None:
         return False
     head = repository.find_commit("HEAD")
     if head is None or head == chain.parent or repository.tree_of(head) != expected.commit_tree:
         return False
     parents = repository.parents_of(head)
     return (parents[0] if parents else None) == chain.parent
+
+
+@contextlib.contextmanager
+def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
+    """Open a context as `open_session` does; one whose validated tree has been committed ends first.
+
+    Raises: Fatal to whoever wants to write to a task that is over.
+    """
+    with open_session(caller, write=write) as session:
+        if not is_committed(session):
+            yield session
+            return
+        if write:
+            commit = end(session)
+            raise Fatal(
+                f"{session.task} is over: commit {commit[:12]} is what was validated",
+                hint=f"git taskctx log --task {session.task}",
+            )
+    sealed = seal(caller)
+    with open_session(replace(caller, task=session.task), write=False) as session:
+        session.warnings.extend([sealed.summary] if sealed else [])
+        yield session
 
 
 def seal(caller: Caller) -> Verdict | None:
@@ -33,7 +62,7 @@ def seal(caller: Caller) -> Verdict | None:
         with open_session(caller, write=True) as session:
             if not is_committed(session):
                 return None
-            commit = _seal(session)
+            commit = end(session)
     except ReadOnly:
         return None  # the next verb that can write will do it
     return Verdict(
@@ -45,7 +74,8 @@ def seal(caller: Caller) -> Verdict | None:
     )
 
 
-def _seal(session: Session) -> CommitOid:
+def end(session: Session) -> CommitOid:
+    """Write the whole chain on HEAD and on its tree, and archive the context. Call it where `is_committed`."""
     chain, repository = session.chain, session.repository
     expected, head = chain.expected, repository.find_commit("HEAD")
     if expected is None or head is None:

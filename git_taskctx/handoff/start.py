@@ -37,18 +37,15 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
     """
     session.require_agent(agent)
     chain = session.chain
-    if agent == chain.owner and take_over is None:  # rows 1 and 2
-        session.require_open()
-        return _resume(session, agent)
     session.require_open()  # row 1
-    if agent == chain.owner:
-        raise Refused(f"{agent} owns the tree already", hint=f"git taskctx start --agent {agent}")
     note = check_text(take_over, what="note") if take_over is not None else None
+    if agent == chain.owner:  # row 2
+        return _resume(session, agent, note)
     require_turn(chain, agent)  # row 3
     require_current_text(session)
     with read_worktree(session.repository, keep=note is not None) as reading:
         if chain.at_work:
-            if _is_handing_back_unchanged(session, agent, reading):  # row 4
+            if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
             if note is None:  # row 5
                 raise Refused(
@@ -132,11 +129,10 @@ def drift_refusal(verdict: Verdict) -> Refused:
     )
 
 
-def _resume(session: Session, agent: str) -> Started:
-    if not session.chain.at_work:
-        event = Event(
-            "start", agent, tree=session.chain.settled_tree, commit=session.chain.head, extra={"resume": True}
-        )
+def _resume(session: Session, agent: str, note: str | None) -> Started:
+    if not session.chain.at_work or note is not None:
+        extra = {"resume": True, **({"note": note} if note is not None else {})}
+        event = Event("start", agent, tree=session.chain.settled_tree, commit=session.chain.head, extra=extra)
         session.commit([event], reason=f"{session.task}: {agent} goes on")
     return Started(agent, resumed=True, round=session.chain.seats[agent].rounds)
 
@@ -191,15 +187,16 @@ def preview(session: Session, events: list[Event]) -> Chain:
     return chain
 
 
-def _is_handing_back_unchanged(session: Session, agent: str, reading: Reading) -> bool:
+def is_handing_back_unchanged(session: Session, agent: str, reading: Reading) -> bool:
+    """Row 4: tell whether the owner, at work, has changed nothing since its start and `agent` is earlier."""
     chain = session.chain
     if chain.is_later(agent, chain.owner):
         return False
-    return reading.tree == chain.settled_tree and session.repository.head().commit == chain.head
+    return reading.tree == chain.start_tree and session.repository.head().commit == chain.head
 
 
 def _progress(chain: Chain, reading: Reading) -> str:
-    changes = reading.changes_since(chain.settled_tree)
+    changes = reading.changes_since(chain.start_tree)
     if not changes:
         return ", nothing changed yet"
     shown = ", ".join(quote(change.path) for change in changes[:3])

@@ -108,7 +108,7 @@ def _with_budget(session: Session, verdict: Verdict) -> Verdict:
 
 def _at_work(session: Session, reading: Reading) -> Verdict:
     chain = session.chain
-    changes = reading.changes_since(chain.settled_tree)
+    changes = reading.changes_since(chain.start_tree)
     shown = ", ".join(quote(change.path) for change in changes[:5]) + (", …" if len(changes) > 5 else "")
     progress = f"{len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}" if changes else "nothing changed yet"
     return Verdict(

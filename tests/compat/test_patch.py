@@ -478,6 +478,15 @@ def test_the_whole_text(repo: GitRepo) -> None:
         "+++ b/a\n"
         "@@ -2,4 +2,4 @@\n"
         " 2\n 3\n 4\n-5\n+five\n"
+        'diff --git "a/\\303\\251" "b/\\303\\251"\n'
+        "index f76dd238ade08917e6712764a16a22005a50573d..bdc955b7b2e610ad5a72302b139a2e6cb325519a 100644\n"
+        "GIT binary patch\n"
+        "literal 2\n"
+        "McmV+d0R8^}0RRI40ssI2\n"
+        "\n"
+        "literal 1\n"
+        "LcmV+c0RH~~00962\n"
+        "\n"
     )
 
 
