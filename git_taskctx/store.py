@@ -15,7 +15,7 @@ from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import MAX_BYTES
-from git_taskctx.model.oids import is_context_id
+from git_taskctx.model.oids import is_context_id, is_task_id
 
 FOLDER = ".agent-output"
 CONTEXT = "context.json"
@@ -62,9 +62,13 @@ class Store:
             yield
 
     def active(self) -> str | None:
-        """Return the active task's id; None where no context is active here."""
-        data = files.read_plain(self.root / "active", limit=4096)
-        return data.decode("utf-8", "replace").strip() or None if data else None
+        """Return the active task's id; None where no context is active here. Raises: Fatal, BadData."""
+        path = self.root / "active"
+        data = files.read_plain(path, limit=4096)
+        text = data.decode("utf-8", "replace").strip() if data else ""
+        if text and not is_task_id(text):
+            raise BadData(f"{path} does not hold a task id", hint=f"rm '{path}', then see: git taskctx status")
+        return text or None
 
     def marker(self) -> str | None:
         """Return the active context's id as the git dir remembers it, also when the folder is gone."""

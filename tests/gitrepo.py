@@ -283,14 +283,3 @@ def _quoted(path: str) -> str:
     if os.pathsep in path or path.startswith('"') or "\n" in path:
         return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     return path
-
-
-@contextlib.contextmanager
-def open_folder() -> Iterator[Path]:
-    """Create a folder that every user of the machine may enter, for tests that give up root."""
-    folder = Path(tempfile.mkdtemp(prefix="taskctx-open-"))
-    folder.chmod(0o755)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -215,10 +215,9 @@ def emit(answer: Answer, form: str) -> None:
             code = "could-not-tell" if answer.code == 3 else "no"
             error = error_object(code, answer.reason or "", "; ".join(answer.hints) or None, answer.paths)
         write_text(render_json(answer.data, error=error))
-        return
     from git_taskctx.report.document import Document
 
-    for writer, stream in ((answer.text if form != "raw" else None, sys.stdout), (answer.notes, sys.stderr)):
+    for writer, stream in ((answer.text if form == "text" else None, sys.stdout), (answer.notes, sys.stderr)):
         if writer is not None:
             document = Document()
             writer(document)

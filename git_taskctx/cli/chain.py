@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from git_taskctx.cli.call import WRITES, AgentOption, Answer, Call, verb
 from git_taskctx.errors import Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.report.document import Document
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +43,7 @@ def start(
 
     with open_task(call.caller(), write=True) as session:
         started = start(session, agent, take_over=take_over)
-        warnings = tuple(session.warnings)
+        warnings = (*session.warnings, *(started.took_over.warnings if started.took_over else ()))
     return Answer(
         {
             "agent": started.agent,
@@ -174,11 +177,16 @@ def update(
     """Record what an agent says of itself."""
     from git_taskctx.handoff.coordinate import update
     from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         update(session, agent, status=status, qa_log=qa_log, session_id=session_id)
         seat = session.context.coordination[agent]
-    return Answer(seat, text=lambda document: document.line(f"{agent}: ", (seat.status, "ok")))
+    return Answer(
+        seat,
+        text=lambda document: document.line(f"{agent}: ", (seat.status, "ok")),
+        notes=lambda document: text.warnings(document, session.warnings),
+    )
 
 
 def block(
@@ -189,14 +197,20 @@ def block(
     """Record a finding that blocks the chain."""
     from git_taskctx.handoff.coordinate import block
     from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         found = block(session, agent, finding)
         earlier = session.chain.agents[max(session.chain.position(agent) - 1, 0)]
+
+    def notes(document: Document) -> None:
+        text.warnings(document, session.warnings)
+        document.line(("hint: ", "warn"), f"hand back: git taskctx start --agent {earlier}")
+
     return Answer(
         found,
         text=lambda document: document.line((found.id, "bad"), f" by {agent}: {found.text}"),
-        notes=lambda document: document.line(("hint: ", "warn"), f"hand back: git taskctx start --agent {earlier}"),
+        notes=notes,
     )
 
 
@@ -208,6 +222,7 @@ def unblock(
     """Close a finding; only the agent that found it may."""
     from git_taskctx.handoff.coordinate import unblock
     from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         closed = unblock(session, agent, finding)
@@ -215,6 +230,7 @@ def unblock(
     return Answer(
         {"closed": closed.id, "open": still},
         text=lambda document: document.line((f"{closed.id} closed", "ok"), f", {still} open"),
+        notes=lambda document: text.warnings(document, session.warnings),
     )
 
 

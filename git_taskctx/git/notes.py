@@ -40,28 +40,31 @@ def append_notes(
 ) -> CommitOid:
     """Take a notes commit on top of `commit` that adds lines to objects; the caller flushes and moves the ref."""
     tree = _tree_of(objects, commit) if commit else None
-    for target, lines in additions.items():
-        tree = _splice(objects, tree, target.encode(), lines, top=True)
+    if additions:
+        notes = {target.encode(): lines for target, lines in additions.items()}
+        tree = _splice(objects, tree, notes, top=True)
     parent = f"parent {commit}\n" if commit else ""
     who = f"git-taskctx <git-taskctx@localhost> {int(time.time())} +0000"
     text = f"tree {tree or objects.empty_tree}\n{parent}author {who}\ncommitter {who}\n\n{message}\n"
     return CommitOid(objects.add("commit", text.encode("utf-8")))
 
 
-def _splice(objects: ObjectStore, tree: str | None, rest: bytes, lines: Sequence[str], *, top: bool) -> str:
+def _splice(objects: ObjectStore, tree: str | None, notes: Mapping[bytes, Sequence[str]], *, top: bool) -> str:
+    """Add to all notes of one tree at once, so that no tree is written that the next note would replace."""
     entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree else {}
-    leaf = entries.get(rest)
-    branch = entries.get(rest[:2])
-    deeper = branch is not None and branch.mode == "40000"
-    leaves = sum(len(name) == len(rest) for name in entries)
-    if leaf is None and len(rest) > 2 and (top or deeper or leaves >= WIDE):
-        below = _splice(objects, branch.oid if deeper and branch else None, rest[2:], lines, top=False)
-        entries[rest[:2]] = TreeEntry("40000", rest[:2], below)
-    else:
+    below: dict[bytes, dict[bytes, Sequence[str]]] = {}
+    for rest, lines in notes.items():
+        leaf, branch = entries.get(rest), entries.get(rest[:2])
+        wide = top or branch is not None or sum(len(name) == len(rest) for name in entries) >= WIDE
+        if leaf is None and len(rest) > 2 and wide and (branch is None or branch.mode == "40000"):
+            below.setdefault(rest[:2], {})[rest[2:]] = lines
+            continue
         old = _lines(objects.get(leaf.oid, "blob")) if leaf else []
-        merged = sorted({*old, *lines})
-        blob = objects.add_blob("".join(line + "\n" for line in merged).encode("utf-8", "surrogateescape"))
-        entries[rest] = TreeEntry("100644", rest, blob)
+        text = "".join(line + "\n" for line in sorted({*old, *lines}))
+        entries[rest] = TreeEntry("100644", rest, objects.add_blob(text.encode("utf-8", "surrogateescape")))
+    for name, deeper in below.items():
+        branch = entries.get(name)
+        entries[name] = TreeEntry("40000", name, _splice(objects, branch.oid if branch else None, deeper, top=False))
     return objects.add_tree(list(entries.values()))
 
 

@@ -16,12 +16,13 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from git_taskctx.errors import GitFailed, TryAgain
-from git_taskctx.git.changes import Change, compare_trees
+from git_taskctx.git.changes import LINK, SUBMODULE, Change, compare_trees
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git, Result
 from git_taskctx.git.quoting import quote
@@ -34,6 +35,7 @@ PASSES = 4
 
 _LEFT_OUT = re.compile(rb"^(?:warning: )?(?:could not open directory .*|.*: Permission denied)$", re.MULTILINE)
 """git says this, ends with 0, and leaves files out."""
+_REGULAR = ("100644", "100755")
 _STATUS = ("status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
 
 
@@ -84,13 +86,14 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False) -> 
     """
     with private_folder(repository) as folder:
         index = folder / "index"
+        began = folder.stat().st_mtime_ns
         _copy_index(repository.index, index, cold=cold)
         git = repository.git.with_settings((*QUIET, *_no_config_hooks(repository))).with_env(
             GIT_INDEX_FILE=os.fspath(index)
         )
         if not keep:
             git = git.with_env(**quarantine(repository, folder / "objects"))
-        tree = _settle(git)
+        tree = _settle(git, index, began)
         objects = ObjectStore(git, repository.algorithm)
         try:
             yield Reading(tree, git.with_env(GIT_INDEX_FILE="/nonexistent"), objects, index, repository)
@@ -135,11 +138,18 @@ def private_folder(repository: Repository) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def _settle(git: Git) -> TreeOid:
+def _settle(git: Git, index: Path, began: int) -> TreeOid:
+    """Read until two trees in a row are equal.
+
+    After each pass the index is dated back to when we began, so that git reads every file again that was written since,
+    also when a second write left its size and its time (of a clock that ticks every 4 ms) as they were.
+    """
     previous = None
     for _ in range(PASSES):
         added = git.run("--literal-pathspecs", "add", "-A", "--sparse", ok=(0, 1, 128))
         _refuse_left_out(added)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(index, ns=(began, began))
         tree = TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())
         if tree == previous:
             return tree
@@ -214,9 +224,10 @@ def _sweep(home: Path, *, but: Path) -> None:
 
 def _dirty_submodules(repository: Repository, status: bytes) -> Iterator[HiddenChange]:
     for entry in status.split(b"\0"):
-        words = entry.split(b" ", 8)
-        if len(words) == 9 and words[0] == b"1" and words[2][:1] == b"S" and (b"M" in words[2] or b"U" in words[2]):
-            path = words[8]
+        fields = {b"1": 9, b"u": 11}.get(entry[:1], 0)
+        words = entry.split(b" ", fields - 1)
+        if len(words) == fields and words[2][:1] == b"S" and (b"M" in words[2] or b"U" in words[2]):
+            path = words[-1]
             inner = {key: value for key, value in repository.git.environ.items() if not _is_local(key)}
             submodule = open_repository(repository.toplevel / os.fsdecode(path), inner)
             with read_worktree(submodule, keep=False) as reading:
@@ -226,25 +237,85 @@ def _dirty_submodules(repository: Repository, status: bytes) -> Iterator[HiddenC
             yield HiddenChange(quote(path), "submodule dirty", state)
 
 
+@dataclass(frozen=True)
+class _Flagged:
+    """A file under assume-unchanged or skip-worktree, as the index has it and as it lies there."""
+
+    path: bytes
+    kind: Literal["assume-unchanged", "skip-worktree"]
+    mode: str
+    oid: str
+    found_mode: str | None
+    """None where there is no file, or none that git could take."""
+    link_oid: str
+    """What a link's target would be called as a blob."""
+    state: str
+
+
 def _flagged(repository: Repository) -> Iterator[HiddenChange]:
-    """Yield files under assume-unchanged or skip-worktree whose content is not the index's."""
-    listed = repository.git.run("ls-files", "-v", "-s", "-z").out.split(b"\0")
-    for entry in listed:
+    """Yield files under assume-unchanged or skip-worktree that are not as the index has them.
+
+    A file that is missing under skip-worktree is how a sparse checkout looks, and no change.
+    """
+    files = list(_list_flagged(repository))
+    regular = [file.path for file in files if file.found_mode in _REGULAR]
+    names = b"".join(b'"' + _escaped(path) + b'"\n' for path in regular)
+    hashed = repository.git.run("hash-object", "--stdin-paths", stdin=names).out.decode().split() if regular else []
+    oids = dict(zip(regular, hashed, strict=True))
+    wanted = _modes_that_count(repository)
+    for file in files:
+        if file.found_mode is None and file.kind == "skip-worktree":
+            continue
+        found = wanted(file), oids.get(file.path, file.link_oid)
+        if found != (file.mode, file.oid):
+            yield HiddenChange(quote(file.path), file.kind, file.state)
+
+
+def _list_flagged(repository: Repository) -> Iterator[_Flagged]:
+    for entry in repository.git.run("ls-files", "-v", "-s", "-z").out.split(b"\0"):
         tag = entry[:1]
         if not (tag.islower() or tag == b"S"):
             continue
         meta, _, path = entry[2:].partition(b"\t")
-        file = repository.toplevel / os.fsdecode(path)
-        try:
-            data = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
-        except OSError:
-            if tag != b"S":
-                yield HiddenChange(quote(path), "assume-unchanged", "0" * 64)
+        mode, oid = meta.decode().split(" ")[:2]
+        if mode == SUBMODULE:
             continue
-        filtered = repository.git.run("hash-object", "--stdin", b"--path=" + path, stdin=data).out.strip()
-        if filtered != meta.split(b" ")[1]:
-            kind = "skip-worktree" if tag == b"S" else "assume-unchanged"
-            yield HiddenChange(quote(path), kind, hashlib.sha256(data).hexdigest())  # type: ignore[arg-type]
+        found_mode, data = _look(repository.toplevel / os.fsdecode(path))
+        state = hashlib.sha256(f"{found_mode} ".encode() + data).hexdigest()
+        link_oid = repository.objects.hash("blob", data) if found_mode == LINK else ""
+        yield _Flagged(
+            path, "skip-worktree" if tag == b"S" else "assume-unchanged", mode, oid, found_mode, link_oid, state
+        )
+
+
+def _modes_that_count(repository: Repository) -> Callable[[_Flagged], str | None]:
+    """Return how to see a file's mode: as it is, or as the index has it where the file system cannot tell."""
+    settings = repository.settings(r"^core\.(filemode|symlinks)$")
+    off = {key for key, value, _ in settings if (value or "true").lower() in ("false", "no", "off", "0")}
+
+    def see(file: _Flagged) -> str | None:
+        blind = file.mode in _REGULAR if "core.filemode" in off else False
+        blind = blind or (file.mode == LINK and "core.symlinks" in off)
+        return file.mode if blind and file.found_mode in _REGULAR else file.found_mode
+
+    return see
+
+
+def _look(file: Path) -> tuple[str | None, bytes]:
+    """Return the mode that git would give a file, and its bytes; None where git could take nothing."""
+    try:
+        found = file.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return LINK, os.fsencode(file.readlink())
+        if stat.S_ISREG(found.st_mode):
+            return ("100755" if found.st_mode & 0o100 else "100644"), file.read_bytes()
+    except OSError:
+        return None, b""
+    return None, b""
+
+
+def _escaped(path: bytes) -> bytes:
+    return path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
 
 
 def _is_local(variable: str) -> bool:

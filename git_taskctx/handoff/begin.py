@@ -110,7 +110,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")
-        warnings = (*config.warnings, *uncommitted, *captured.warnings, *_size_warning(context))
+        warnings = (*config.warnings, *uncommitted, *captured.warnings, *_size_warning(context), *caller.forced)
         _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
         store.write(request.task, {CONTEXT: context.to_bytes()})
         store.activate(request.task, context_id)

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused
 from git_taskctx.files import ReadOnly
@@ -26,6 +26,9 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record, RecordType, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.store import CONTEXT, Store
+
+if TYPE_CHECKING:
+    from git_taskctx.secrets import Hit
 
 PREVIOUS = "previous.json"
 """In the ref's tree only: the context before the last write, should the ledger not have followed."""
@@ -49,6 +52,8 @@ class Caller:
     context_id: str | None = None
     """`--context`, where one task has several."""
     force_secrets: bool = False
+    forced: list[str] = field(default_factory=list, compare=False)
+    """What looked like a secret and was let pass by force, to be told."""
 
     def now(self) -> str:
         """Return the time as records write it: ISO 8601, UTC, seconds."""
@@ -190,6 +195,8 @@ class Session:
         )
         self.caller.store.write(self.task, contents)
         self.context, self.chain, self.context_ref = context, chain, tree
+        self.warnings += self.caller.forced
+        self.caller.forced.clear()
         self.entries += entries
 
     @property
@@ -287,7 +294,16 @@ def check_secrets(caller: Caller, value: object, *, name: str) -> None:
     """Refuse text that holds a secret, unless forced. Raises: Refused."""
     from git_taskctx import secrets
 
-    secrets.check(secrets.scan_json(value, name=name), force=caller.force_secrets)
+    refuse_secrets(caller, secrets.scan_json(value, name=name))
+
+
+def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
+    """Refuse what was found; by force it is let pass and told. Raises: Refused."""
+    from git_taskctx import secrets
+
+    secrets.check(hits, force=caller.force_secrets)
+    told = (f"{hit.name}:{hit.line}: recorded by force: {hit.kind}" for hit in hits)
+    caller.forced.extend(text for text in told if text not in caller.forced)
 
 
 def check_text(text: str, *, what: str) -> str:

@@ -23,7 +23,7 @@ from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.handoff.scope import outside, scope_hash_of
-from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.handoff.session import Caller, Event, Session, refuse_secrets
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -166,7 +166,7 @@ def check_new_content(
         name = quote(change.path)
         if change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
             hits += secrets.scan(reading.objects.get(change.oid, "blob"), name=name)
-    secrets.check(hits, force=caller.force_secrets)
+    refuse_secrets(caller, hits)
 
 
 def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: tuple[str, ...]) -> Event:

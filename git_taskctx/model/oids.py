@@ -23,12 +23,17 @@ def check_task_id(text: str) -> str:
 
     Raises: Usage.
     """
-    if not _TASK_ID.fullmatch(text) or ".." in text or text.endswith((".lock", ".")):
+    if not is_task_id(text):
         raise Usage(
             f"{text!r} cannot be a task id",
             hint="a letter or digit, then letters, digits, '.', '_' and '-', 64 at most, as in TASK-0824",
         )
     return text
+
+
+def is_task_id(text: str) -> bool:
+    """Tell whether `text` can be a task id."""
+    return _TASK_ID.fullmatch(text) is not None and ".." not in text and not text.endswith((".lock", "."))
 
 
 def check_agent_name(text: str) -> str:

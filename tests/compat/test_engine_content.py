@@ -6,8 +6,12 @@ import os
 from pathlib import Path
 
 import pytest
-from engine import Cases, agree, refuse
+from engine import Cases, agree, read, refuse
 from gitrepo import GitRepo
+
+from git_taskctx.errors import TryAgain
+from git_taskctx.git.repository import open_repository
+from git_taskctx.git.worktree import read_worktree
 
 converted = Cases()
 refused = Cases()
@@ -383,14 +387,42 @@ def test_refused_where_git_refuses(repo: GitRepo, build) -> None:
     assert "git cannot read the whole worktree" in refuse(repo)
 
 
-def test_a_filter_whose_output_changes_is_no_tree(repo: GitRepo) -> None:
-    """A worktree that reads differently every time is told, never recorded."""
-    repo.config("filter.clock.clean", "cat; head -c 16 /dev/urandom")
-    repo.write(".gitattributes", "*.x filter=clock\n")
+EDITOR = """#!/bin/sh
+cat
+if test "$1" = first.x; then
+    test "$(cat second.x)" = new || printf mid >second.x
+else
+    touch -r second.x "$HOME/time"
+    printf new >second.x
+    touch -r "$HOME/time" second.x
+fi
+"""
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_worktree_that_keeps_changing_is_no_tree(repo: GitRepo, cold: bool) -> None:
+    """A worktree that changes whenever it is read is told, never recorded."""
+    repo.config("filter.grow.clean", "cat; head -c 16 /dev/urandom >>%f")
+    repo.write(".gitattributes", "*.x filter=grow\n")
     repo.write("a.x", "text\n")
-    repo.commit()
-    repo.write("a.x", "more text\n")
-    assert "keeps changing" in refuse(repo)
+    with pytest.raises(TryAgain, match="keeps changing"):
+        read(repo, cold=cold)
+
+
+def test_a_file_written_while_it_is_read_is_read_again(repo: GitRepo) -> None:
+    """An edit that comes while a file is read, and leaves its size and its time as they were, is in the tree."""
+    script = Path(os.environ["HOME"], "filter")
+    script.write_text(EDITOR)
+    script.chmod(0o755)
+    repo.config("core.trustctime", "false")
+    repo.config("filter.edit.clean", f"'{script}' %f")
+    repo.write(".gitattributes", "*.x filter=edit\n")
+    repo.write("first.x", "x")
+    repo.write("second.x", "old")
+    repository = open_repository(repo.path, dict(os.environ))
+    with read_worktree(repository, keep=False) as reading:
+        assert reading.objects.get(f"{reading.tree}:second.x", "blob") == b"new"
+    repository.close()
 
 
 @pytest.mark.needs_lfs

@@ -12,7 +12,8 @@ from git_taskctx.git.quoting import quote, unquote
 
 NAMES = [
     b"plain", b"with space", "é/日本".encode(), b"caf\xe9", b"new\nline", b"tab\t", b'quo"te', b"back\\slash",
-    b"\x01\x7f", b"\a\b\v\f\r", b"-n", b":(glob)x", b'"', b'""', b'"quoted"', b"\\303\\251", "é\n".encode(), b"\xff\xfe/\xc3\xa9",
+    b"\x01\x7f", b"\a\b\v\f\r", b"-n", b":(glob)x", b'"', b'""',
+    b'"quoted"', b"\\303\\251", "é\n".encode(), b"\xff\xfe/\xc3\xa9",
 ]  # fmt: skip
 
 

@@ -1,0 +1,33 @@
+"""The harness itself: every row is there. No figure is asserted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ROWS = (
+    "verify 50, 20 changes", "verify 50, 20 changes, memory", "snapshot 50, 20 changes",
+    "snapshot 50, 20 changes, growth", "snapshot 50, 20 changes, memory", "verify 50, all touched, second call",
+    "start 50, 20 changes", "get 50", "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
+    "git taskctx -h",
+)  # fmt: skip
+
+
+def test_the_table_has_its_rows(tmp_path: Path) -> None:
+    """A repository of 50 files and one round give every row that a small repository has, and the raw figures."""
+    done = subprocess.run(
+        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3",
+         f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    names = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    assert names[0] == "row"
+    assert [name for name in ROWS if name not in names] == []
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert {figure["case"] for figure in figures} <= set(ROWS)
+    assert all(len(times) == 1 for figure in figures for times in figure["ms"].values())
