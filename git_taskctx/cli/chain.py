@@ -110,7 +110,7 @@ def verify(
 
     if start_for is not None:
         if expect is not None:
-            raise Usage("--for and --expect exclude each other")
+            raise Usage("--for and --expect exclude each other", hint="git taskctx verify -h")
         return start(call, start_for)
     verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
     return Answer(

@@ -26,8 +26,12 @@ def register(app: typer.Typer) -> None:
 def init(
     call: Call,
     task: Annotated[str, typer.Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
-    title: Annotated[str | None, typer.Option(help="What is to be done; instead of a task file.")] = None,
-    description: Annotated[str | None, typer.Option(help="More words on it; - reads standard input.")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What is to be done; instead of a task file.")
+    ] = None,
+    description: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="More words on it; - reads standard input.")
+    ] = None,
     task_file: Annotated[str | None, typer.Option(metavar="FILE", help="The task file, where it is not found.")] = None,
     base_commit: Annotated[str | None, typer.Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
     agents: Annotated[str | None, typer.Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
@@ -45,7 +49,7 @@ def init(
 
     names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None
     if names and len(set(names)) != len(names):
-        raise Usage("an agent is named twice in --agents")
+        raise Usage("an agent is named twice in --agents", hint="--agents implementer,reviewer,validator")
     if description == "-":
         description = sys.stdin.read()
     request = Request(

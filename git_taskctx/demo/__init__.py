@@ -14,14 +14,20 @@ from typing import TextIO
 
 from git_taskctx.demo.stage import Mismatch, Stage
 from git_taskctx.demo.story import tell
+from git_taskctx.errors import Fatal
 
 
 def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool) -> int:
     """Tell the whole story to `stream`; the repository goes away at the end, whatever happens, unless `keep`.
 
-    Returns: 0 when every command ended as the story expects, else 1.
+    Returns: 0 when every command ended as the story expects, else 1. Raises: Fatal where there is no temporary folder
+    or a program is missing.
     """
-    folder = Path(tempfile.mkdtemp(prefix="git-taskctx-demo-"))
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="git-taskctx-demo-"))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Fatal(f"cannot make a temporary folder: {reason}", hint="TMPDIR=/a/folder git taskctx demo") from error
     try:
         stage = Stage(folder, stream, environ=environ, colour=colour)
         try:

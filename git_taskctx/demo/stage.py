@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 import git_taskctx
+from git_taskctx.errors import Fatal
 from git_taskctx.report.document import Document, Span
 
 GIT_CONFIG = """\
@@ -114,15 +115,18 @@ class Stage:
 
     def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         self._stream.flush()
-        return subprocess.run(
-            argv,
-            cwd=self.project,
-            env={**self._environ, "GIT_TASKCTX_ACTOR": self.actor},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            check=False,
-        )
+        try:
+            return subprocess.run(
+                argv,
+                cwd=self.project,
+                env={**self._environ, "GIT_TASKCTX_ACTOR": self.actor},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                check=False,
+            )
+        except OSError as error:
+            raise Fatal(f"cannot run '{argv[0]}': {(error.strerror or '').lower()}") from error
 
     def _finish(self, command: str, done: subprocess.CompletedProcess[bytes], code: int, *, show: bool) -> None:
         if done.stdout and (show or done.returncode != code):

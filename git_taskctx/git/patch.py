@@ -19,10 +19,10 @@ from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
-from git_taskctx.git.worktree import private_folder
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import TreeOid
 

@@ -60,6 +60,12 @@ class Repository:
         """The object store, read through one long-running process."""
         return ObjectStore(self.git, self.algorithm)
 
+    @functools.cached_property
+    def core(self) -> dict[str, str | None]:
+        """git's settings that say how worktree and index are read, and hooks that are configured; last one wins."""
+        pattern = r"^(core|index|extensions)\.|^hook\..*\.(command|event)$"
+        return {key: value for key, value, _ in self.settings(pattern)}
+
     @property
     def private_dir(self) -> Path:
         """Our own folder in the git dir of this worktree; safe to delete at any time."""

@@ -142,7 +142,10 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
     agents = request.agents or policy.agents
     unknown = [name for name in policy.chain.may_edit or () if name not in agents]
     if unknown and request.agents is None:
-        raise Fatal(f"chain.may_edit names {unknown[0]!r}, which is not an agent")
+        raise Fatal(
+            f"chain.may_edit names {unknown[0]!r}, which is not an agent",
+            hint="git taskctx init --agents A,B,C, or mend .taskctx.toml",
+        )
     return agents
 
 
@@ -203,7 +206,7 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
         given = request.folder / request.task_file
         data = read_plain(given.resolve(), limit=LIMIT)
         if data is None:
-            raise Fatal(f"there is no file '{request.task_file}'")
+            raise Fatal(f"there is no file '{request.task_file}'", hint="--task-file PATH, from the current folder")
         top = repository.toplevel.resolve()
         inside = given.resolve()
         return (
@@ -216,7 +219,7 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
         return None
     data = read_plain(repository.toplevel / path, limit=LIMIT)
     if data is None:
-        raise Fatal(f"{path} went away while it was read")
+        raise Fatal(f"{path} went away while it was read", hint="run the same command again")
     return path, data
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 
 from git_taskctx.git.changes import ABSENT, compare_trees
+from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import QUIET
 from git_taskctx.git.repository import Repository
-from git_taskctx.git.worktree import private_folder
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 

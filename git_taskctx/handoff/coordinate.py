@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from git_taskctx.errors import Fatal, Refused, Usage
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import require_done
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.start import require_current_text
+from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Finding, Status
+from git_taskctx.model.verdict import Outcome
 
 
 def block(session: Session, agent: str, text: str) -> Finding:
@@ -36,7 +39,7 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
             hint=f"git taskctx unblock --agent {finding.by} --finding {finding_id}",
         )
     if finding.closed_at is not None:
-        raise Refused(f"{finding_id} is closed since {finding.closed_at}")
+        raise Refused(f"{finding_id} is closed since {finding.closed_at}", hint="git taskctx status")
     session.commit([Event("unblock", agent, extra={"finding": finding_id})], reason=f"{session.task}: {agent} unblocks")
     return finding
 
@@ -91,9 +94,8 @@ def _require_done_now(session: Session, agent: str) -> None:
     if agent != chain.owner:
         raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")
     require_current_text(session)
-    expected = chain.expected
     with read_worktree(session.repository, keep=False) as reading:
-        if expected is None or chain.at_work or expected.tree != reading.tree:
+        if judge_session(session, Present(reading)).outcome is not Outcome.YES:
             raise Refused(
                 f"the worktree is not {agent}'s last snapshot",
                 hint=f"git taskctx snapshot --agent {agent} --done",

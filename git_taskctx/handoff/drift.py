@@ -47,12 +47,12 @@ class Present:
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
         """Content that no tree can show."""
-        return self.reading.hidden()
+        return self.reading.hidden
 
     @functools.cached_property
     def index_tree(self) -> TreeOid | None:
         """What is staged; None while the index is unmerged."""
-        return self.reading.index_tree()
+        return self.reading.index_tree
 
 
 def judge(context: Context, expected: Expectation, present: Present, *, strict: bool) -> Verdict:

@@ -96,7 +96,10 @@ def recover(caller: Caller, task: str) -> Session:
         last = entries[-1].record
         kept = load_from_ref(repository, context_id, last.context_sha)
         if kept is None:
-            raise CouldNotTell(f"the refs do not keep the context that the ledger names ({last.context_sha[:12]})")
+            raise CouldNotTell(
+                f"the refs do not keep the context that the ledger names ({last.context_sha[:12]})",
+                hint=f"git log {context_ref_name(context_id)}",
+            )
         store.unarchive(task, context_id)
         contents = _kept_files(repository, context_id) | {CONTEXT: kept.to_bytes()}
         store.write(task, contents)

@@ -104,10 +104,25 @@ def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
         return (f"git taskctx start --agent {earlier}", unblock) if earlier != owner else (unblock,)
     if chain.validated:
         return (_commit_command(session),)
-    last = position == len(chain.agents) - 1
-    if chain.at_work or last:
-        return (f"git taskctx snapshot --agent {owner}{' --done' if last else ''}",)
-    return (f"git taskctx start --agent {chain.agents[position + 1]}",)
+    if position < len(chain.agents) - 1:
+        after = chain.agents[position + 1]
+        return (f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {after}",)
+    return (_last_step(session, earlier),)
+
+
+def _last_step(session: Session, earlier: str) -> str:
+    """Return what the last agent does: `--done`, or first what `--done` would be refused for."""
+    chain = session.chain
+    owner, expected = chain.owner, chain.expected
+    if chain.open_findings:
+        finding = chain.open_findings[0]
+        return f"git taskctx unblock --agent {finding.by} --finding {finding.id}"
+    behind = [agent for agent in chain.agents[:-1] if chain.seats[agent].stale or chain.seats[agent].done_tree is None]
+    edited = expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents)
+    if behind or edited:
+        back = behind[0] if behind else earlier
+        return f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {back}"
+    return f"git taskctx snapshot --agent {owner} --done"
 
 
 def _commit_command(session: Session) -> str:

@@ -47,7 +47,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     """
     session.require_agent(agent)
     if options.done and options.wip:
-        raise Usage("--done and --wip exclude each other")
+        raise Usage("--done and --wip exclude each other", hint="git taskctx snapshot -h")
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)

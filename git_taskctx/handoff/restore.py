@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import CouldNotTell, Fatal, Refused
 from git_taskctx.git.changes import ABSENT, SUBMODULE, Change, compare_trees
+from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import QUIET
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
-from git_taskctx.git.worktree import Reading, private_folder, read_worktree
+from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.session import Event, Session
 from git_taskctx.handoff.snapshot import check_new_content
 from git_taskctx.model.oids import TreeOid
@@ -122,23 +123,21 @@ def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
     """Refuse to write over what the reading does not hold: ignored files, and what lies where a folder must be."""
     top = os.fsencode(reading.repository.toplevel)
     leaving = {change.path for change in changes if change.mode == ABSENT or change.old_mode != ABSENT}
-    blocked = []
+    found = dict[str, None]()
     for change in changes:
         if change.mode == ABSENT:
             continue
-        if change.old_mode == ABSENT and os.path.lexists(top + b"/" + change.path):
-            if not _is_emptied(top, change.path, leaving):
-                blocked.append(quote(change.path))
-            continue
-        for parent in _parents(change.path):
-            full = top + b"/" + parent
-            if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)) and parent not in leaving:  # noqa: PTH112, PTH114 - bytes
-                blocked.append(quote(parent))
+        parent = _find_parent_that_is_no_folder(top, change.path)
+        if parent is not None:  # what seems to lie behind a link that goes away is not at this path
+            found |= {quote(parent): None} if parent not in leaving else {}
+        elif change.old_mode == ABSENT and os.path.lexists(top + b"/" + change.path):
+            found |= {quote(change.path): None} if not _is_emptied(top, change.path, leaving) else {}
+    blocked = tuple(found)
     if blocked:
         raise Refused(
             f"{len(blocked)} ignored file{'s are' if len(blocked) > 1 else ' is'} in the way",
             hint="move them away, then restore again",
-            paths=tuple(blocked),
+            paths=blocked,
         )
 
 
@@ -152,6 +151,14 @@ def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
         if any(inside + b"/" + name not in leaving for name in names):
             return False
     return True
+
+
+def _find_parent_that_is_no_folder(top: bytes, path: bytes) -> bytes | None:
+    for parent in _parents(path):
+        full = top + b"/" + parent
+        if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)):  # noqa: PTH112, PTH114 - bytes
+            return parent
+    return None
 
 
 def _parents(path: bytes) -> list[bytes]:

@@ -310,7 +310,7 @@ def check_text(text: str, *, what: str) -> str:
     """Return a note or finding that a person typed. Raises: Refused when it is empty or too long."""
     text = text.strip()
     if not text:
-        raise Refused(f"the {what} is empty")
+        raise Refused(f"the {what} is empty", hint="say in a few words what it is about")
     if len(text.encode("utf-8", "surrogateescape")) > TEXT_LIMIT:
         raise Refused(f"the {what} is longer than {TEXT_LIMIT} bytes", hint="put the long text into a file")
     return text.encode("utf-8", "replace").decode()

@@ -96,8 +96,8 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         session.caller, session.context.policy.secrets, reading, since=chain.settled_tree, repository=repository
     )
     out_of_scope = _check_scope(draft, previous)
-    status = reading.status()
-    hidden = reading.hidden(status)
+    status = reading.status
+    hidden = reading.hidden
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side = _side_file(draft, changes, status)
@@ -115,7 +115,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         tree=reading.tree,
         tree_ref=session.snapshot_ref(agent, draft.n),
         commit_tree=commit_tree,
-        index_tree=reading.index_tree(),
+        index_tree=reading.index_tree,
         files=f"{prefix}-files.json.gz",
         files_sha=sha256_hex(side),
         files_count=len(changes),

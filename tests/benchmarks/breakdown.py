@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.cases import SNAPSHOT, VERIFY, Place
 from benchmarks.measure import Command, run
 
+_OID = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{5,}")
 _LINE = re.compile(r"taskctx: +([0-9.]+) ms  (?:-?\d+)  (.*)")
 
 
@@ -44,4 +45,4 @@ def _traced(command: Command) -> tuple[float, list[tuple[float, str]]]:
         trace = Path(folder, "trace").resolve()
         took, _ = run(Command(command.argv, command.folder, {**command.env, "GIT_TASKCTX_TRACE": str(trace)}))
         found = map(_LINE.fullmatch, trace.read_text().splitlines() if trace.exists() else ())
-        return took, [(float(match[1]), match[2]) for match in found if match]
+        return took, [(float(match[1]), _OID.sub(r"\1", match[2])) for match in found if match]

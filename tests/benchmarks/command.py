@@ -24,11 +24,8 @@ def main(argv: Sequence[str]) -> int:
     options = _parser().parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="taskctx-benchmarks-") as folder:
         bench = Bench(options.cache or Path(folder))
-        places = [Place(bench, repo.resolve(), f"repo-{repo.resolve().name}") for repo in options.repo]
-        if options.sizes or not places:
-            sizes = options.sizes or _sizes("1k,10k,100k")
-            places += [Place(bench, bench.source(size), _label(size)) for size in sizes]
         try:
+            places = list(_places(bench, options))
             if options.profile:
                 for place in places:
                     print_profile(place, rounds=options.rounds)
@@ -38,6 +35,13 @@ def main(argv: Sequence[str]) -> int:
             sys.stderr.write(f"error: {error}\n")
             return 1
     return 0
+
+
+def _places(bench: Bench, options: argparse.Namespace) -> Iterator[Place]:
+    for repo in options.repo:
+        yield Place(bench, repo.resolve(), repo.resolve().name)
+    for size in options.sizes or ([] if options.repo else _sizes("1k,10k,100k")):
+        yield Place(bench, bench.source(size), _label(size))
 
 
 def _print_table(bench: Bench, places: list[Place], options: argparse.Namespace) -> None:

@@ -109,11 +109,6 @@ class Worktree:
         self._fresh: list[Path] = []
         self._settle()
 
-    @property
-    def files(self) -> int:
-        """How many files are tracked."""
-        return self.git("ls-files", "-z").count(b"\0")
-
     def git(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git here, untimed."""
         return self.bench.git(self.path, *args, stdin=stdin)
@@ -148,23 +143,23 @@ class Worktree:
             for meta, path in entries
             if meta.startswith(b"100") and not path.rpartition(b"/")[2].startswith(b".git")
         ]
-        chosen = iter(chance.sample(plain, min(count, len(plain))))
+        kinds = [kind for kind, share in _KINDS for _ in range(round(count * share))]
+        chosen = chance.sample(plain, min(count, len(plain)))
         self._fresh = []
-        for kind, share in _KINDS:
-            for _ in range(round(count * share)):
-                file = self.path / next(chosen)
-                if kind == "delete":
-                    file.unlink()
-                elif kind == "rename":
-                    file.rename(file.with_name(f"renamed-{file.name}"))
-                elif kind == "chmod":
-                    file.chmod(file.stat().st_mode ^ 0o111)
-                elif kind == "add":
-                    added = file.with_name(f"added-{file.name}")
-                    added.write_bytes(file.read_bytes())
-                    self._fresh.append(added)
-                else:
-                    self._fresh.append(file)
+        for kind, name in zip(kinds, chosen, strict=False):
+            file = self.path / name
+            if kind == "delete":
+                file.unlink()
+            elif kind == "rename":
+                file.rename(file.with_name(f"renamed-{file.name}"))
+            elif kind == "chmod":
+                file.chmod(file.stat().st_mode ^ 0o111)
+            elif kind == "add":
+                added = file.with_name(f"added-{file.name}")
+                added.write_text("".join(f"{' '.join(chance.choices(_WORDS, k=8))}\n" for _ in range(40)))
+                self._fresh.append(added)
+            else:
+                self._fresh.append(file)
         self.freshen()
 
     def freshen(self) -> None:

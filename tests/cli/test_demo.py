@@ -164,6 +164,27 @@ def test_a_step_that_ends_otherwise_is_told(temporary: Path, tmp_path: Path) -> 
     assert list(temporary.iterdir()) == []
 
 
+def test_what_is_missing_is_told(tmp_path: Path) -> None:
+    """Without git, or a place for temporary files, the demo says so; that is no bug."""
+    nothing = tmp_path / "nothing"
+    nothing.mkdir()
+    code, _, err = run_taskctx("demo", env={"PATH": os.fspath(nothing)})
+    assert (code, err) == (128, "error: cannot run 'git': no such file or directory\n")
+    places = {name: os.fspath(tmp_path / "absent") for name in ("TMPDIR", "TEMP", "TMP")}
+    script = (
+        "import sys, tempfile, git_taskctx.__main__ as door; tempfile._candidate_tempdir_list = lambda: [sys.argv[1]]"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}; sys.exit(door.main(['demo']))", places["TMPDIR"]],
+        env={**os.environ, "PYTHONPATH": os.fspath(ROOT), **places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 128
+    assert done.stderr.startswith("error: cannot make a temporary folder: ")
+
+
 def test_an_interrupt_takes_the_folder_away(temporary: Path) -> None:
     """Ctrl-C in the middle ends with 130 and leaves no folder."""
     process = subprocess.Popen(

@@ -117,6 +117,19 @@ def test_what_status_says_to_type_works(begun: Desk) -> None:
     assert begun.data("status")["next"][-1] == "git add -A && git commit"
 
 
+def test_status_names_what_the_last_approval_waits_for(begun: Desk) -> None:
+    """Another agent's finding, or an edit of an agent that may not edit: not a `--done` that would be refused."""
+    begun.to_reviewer()
+    begun.ok("start", "--agent", "validator")
+    begun.ok("block", "--agent", "implementer", "--finding", "not yet")
+    assert begun.data("status")["next"] == ["git taskctx unblock --agent implementer --finding F1"]
+    begun.ok("unblock", "--agent", "implementer", "--finding", "F1")
+    begun.repo.write("parser.py", "quick fix\n")
+    begun.ok("snapshot", "--agent", "validator")
+    begun.refuses("snapshot", "--agent", "validator", "--done")
+    assert begun.data("status")["next"][0].startswith("git taskctx start --agent ")
+
+
 def test_a_human_edit_in_between_is_drift(begun: Desk) -> None:
     """Edited between snapshot and start: refused with path and cause, counted once, and the two ways out work."""
     begun.implement()
@@ -160,6 +173,7 @@ def test_after_an_accepted_edit_the_reviewer_looks_again(begun: Desk) -> None:
     assert "void: " in said.out
     assert not begun.data("status")["validated"]
     begun.refuses("snapshot", "--agent", "validator", "--done")
+    assert begun.data("status")["next"] == ["git taskctx start --agent implementer"]
     begun.ok("start", "--agent", "reviewer")
     begun.ok("snapshot", "--agent", "reviewer")
     status = begun.data("status")
@@ -293,8 +307,24 @@ def test_two_linked_worktrees_with_a_task_each(begun: Desk, tmp_path: Path) -> N
     assert {(one["task"], one["state"]) for one in begun.data("list")} == {(TASK, "active"), ("TASK-2", "elsewhere")}
     assert {(one["task"], one["state"]) for one in other.data("list")} == {(TASK, "elsewhere"), ("TASK-2", "active")}
     assert "TASK-2 is active here" in other.refuses("recover", TASK, code=128)
+    begun.repo.git("worktree", "add", "-q", "-b", "third", str(tmp_path / "third"))
+    assert "TASK-1 is alive in another worktree" in Desk(GitRepo(tmp_path / "third")).refuses("recover", TASK, code=128)
     assert [record["worktree"] for record in begun.data("log")] == ["main", "main"]
     assert [record["worktree"] for record in other.data("log")] == ["other", "other"]
+
+
+def test_a_context_of_a_removed_worktree_comes_back_in_another(desk: Desk, tmp_path: Path) -> None:
+    """`git worktree remove` takes folder and marker; the refs and the ledger are still there."""
+    desk.repo.git("worktree", "add", "-q", "-b", "other", str(tmp_path / "other"))
+    other = Desk(GitRepo(tmp_path / "other"))
+    other.init()
+    other.implement()
+    desk.repo.git("worktree", "remove", "--force", str(tmp_path / "other"))
+    assert [one["state"] for one in desk.data("list")] == ["kept"]
+    desk.ok("recover", TASK)
+    assert desk.seat("implementer")["worktree_snapshot"]["n"] == 1
+    desk.ok("restore", "--agent", "implementer")
+    assert desk.repo.read("parser.py") == b"mended\n"
 
 
 def test_a_second_task_in_one_worktree_is_refused(begun: Desk) -> None:

@@ -487,6 +487,21 @@ def test_foreign_files_are_left_alone(begun: Desk) -> None:
     assert b"mine\n" in [path.read_bytes() for path in begun.repo.at(".agent-output").rglob("notes")]
 
 
+def test_our_files_are_for_their_owner_alone(begun: Desk) -> None:
+    """Files are 0600, folders 0700, whatever the umask says; git ignores all of it."""
+    os.umask(0)
+    begun.implement()
+    begun.repo.write("parser.py", "drift\n")
+    begun.ok("restore", "--agent", "implementer")
+    begun.ok("purge")
+    begun.ok("recover", TASK)
+    modes = {path: path.stat().st_mode & 0o777 for path in begun.repo.at(".agent-output").rglob("*")}
+    wrong = {path for path, mode in modes.items() if mode != (0o700 if path.is_dir() else 0o600)}
+    assert wrong == set()
+    assert begun.repo.at(".agent-output").stat().st_mode & 0o777 == 0o700
+    assert ".agent-output" not in begun.repo.git("status", "--porcelain", "--untracked-files=all")
+
+
 # Control characters
 
 EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m"

@@ -13,7 +13,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
 
-MODES = ({"keep": False}, {"keep": True}, {"keep": False, "cold": True})
+MODES = ({"keep": False}, {"keep": True}, {"keep": False, "cold": True}, {"keep": False, "exact": True})
 Build = Callable[[GitRepo], object]
 
 
@@ -31,11 +31,11 @@ class Cases(list[Build]):
         return pytest.mark.parametrize("build", self, ids=[build.__name__ for build in self])
 
 
-def read(repo: GitRepo, *, keep: bool = False, cold: bool = False, cwd: Path | None = None) -> str:
+def read(repo: GitRepo, *, keep: bool = False, cold: bool = False, exact: bool = False, cwd: Path | None = None) -> str:
     """Return the tree that we read, as a verb would from `cwd`."""
     repository = open_repository(cwd or repo.path, {**os.environ, **repo.env})
     try:
-        with read_worktree(repository, keep=keep, cold=cold) as reading:
+        with read_worktree(repository, keep=keep, cold=cold, exact=exact) as reading:
             return reading.tree
     finally:
         repository.close()
@@ -45,6 +45,7 @@ def agree(repo: GitRepo, *, cwd: Path | None = None) -> str:
     """Hold that every way of reading gives git's tree, touches nothing, and leaves objects only when told to."""
     before, store = repo.census(), _objects(repo)
     trees = [read(repo, **MODES[0], cwd=cwd), read(repo, **MODES[2], cwd=cwd)]
+    assert read(repo, **MODES[3], cwd=cwd) == trees[0], "the engines disagree"
     assert _objects(repo) == store, "an object was left behind"
     trees.insert(1, read(repo, **MODES[1], cwd=cwd))
     assert _differences(before, repo.census()) == []

@@ -841,6 +841,14 @@ def test_update_done_refuses_another_tree(room: Room) -> None:
         update(session, "validator", status="done", qa_log=None, session_id=None)
 
 
+def test_update_done_refuses_where_head_moved(room: Room) -> None:
+    """The files are the same; what was snapshotted is not what is there."""
+    room.to("validator")
+    room.repo.git("commit", "-q", "--allow-empty", "-m", "empty")
+    with room.session() as session, pytest.raises(Refused, match="last snapshot"):
+        update(session, "validator", status="done", qa_log=None, session_id=None)
+
+
 def test_only_the_role_that_found_closes(room: Room) -> None:
     """A finding is closed by its finder, once."""
     room.block("reviewer")

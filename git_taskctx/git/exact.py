@@ -1,0 +1,98 @@
+"""The exact engine: git itself reads the worktree into a private copy of the index.
+
+Always right, and the oracle of the fast one. It refuses wherever git would leave something out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from pathlib import Path
+
+from git_taskctx.errors import GitFailed, TryAgain
+from git_taskctx.git.process import Git, Result
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.oids import TreeOid
+
+PASSES = 4
+"""How often the worktree is read at most, until two trees in a row are equal."""
+
+_LEFT_OUT = re.compile(rb"^(?:warning: )?(?:could not open directory .*|.*: Permission denied)$", re.MULTILINE)
+"""git says this, ends with 0, and leaves files out."""
+
+
+def read_exact(repository: Repository, git: Git, folder: Path, *, cold: bool) -> TreeOid:
+    """Return the worktree's tree, its objects written where `git` writes them.
+
+    `cold` makes git read every file again, whatever times and sizes say.
+
+    Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
+    """
+    index = folder / "index"
+    began = folder.stat().st_mtime_ns
+    copy_index(repository.index, index, cold=cold)
+    return _settle(git.with_env(GIT_INDEX_FILE=os.fspath(index)), index, began)
+
+
+def read_index(repository: Repository, git: Git, folder: Path) -> TreeOid | None:
+    """Return the tree of what is staged; None while the index is unmerged."""
+    copy = folder / "staged"
+    copy_index(repository.index, copy)
+    staged = git.with_env(GIT_INDEX_FILE=os.fspath(copy)).run("write-tree", "--missing-ok", ok=(0, 128))
+    if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
+        raise GitFailed(f"`git write-tree`: {staged.complaint}")
+    return TreeOid(staged.out.decode().strip()) if staged.code == 0 else None
+
+
+def _settle(git: Git, index: Path, began: int) -> TreeOid:
+    """Read until two trees in a row are equal.
+
+    After each pass the index is dated back to when we began, so that git reads every file again that was written since,
+    also when a second write left its size and its time (of a clock that ticks every 4 ms) as they were.
+    """
+    previous = None
+    for _ in range(PASSES):
+        added = git.run("--literal-pathspecs", "add", "-A", "--sparse", ok=(0, 1, 128))
+        _refuse_left_out(added)
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(index, ns=(began, began))
+        tree = TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())
+        if tree == previous:
+            return tree
+        previous = tree
+    raise TryAgain("the worktree keeps changing while it is read", hint="stop what writes into it, then try again")
+
+
+def _refuse_left_out(added: Result) -> None:
+    left_out = _LEFT_OUT.search(added.err)
+    if added.code == 0 and left_out is None:
+        return
+    reason = left_out[0].decode("utf-8", "replace").removeprefix("warning: ") if left_out else added.complaint
+    raise GitFailed(
+        f"git cannot read the whole worktree: {reason}", hint="git add -A --dry-run, and mend what it complains about"
+    )
+
+
+def copy_index(source: Path, target: Path, *, cold: bool = False) -> None:
+    """Copy through one descriptor and keep the mtime: git's racy check compares entries with it.
+
+    With `cold` the copy is a second older than every file, so that git trusts no entry.
+    """
+    try:
+        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise GitFailed(f"cannot read the index: {(error.strerror or '').lower()}") from error
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise GitFailed("the index is no regular file", hint='ls -l "$(git rev-parse --git-path index)"')
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            target.write_bytes(file.read())
+    finally:
+        os.close(descriptor)
+    times = (1_000_000_000, 1_000_000_000) if cold else (found.st_atime_ns, found.st_mtime_ns)
+    os.utime(target, ns=times)

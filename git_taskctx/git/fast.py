@@ -1,0 +1,228 @@
+"""The fast engine: git says which paths changed, and only those are read and hashed.
+
+The new tree is spliced from HEAD's, reading only the folders touched. Wherever a path is not plain, so that git might
+see its content otherwise than the bytes that lie there, the engine declines and never guesses.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.git.process import Git
+from git_taskctx.git.repository import Head, Repository
+from git_taskctx.model.oids import CommitOid, TreeOid
+
+MOST = 64 * 1024 * 1024
+"""Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
+ABSENT, LINK = "000000", "120000"
+_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
+_CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
+_UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
+"""Names that git may refuse, or see otherwise on some file systems (`verify_path`)."""
+
+
+class Declined(Exception):
+    """The exact engine must do it; the text says why."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """What git's status said, and the tree that follows from it."""
+
+    raw: bytes
+    """The status itself: porcelain v2 with NULs."""
+    head: Head
+    staged: bool
+    """True when the index differs from HEAD."""
+    tree: TreeOid
+
+
+@dataclass
+class _Node:
+    """What is new at one name of a folder."""
+
+    entry: TreeEntry | None = None
+    """The new file; None when there is none."""
+    children: dict[bytes, _Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Path:
+    path: bytes
+    index: tuple[str, str] | None
+    """Mode and oid that the index has, where the worktree is as the index; None where the file must be read."""
+    gone: bool = False
+
+
+def read_fast(repository: Repository, git: Git, status: tuple[str, ...], objects: ObjectStore) -> Scan:
+    """Return the worktree's tree; its new objects are taken by `objects`, and not written yet.
+
+    Raises: Declined.
+    """
+    _require_plain_repository(repository)
+    scanned = git.run(*status)
+    if scanned.err:
+        raise Declined(f"git status complains: {scanned.complaint}")
+    entries = scanned.out.split(b"\0")[:-1]
+    head = _head(repository, entries)
+    paths = list(_paths(entries))
+    read = [path.path for path in paths if path.index is None and not path.gone]
+    converted = _attributes(repository, read)
+    root, total = _Node(), 0
+    for path in paths:
+        entry = None
+        if not path.gone:
+            entry, size = _entry(repository, path, objects, converted)
+            total += size
+        if total > MOST:
+            raise Declined("the changed files are large")
+        _place(root, path.path.split(b"/"), entry)
+    base = repository.tree_of(head.commit)
+    tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
+    staged = any(entry[:1] == b"1" and entry[2:3] != b"." for entry in entries)
+    return Scan(scanned.out, head, staged, TreeOid(tree))
+
+
+def _require_plain_repository(repository: Repository) -> None:
+    for key, value in repository.core.items():
+        refused = _REFUSED_SETTINGS.get(key)
+        if refused is not None and (value or "true").lower() in refused:
+            raise Declined(f"{key} is {value}")
+    if any(repository.git_dir.glob("sharedindex.*")):
+        raise Declined("the index is split")
+
+
+_FALSE, _TRUE = ("false", "no", "off", "0", ""), ("true", "yes", "on", "1")
+_REFUSED_SETTINGS = {
+    "core.filemode": _FALSE,
+    "core.symlinks": _FALSE,
+    "core.ignorecase": _TRUE,
+    "core.precomposeunicode": _TRUE,
+    "core.sparsecheckout": _TRUE,
+    "core.splitindex": _TRUE,
+    "index.sparse": _TRUE,
+}
+
+
+def _head(repository: Repository, entries: list[bytes]) -> Head:
+    told = dict(entry[2:].split(b" ", 1) for entry in entries if entry.startswith(b"# branch."))
+    oid, branch = told.get(b"branch.oid", b""), told.get(b"branch.head", b"")
+    if not oid or not branch:
+        raise Declined("git status does not tell HEAD")
+    commit = None if oid == b"(initial)" else CommitOid(oid.decode())
+    if branch != b"(detached)":
+        return Head(commit, branch.decode("utf-8", "replace"))
+    head = repository.head()
+    if head.commit != commit:
+        raise Declined("HEAD moved meanwhile")
+    return head
+
+
+def _paths(entries: list[bytes]) -> Iterator[_Path]:
+    for entry in entries:
+        kind = entry[:1]
+        if kind == b"#":
+            continue
+        if kind == b"?":
+            path = entry[2:]
+            _require_plain_name(path)
+            if path.endswith(b"/"):
+                raise Declined("there is a repository in the worktree")
+            yield _Path(path, None)
+        elif kind == b"1":
+            _, xy, submodule, _, mode_index, mode, _, oid, path = entry.split(b" ", 8)
+            if submodule != b"N...":
+                raise Declined("a submodule changed")
+            _require_plain_name(path)
+            there = (mode_index.decode(), oid.decode())
+            if xy[1:] == b"D" or (xy[1:] == b"." and there[0] == ABSENT):
+                yield _Path(path, None, gone=True)
+            else:
+                yield _Path(path, there if xy[1:] == b"." else None)
+                if mode not in (b"100644", b"100755", b"120000"):
+                    raise Declined("a path is neither file nor link")
+        else:
+            raise Declined("the index is unmerged")
+
+
+def _require_plain_name(path: bytes) -> None:
+    if _UNSAFE_NAME.search(path):
+        raise Declined("a changed path has an unusual name")
+    if path.rsplit(b"/", 1)[-1] == b".gitattributes":
+        raise Declined(".gitattributes changed")
+    if path.rsplit(b"/", 1)[-1] == b".gitmodules":
+        raise Declined(".gitmodules changed")
+
+
+def _attributes(repository: Repository, paths: list[bytes]) -> frozenset[bytes]:
+    """Return the paths whose line ends git may convert. Raises: Declined for any other conversion."""
+    if not paths:
+        return frozenset()
+    told = repository.git.run("check-attr", "--stdin", "-z", *_ATTRIBUTES, stdin=b"\0".join(paths) + b"\0").out.split(
+        b"\0"
+    )[:-1]
+    converted = set()
+    for path, attribute, value in zip(told[::3], told[1::3], told[2::3], strict=True):
+        if value in (b"unspecified", b"unset"):
+            continue
+        if attribute in _CONVERTING:
+            raise Declined(f"a changed path has the attribute {attribute.decode()}")
+        converted.add(path)
+    if repository.core.get("core.autocrlf", "false") not in ("false", "no", "off", "0"):
+        return frozenset(paths)
+    return frozenset(converted)
+
+
+def _entry(
+    repository: Repository, path: _Path, objects: ObjectStore, converted: frozenset[bytes]
+) -> tuple[TreeEntry, int]:
+    name = path.path.rsplit(b"/", 1)[-1]
+    if path.index is not None:
+        return TreeEntry(path.index[0], name, path.index[1]), 0
+    file = os.fsencode(repository.toplevel) + b"/" + path.path
+    try:
+        before = os.lstat(file)
+        if stat.S_ISLNK(before.st_mode):
+            target = os.readlink(file)  # noqa: PTH115 - paths are bytes here
+            return TreeEntry(LINK, name, objects.add("blob", target)), len(target)
+        if not stat.S_ISREG(before.st_mode) or before.st_size > MOST:
+            raise Declined("a changed path is no plain file, or a large one")
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as opened:
+            data = opened.read()
+            after = os.fstat(opened.fileno())
+    except OSError as error:
+        raise Declined(f"a changed path does not read: {error.strerror}") from error
+    if (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, len(data), after.st_mtime_ns):
+        raise Declined("a file changed while it was read")
+    if path.path in converted and b"\r" in data:
+        raise Declined("line ends may be converted")
+    mode = "100755" if before.st_mode & 0o100 else "100644"
+    return TreeEntry(mode, name, objects.add("blob", data)), len(data)
+
+
+def _place(root: _Node, parts: list[bytes], entry: TreeEntry | None) -> None:
+    node = root
+    for part in parts:
+        node = node.children.setdefault(part, _Node())
+    node.entry = entry
+
+
+def _splice(objects: ObjectStore, tree: str | None, node: _Node) -> str | None:
+    """Return the tree with what is new in it; None when nothing is left."""
+    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree is not None else {}
+    for name, child in node.children.items():
+        old = entries.pop(name, None)
+        new = child.entry
+        if child.children:
+            below = _splice(objects, old.oid if old is not None and old.mode == "40000" else None, child)
+            if below is not None:
+                new = TreeEntry("40000", name, below)
+        if new is not None:
+            entries[name] = new
+    return objects.add_tree(list(entries.values())) if entries else None

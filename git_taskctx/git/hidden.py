@@ -1,0 +1,130 @@
+"""What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from git_taskctx.git.changes import LINK, SUBMODULE
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Repository, open_repository
+from git_taskctx.model.snapshot import HiddenChange
+
+REGULAR = ("100644", "100755")
+
+_FLAGGED = re.compile(rb"(?:\A|\0)([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
+"""Entries of `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
+
+StateOf = Callable[[Repository], str]
+"""Names the whole state of a worktree, hidden changes included."""
+
+
+def find_hidden(repository: Repository, status: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:
+    """Return the hidden changes, sorted by path; `status` is porcelain v2 with NULs, `state_of` reads a submodule."""
+    found = (*_dirty_submodules(repository, status, state_of), *_flagged(repository))
+    return tuple(sorted(found, key=lambda change: change.path))
+
+
+def _dirty_submodules(repository: Repository, status: bytes, state_of: StateOf) -> Iterator[HiddenChange]:
+    for entry in status.split(b"\0"):
+        fields = {b"1": 9, b"u": 11}.get(entry[:1], 0)
+        words = entry.split(b" ", fields - 1)
+        if len(words) == fields and words[2][:1] == b"S" and (b"M" in words[2] or b"U" in words[2]):
+            path = words[-1]
+            inner = {key: value for key, value in repository.git.environ.items() if not _is_local(key)}
+            submodule = open_repository(repository.toplevel / os.fsdecode(path), inner)
+            state = state_of(submodule)
+            submodule.close()
+            yield HiddenChange(quote(path), "submodule dirty", state)
+
+
+@dataclass(frozen=True)
+class _Flagged:
+    """A file under assume-unchanged or skip-worktree, as the index has it and as it lies there."""
+
+    path: bytes
+    kind: Literal["assume-unchanged", "skip-worktree"]
+    mode: str
+    oid: str
+    found_mode: str | None
+    """None where there is no file, or none that git could take."""
+    link_oid: str
+    """What a link's target would be called as a blob."""
+    state: str
+
+
+def _flagged(repository: Repository) -> Iterator[HiddenChange]:
+    """Yield files under assume-unchanged or skip-worktree that are not as the index has them.
+
+    A file that is missing under skip-worktree is how a sparse checkout looks, and no change.
+    """
+    files = list(_list_flagged(repository))
+    regular = [file.path for file in files if file.found_mode in REGULAR]
+    names = b"".join(b'"' + _escaped(path) + b'"\n' for path in regular)
+    hashed = repository.git.run("hash-object", "--stdin-paths", stdin=names).out.decode().split() if regular else []
+    oids = dict(zip(regular, hashed, strict=True))
+    wanted = _modes_that_count(repository)
+    for file in files:
+        if file.found_mode is None and file.kind == "skip-worktree":
+            continue
+        found = wanted(file), oids.get(file.path, file.link_oid)
+        if found != (file.mode, file.oid):
+            yield HiddenChange(quote(file.path), file.kind, file.state)
+
+
+def _list_flagged(repository: Repository) -> Iterator[_Flagged]:
+    listed = repository.git.run("ls-files", "-v", "-s", "-z").out
+    for match in _FLAGGED.finditer(listed):
+        tag, mode, oid, path = match[1], match[2].decode(), match[3].decode(), match[4]
+        if mode == SUBMODULE:
+            continue
+        found_mode, data = _look(repository.toplevel / os.fsdecode(path))
+        state = hashlib.sha256(f"{found_mode} ".encode() + data).hexdigest()
+        link_oid = repository.objects.hash("blob", data) if found_mode == LINK else ""
+        kind: Literal["assume-unchanged", "skip-worktree"] = "skip-worktree" if tag == b"S" else "assume-unchanged"
+        yield _Flagged(path, kind, mode, oid, found_mode, link_oid, state)
+
+
+def _modes_that_count(repository: Repository) -> Callable[[_Flagged], str | None]:
+    """Return how to see a file's mode: as it is, or as the index has it where the file system cannot tell."""
+    off = {key for key, value in repository.core.items() if (value or "true").lower() in ("false", "no", "off", "0")}
+
+    def see(file: _Flagged) -> str | None:
+        blind = file.mode in REGULAR if "core.filemode" in off else False
+        blind = blind or (file.mode == LINK and "core.symlinks" in off)
+        return file.mode if blind and file.found_mode in REGULAR else file.found_mode
+
+    return see
+
+
+def _look(file: Path) -> tuple[str | None, bytes]:
+    """Return the mode that git would give a file, and its bytes; None where git could take nothing."""
+    try:
+        found = file.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return LINK, os.fsencode(file.readlink())
+        if stat.S_ISREG(found.st_mode):
+            return ("100755" if found.st_mode & 0o100 else "100644"), file.read_bytes()
+    except OSError:
+        return None, b""
+    return None, b""
+
+
+def _escaped(path: bytes) -> bytes:
+    return path.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+
+
+def _is_local(variable: str) -> bool:
+    """Tell whether a variable speaks of one repository only (`git rev-parse --local-env-vars`)."""
+    return variable in {
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
+        "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",
+        "GIT_INDEX_FILE", "GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+        "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX",
+    }  # fmt: skip

@@ -1,0 +1,83 @@
+"""Our own folder in the git dir: temporary, swept after a kill, and never in the worktree."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from git_taskctx.git.repository import Repository
+
+
+def quarantine(repository: Repository, folder: Path) -> dict[str, str]:
+    """Return the environment in which new objects go to `folder` and all others are read where they are."""
+    folder.mkdir()
+    real = repository.git.environment().get("GIT_OBJECT_DIRECTORY") or os.fspath(repository.common_dir / "objects")
+    real = os.fspath(repository.toplevel / real)
+    more = repository.git.environment().get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
+    return {
+        "GIT_OBJECT_DIRECTORY": os.fspath(folder),
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (_c_quote(real), more))),
+    }
+
+
+@contextlib.contextmanager
+def private_folder(repository: Repository) -> Iterator[Path]:
+    """Create a folder of our own for the time of the call, in the git dir where it can be written.
+
+    It never lies in the worktree. Folders of killed runs are swept: the kernel's lock on a folder dies with its
+    process.
+    """
+    home = repository.private_dir
+    try:
+        home.mkdir(mode=0o700, exist_ok=True)
+        folder = home / f"tmp-{os.urandom(8).hex()}"
+        folder.mkdir(mode=0o700)
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if folder.parent == home:
+            _sweep(home, but=folder)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def _outside(repository: Repository) -> str | None:
+    """Choose a folder for temporary files that is not in the worktree; None is the system's."""
+    top = repository.toplevel.resolve()
+    if top not in (Path(tempfile.gettempdir()).resolve(), *Path(tempfile.gettempdir()).resolve().parents):
+        return None
+    return next((place for place in ("/dev/shm", "/var/tmp", "/tmp") if top not in Path(place).resolve().parents), None)  # noqa: S108
+
+
+def _sweep(home: Path, *, but: Path) -> None:
+    for folder in home.glob("tmp-*"):
+        if folder == but:
+            continue
+        try:
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            continue  # gone already, or not ours
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue  # in use
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(descriptor)
+
+
+def _c_quote(path: str) -> str:
+    """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES where it holds the separator or a quote."""
+    if os.pathsep in path or path.startswith('"') or "\n" in path:
+        return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
+    return path

@@ -1,0 +1,241 @@
+"""`restore`: the files of a snapshot come back, the present ones are saved first, and nobody else's are touched."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+
+import pytest
+from desk import Desk, plain
+from gitrepo import GitRepo
+
+
+def tree_of(desk: Desk, agent: str = "implementer") -> str:
+    """Return the tree of an agent's last snapshot."""
+    return str(desk.seat(agent)["worktree_snapshot"]["tree"])
+
+
+@pytest.fixture
+def rich(begun: Desk) -> Desk:
+    """A worktree with all kinds of entries, snapshotted by the implementer."""
+    repo = begun.repo
+    repo.write("run.sh", "#!/bin/sh\n", mode=0o755)
+    repo.symlink("link", "README")
+    repo.write("folder/deep/file", "deep\n")
+    repo.write("folder/other", "other\n")
+    repo.write("swap", "a file\n")
+    repo.write("päth with ünicode \t tab", "x\n")
+    repo.write(b"b\xffytes", "x\n")
+    repo.write("empty", "")
+    repo.remove("README")
+    begun.implement()
+    return begun
+
+
+MESS: dict[str, Callable[[GitRepo], object]] = {
+    "edited": lambda repo: repo.write("folder/deep/file", "edited\n"),
+    "mode": lambda repo: repo.chmod("run.sh", 0o644),
+    "mode of another": lambda repo: repo.chmod("swap", 0o755),
+    "link moved": lambda repo: (repo.remove("link"), repo.symlink("link", "elsewhere")),
+    "link to file": lambda repo: (repo.remove("link"), repo.write("link", "a file\n")),
+    "file to link": lambda repo: (repo.remove("swap"), repo.symlink("swap", "run.sh")),
+    "deleted": lambda repo: repo.remove("folder", "parser.py"),
+    "came back": lambda repo: repo.write("README", "read me\n"),
+    "file to folder": lambda repo: (repo.remove("swap"), repo.write("swap/in/it", "x\n")),
+    "folder to file": lambda repo: (repo.remove("folder"), repo.write("folder", "x\n")),
+    "folder to link": lambda repo: (repo.remove("folder"), repo.symlink("folder", "/etc")),
+    "new files": lambda repo: (repo.write("new/er/file", "x\n"), repo.write("new.txt", "y\n")),
+    "odd names": lambda repo: (repo.remove("päth with ünicode \t tab", b"b\xffytes"), repo.write(b"new\xff", "z\n")),
+    "everything": lambda repo: [repo.remove(path.name) for path in repo.path.iterdir() if path.name[:1] != "."],
+}
+
+
+@pytest.mark.parametrize("name", MESS)
+def test_a_tree_comes_back_and_goes_again(rich: Desk, name: str) -> None:
+    """Modes, links, deletions, swaps of file and folder: exact; `restore --agent saved` undoes it, exact as well."""
+    MESS[name](rich.repo)
+    messy = rich.repo.oracle()
+    assert messy != tree_of(rich)
+    said = rich.ok("restore", "--agent", "implementer")
+    assert "the worktree is exactly that tree" in said.out
+    assert rich.repo.oracle(cold=True) == tree_of(rich)
+    assert not rich.repo.at("new").exists()
+    rich.ok("restore", "--agent", "saved")
+    assert rich.repo.oracle(cold=True) == messy
+
+
+def test_what_it_says(begun: Desk) -> None:
+    """What was written and what was deleted, and how to undo it."""
+    begun.implement()
+    begun.repo.write("parser.py", "drift\n")
+    begun.repo.write("new.txt", "new\n")
+    assert plain(begun.ok("restore", "--agent", "implementer").out) == (
+        "restored implementer's snapshot 1; the worktree is exactly that tree\n"
+        "  wrote parser.py\n"
+        "  deleted new.txt\n"
+        "undo: git taskctx restore --agent saved --round 1\n"
+    )
+
+
+def test_links_lead_nowhere_outside(rich: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder that became a link is not written through."""
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "deep").mkdir()
+    (outside / "deep" / "file").write_text("theirs\n")
+    rich.repo.remove("folder")
+    rich.repo.symlink("folder", os.fspath(outside))
+    rich.ok("restore", "--agent", "implementer")
+    assert (outside / "deep" / "file").read_text() == "theirs\n"
+    assert rich.repo.read("folder/deep/file") == b"deep\n"
+
+
+@pytest.mark.parametrize("where", ["the file itself", "in a folder", "a file for a folder"])
+def test_an_ignored_file_in_the_way_is_refused(begun: Desk, where: str) -> None:
+    """It is in no snapshot, so it could not be saved; nothing is written at all."""
+    repo = begun.repo
+    exclude = repo.git_dir() / "info" / "exclude"
+    exclude.parent.mkdir(exist_ok=True)
+    path = {"the file itself": "cache", "in a folder": "cache", "a file for a folder": "cache/deep/file"}[where]
+    repo.write(path, "recorded\n")
+    begun.implement()
+    repo.remove("cache")
+    repo.write("parser.py", "drift\n")
+    exclude.write_text("cache\n*.secret\n")
+    mine = "cache/my.secret" if where == "in a folder" else "cache"
+    repo.write(mine, "mine\n")
+    said = begun.refuses("restore", "--agent", "implementer")
+    assert "in the way" in said
+    assert "  cache\n" in said
+    assert repo.read(mine) == b"mine\n"
+    assert repo.read("parser.py") == b"drift\n"
+    assert begun.records("restore") == []
+
+
+def test_ignored_files_elsewhere_stay(begun: Desk) -> None:
+    """Also in a folder whose other files go away."""
+    repo = begun.repo
+    repo.write(".gitignore", "*.o\n")
+    begun.implement()
+    repo.write("build/new.c", "x\n")
+    repo.write("build/new.o", "y\n")
+    begun.ok("restore", "--agent", "implementer")
+    assert repo.read("build/new.o") == b"y\n"
+    assert not repo.at("build/new.c").exists()
+
+
+def test_only_some_paths(begun: Desk) -> None:
+    """`--paths` takes patterns, more than once; the rest stays."""
+    begun.repo.write("a/one.txt", "1\n")
+    begun.repo.write("b/two.txt", "2\n")
+    begun.implement()
+    begun.repo.write("a/one.txt", "x\n")
+    begun.repo.write("b/two.txt", "x\n")
+    begun.repo.write("parser.py", "x\n")
+    said = begun.ok("restore", "--agent", "implementer", "--paths", "a/**", "--paths", "parser.py")
+    assert "other paths differ from that tree" in said.out
+    assert [begun.repo.read(path) for path in ("a/one.txt", "b/two.txt", "parser.py")] == [b"1\n", b"x\n", b"mended\n"]
+
+
+def test_the_first_tree(desk: Desk) -> None:
+    """`--agent init` is the worktree as it was when the task began, dirt included."""
+    desk.repo.write("README", "my notes\n")
+    desk.repo.write("scratch", "mine\n")
+    desk.init()
+    desk.implement()
+    desk.repo.remove("scratch")
+    desk.ok("restore", "--agent", "init")
+    assert [desk.repo.read(path) for path in ("README", "scratch", "parser.py")] == [
+        b"my notes\n",
+        b"mine\n",
+        b"broken\n",
+    ]
+
+
+def test_an_earlier_snapshot_of_an_agent(begun: Desk) -> None:
+    """`--round N` counts its snapshots."""
+    for content in ("one\n", "two\n", "three\n"):
+        begun.implement(content)
+    begun.ok("restore", "--agent", "implementer", "--round", "2")
+    assert begun.repo.read("parser.py") == b"two\n"
+
+
+def test_every_state_before_is_saved_under_a_number(begun: Desk) -> None:
+    """Restores may be undone one by one, in any order."""
+    begun.implement()
+    for content in ("one\n", "two\n"):
+        begun.repo.write("parser.py", content)
+        begun.ok("restore", "--agent", "implementer")
+    begun.ok("restore", "--agent", "saved", "--round", "1")
+    assert begun.repo.read("parser.py") == b"one\n"
+    begun.ok("restore", "--agent", "saved", "--round", "2")
+    assert begun.repo.read("parser.py") == b"two\n"
+    assert "no state was saved under number 9" in begun.refuses("restore", "--agent", "saved", "--round", "9", code=128)
+    begun.repo.git("gc", "-q", "--prune=now")
+    begun.ok("restore", "--agent", "saved", "--round", "1")
+    assert begun.repo.read("parser.py") == b"one\n"
+
+
+def test_the_index_and_head_stay_as_they_are(rich: Desk) -> None:
+    """Restoring is no checkout: what was staged is still staged, byte for byte."""
+    rich.repo.write("parser.py", "staged\n")
+    rich.repo.add()
+    before = rich.repo.census()
+    rich.ok("restore", "--agent", "implementer")
+    after = rich.repo.census()
+    for key in before:
+        if key in ("index", "refs") or key.startswith("git: "):
+            assert before[key] == after[key], key
+
+
+def test_files_that_are_right_are_not_written_again(rich: Desk) -> None:
+    """Inode and mtime of everything else stay."""
+    before = rich.repo.at("folder/other").stat()
+    rich.repo.write("parser.py", "drift\n")
+    rich.ok("restore", "--agent", "implementer")
+    after = rich.repo.at("folder/other").stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_it_works_while_drift_is_unresolved_and_settles_nothing(begun: Desk) -> None:
+    """It is on record; the budget wants a note."""
+    begun.implement()
+    begun.repo.write("parser.py", "drift\n")
+    begun.ends(1, "verify")
+    begun.ok("restore", "--agent", "implementer")
+    record = begun.records("restore")[0]
+    assert (record["from"], record["n"], record["saved"]) == ("implementer", 1, 1)
+    assert begun.seat("implementer")["drift_budget"] == 1
+    begun.ok("resolve-drift", "--note", "restored")
+
+
+def test_hooks_and_filters_of_a_checkout_do_not_run(begun: Desk) -> None:
+    """No hook of the user's is run: restoring is not a checkout."""
+    hook = begun.repo.git_dir() / "hooks" / "post-checkout"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ntouch hooked\n")
+    hook.chmod(0o755)
+    begun.implement()
+    begun.repo.write("parser.py", "drift\n")
+    begun.ok("restore", "--agent", "implementer")
+    assert not begun.repo.at("hooked").exists()
+
+
+def test_a_secret_that_would_be_saved_is_refused(begun: Desk) -> None:
+    """The state before is about to be written: it is scanned like a snapshot."""
+    begun.implement()
+    begun.repo.write("parser.py", "token = ghp_" + "a1B2c3D4e5" * 4 + "\n")
+    said = begun.refuses("restore", "--agent", "implementer")
+    assert "parser.py:1: GitHub token" in said
+    assert begun.repo.read("parser.py").startswith(b"token")
+    begun.ok("restore", "--agent", "implementer", "--force-secrets")
+
+
+def test_our_own_folder_is_not_touched(begun: Desk) -> None:
+    """Whatever the tree: `.agent-output` is in none."""
+    begun.implement()
+    shutil.rmtree(begun.repo.at(".agent-output") / "archive", ignore_errors=True)
+    before = (begun.folder() / "implementer-1-files.json.gz").read_bytes()
+    begun.ok("restore", "--agent", "init")
+    assert (begun.folder() / "implementer-1-files.json.gz").read_bytes() == before
+    begun.ok("get")

@@ -1,0 +1,172 @@
+"""What the README promises is so: its commands run, its tables are the tool's, and its picture is of this tool."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from gitrepo import ROOT, GitRepo
+from verbs import OPTIONS
+
+from git_taskctx import __main__
+from git_taskctx.capture.taskfile import check_gates, read_task_file
+from git_taskctx.config import flatten, parse_policy
+from git_taskctx.errors import TaskctxError
+from git_taskctx.model.policy import Policy
+
+README = (ROOT / "README.md").read_text()
+PICTURE = ROOT / ".github" / "handoff.svg"
+
+
+def section(title: str) -> str:
+    """Return one section, with its subsections."""
+    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
+    assert found is not None, title
+    return found[1]
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """Return the fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def git_taskctx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`git taskctx` on PATH, as installed."""
+    program = tmp_path / "bin" / "git-taskctx"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m git_taskctx "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.fspath(ROOT))
+
+
+def run(line: str, repo: GitRepo) -> None:
+    """Type one line of the README; its comment says with which code it ends, if not with 0."""
+    expected = re.search(r"\(exit code (\d+)\)", line)
+    done = subprocess.run(["sh", "-c", line], cwd=repo.path, capture_output=True, text=True, check=False)
+    assert done.returncode == (int(expected[1]) if expected else 0), f"{line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_sixty_seconds(repo: GitRepo) -> None:
+    """Every line of the section does what its comment says, and the commit ends up sealed."""
+    repo.write("greetings.txt", "hello\n")
+    repo.commit()
+    for line in "".join(blocks(section("Sixty seconds in your own repository"), "sh")).splitlines():
+        run(line, repo)
+    assert "seal" in repo.git("notes", "--ref=taskctx", "show", "HEAD")
+    assert repo.git("status", "--porcelain") == ""
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_workflows(repo: GitRepo) -> None:
+    """The workflows run as they stand, with an edit where an agent would make one."""
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    handed_back, mended, alone, accepted, resumed = blocks(section("Workflows"), "sh")
+
+    def type_in(block: str) -> None:
+        for line in block.splitlines():
+            if "snapshot --agent dev" in line:
+                repo.write("prices.py", "dev\n")
+            run(line, repo)
+
+    run('git taskctx init TASK-1 --title "discount"', repo)
+    repo.write("prices.py", "2\n")
+    run("git taskctx snapshot --agent implementer", repo)
+    run("git taskctx start --agent reviewer", repo)
+    type_in(handed_back)
+    repo.write("prices.py", "3\n")
+    run("git taskctx snapshot --agent implementer", repo)
+    type_in(mended)
+    run("git taskctx purge", repo)
+    type_in(alone)
+    run("git taskctx purge", repo)
+    for block in (accepted, resumed):
+        run('git taskctx init TASK-3 --title "by hand"', repo)
+        repo.write("prices.py", f"{block}\n")
+        run("git taskctx snapshot --agent implementer", repo)
+        repo.write("prices.py", f"{block}by hand\n")
+        type_in(block)
+        run("git taskctx purge", repo)
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_uninstall_takes_everything_away(repo: GitRepo) -> None:
+    """After the last commands nothing of ours is left in a repository."""
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    run('git taskctx init TASK-1 --title "discount"', repo)
+    for line in blocks(section("Uninstall"), "")[1].splitlines():
+        run(line, repo)
+    refs = repo.git("for-each-ref", "--format=%(refname)").splitlines()
+    assert [name for name in refs if "taskctx" in name] == []
+    run("git taskctx status", repo)
+
+
+def test_every_command_exists() -> None:
+    """Whatever the README tells one to type is a verb, with options that it has."""
+    commands = re.findall(r"git taskctx ([a-z][a-z-]*)([^`\n#]*)", README)
+    assert commands
+    for verb, rest in commands:
+        assert verb in OPTIONS, verb
+        words = shlex.split(rest.split("&&")[0].replace("'", ""))
+        assert {word for word in words if word.startswith("--")} <= set(OPTIONS[verb]), (verb, rest)
+
+
+def test_tables() -> None:
+    """The verbs, and the exit codes, are those that there are, in their order."""
+
+    def codes(error: type[TaskctxError]) -> set[int]:
+        return {error.exit_code}.union(*(codes(below) for below in error.__subclasses__()))
+
+    assert re.findall(r"^\| `([a-z-]+)", section("Verbs"), re.MULTILINE) == list(OPTIONS)
+    told = [int(code) for code in re.findall(r"^\| (\d+) \|", section("Exit codes"), re.MULTILINE)]
+    assert told == sorted(codes(TaskctxError) | {0, __main__.INTERRUPTED})
+
+
+def test_configuration() -> None:
+    """The example names every key, and each with its default, but for what has none."""
+    (example,) = blocks(section("Configuration"), "toml")
+    shown, default = flatten(parse_policy(example.encode(), what="README.md")), flatten(Policy())
+    differing = {key for key in shown if shown[key] != default[key]}
+    assert differing == {"chain.may_edit", "scope.macros", "qa.default", "qa.tier"}
+    table = tomllib.loads(example)
+    named = {
+        f"{key}.{name}" if isinstance(value, dict) else key
+        for key, value in table.items()
+        for name in (value if isinstance(value, dict) else [""])
+    }
+    assert named == set(default)
+
+
+def test_the_task_file_is_one() -> None:
+    """The example of a task file passes the gates, and nothing in it goes unread."""
+    (example,) = blocks(section("Workflows"), "yaml")
+    task = read_task_file(example.encode(), name="README.md")
+    check_gates(task, Policy(), any_status=False)
+    assert (task.unknown_keys, task.warnings) == ((), ())
+
+
+def test_links() -> None:
+    """Every link leads to a file that is here."""
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).is_file(), target
+
+
+def test_the_picture_is_of_the_demo() -> None:
+    """The picture fetches nothing, shows no folder of the machine that made it, and shows what the demo says."""
+    svg = PICTURE.read_text()
+    text = re.sub(r"<[^>]*>", "", svg).replace("&#160;", " ").replace("&#x27;", "'").replace("&quot;", '"')
+    assert re.findall(r"https?://[^\"' ]*", svg) == ["http://www.w3.org/2000/svg"]
+    assert "url(" not in svg.replace("url(#handoff-", "")
+    assert not re.search(r"/(tmp|home|root|work|Users|var)\b", svg)
+    for words in ("git taskctx verify", "prices.py", "mode changed", "resolved: ", "reviewer", "(exit code 1)"):
+        assert words in text
