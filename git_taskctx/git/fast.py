@@ -6,6 +6,7 @@ see its content otherwise than the bytes that lie there, the engine declines and
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import stat
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from git_taskctx.git.objects import ObjectStore, TreeEntry
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 
@@ -65,8 +66,14 @@ def read_fast(repository: Repository, git: Git, status: tuple[str, ...], objects
     Raises: Declined.
     """
     _require_plain_repository(repository)
-    scanned = git.run(*status)
-    if scanned.err:
+    process = git.start(*status)
+    try:
+        _require_whole_index(repository)  # while git scans
+    except BaseException:
+        stop(process)
+        raise
+    scanned = git.finish(process, *status, ok=(0, 128))
+    if scanned.code or scanned.err:
         raise Declined(f"git status complains: {scanned.complaint}")
     entries = scanned.out.split(b"\0")[:-1]
     head = _head(repository, entries)
@@ -88,11 +95,30 @@ def read_fast(repository: Repository, git: Git, status: tuple[str, ...], objects
     return Scan(scanned.out, head, staged, TreeOid(tree))
 
 
+def _require_whole_index(repository: Repository) -> None:
+    """Check what git itself does not when it only reads: that the index is as it was written.
+
+    Its last bytes are the hash of all others, or zeros where `index.skipHash` is set (gitformat-index).
+    """
+    try:
+        data = repository.index.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Declined("the index does not read") from error
+    width = hashlib.new(repository.algorithm).digest_size
+    content, trailer = data[:-width], data[-width:]
+    if any(trailer) and hashlib.new(repository.algorithm, content).digest() != trailer:
+        raise Declined("the index is damaged")
+
+
 def _require_plain_repository(repository: Repository) -> None:
     for key, value in repository.core.items():
         refused = _REFUSED_SETTINGS.get(key)
         if refused is not None and (value or "true").lower() in refused:
             raise Declined(f"{key} is {value}")
+    if repository.index.exists() and not repository.index.is_file():
+        raise Declined("the index is no file")
     if any(repository.git_dir.glob("sharedindex.*")):
         raise Declined("the index is split")
 

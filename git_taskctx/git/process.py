@@ -108,8 +108,13 @@ class Git:
         Raises: GitFailed when it ends with a code that is not in `ok`; TryAgain after the time limit; Fatal when
         there is no git.
         """
+        return self.finish(self.start(*args), *args, stdin=stdin, ok=ok)
+
+    def finish(
+        self, process: subprocess.Popen[bytes], *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)
+    ) -> Result:
+        """Wait for a process that `start` began with the same `args`; raises as `run`."""
         began = time.perf_counter()
-        process = self.start(*args)
         try:
             out, err = process.communicate(stdin, timeout=self.time_limit)
         except subprocess.TimeoutExpired as error:

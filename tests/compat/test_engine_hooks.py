@@ -18,7 +18,7 @@ from git_taskctx.git.worktree import read_worktree
 repository = open_repository(Path.cwd(), dict(os.environ))
 with read_worktree(repository, keep=True) as reading:
     with open(os.environ["SEEN"], "a") as seen:
-        print(reading.tree, reading.index_tree(), file=seen)
+        print(reading.tree, reading.index_tree, file=seen)
 repository.close()
 """
 

@@ -294,7 +294,7 @@ def test_hidden_edits_are_told(repo: GitRepo, flag: str) -> None:
     repo.remove("d/e/c")
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        told = [(change.path, change.kind) for change in reading.hidden()]
+        told = [(change.path, change.kind) for change in reading.hidden]
     repository.close()
     assert told == [("a", flag)] + ([("d/e/c", flag)] if flag == "assume-unchanged" else [])
 
@@ -302,7 +302,7 @@ def test_hidden_edits_are_told(repo: GitRepo, flag: str) -> None:
 def hidden(repo: GitRepo) -> list[tuple[str, str]]:
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        found = [(change.path, change.kind) for change in reading.hidden()]
+        found = [(change.path, change.kind) for change in reading.hidden]
     repository.close()
     return found
 
@@ -361,7 +361,7 @@ def test_hidden_edits_take_no_process_each(repo: GitRepo, tmp_path: Path) -> Non
         environ = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
         repository = open_repository(repo.path, environ)
         with read_worktree(repository, keep=False) as reading:
-            assert reading.hidden() == ()
+            assert reading.hidden == ()
         repository.close()
         counts.append(len(log.read_text().splitlines()))
     assert counts[0] == counts[1]
@@ -375,7 +375,7 @@ def test_hidden_edits_are_converted_before_they_are_judged(repo: GitRepo) -> Non
     repo.git("update-index", "--assume-unchanged", "a")
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        assert reading.hidden() == ()
+        assert reading.hidden == ()
     repository.close()
 
 
@@ -387,8 +387,8 @@ def test_index_tree_is_what_is_staged(repo: GitRepo) -> None:
     repo.write("a", "not staged")
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        assert reading.index_tree() == repo.git("write-tree")
-        assert reading.tree != reading.index_tree()
+        assert reading.index_tree == repo.git("write-tree")
+        assert reading.tree != reading.index_tree
     repository.close()
 
 
@@ -397,5 +397,5 @@ def test_index_tree_without_an_index(repo: GitRepo) -> None:
     repo.write("a", "x")
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        assert reading.index_tree() == repository.objects.empty_tree
+        assert reading.index_tree == repository.objects.empty_tree
     repository.close()

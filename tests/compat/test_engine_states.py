@@ -196,7 +196,7 @@ def test_no_staged_tree_while_unmerged(repo: GitRepo, build) -> None:
     build(repo)
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        assert reading.index_tree() is None
+        assert reading.index_tree is None
     repository.close()
 
 

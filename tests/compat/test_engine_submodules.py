@@ -216,7 +216,7 @@ def hidden(repo: GitRepo) -> list[tuple[str, str, str]]:
     before = repo.census()
     repository = open_repository(repo.path, dict(os.environ))
     with read_worktree(repository, keep=False) as reading:
-        found = [(change.path, change.kind, change.sha256) for change in reading.hidden()]
+        found = [(change.path, change.kind, change.sha256) for change in reading.hidden]
     repository.close()
     assert repo.census() == before
     return found
