@@ -59,7 +59,7 @@ def require_plain(path: Path, *, folder: bool = False) -> bool:
         return True
     raise Fatal(
         f"{path} is {_kind(mode)}, and git-taskctx opens none there",
-        hint=f"look at it, then remove it: ls -ld '{path}'",
+        hint=f"ls -ld '{path}'   # look at it, then move it away",
     )
 
 

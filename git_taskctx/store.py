@@ -67,7 +67,7 @@ class Store:
         data = files.read_plain(path, limit=4096)
         text = data.decode("utf-8", "replace").strip() if data else ""
         if text and not is_task_id(text):
-            raise BadData(f"{path} does not hold a task id", hint=f"rm '{path}', then see: git taskctx status")
+            raise BadData(f"{path} does not hold a task id", hint=f"rm '{path}' && git taskctx status")
         return text or None
 
     def marker(self) -> str | None:
@@ -147,7 +147,7 @@ class Store:
             return False
         files.make_folder(target.parent)
         if files.require_plain(target, folder=True):
-            raise Fatal(f"{target} is in the way", hint=f"look at it, then move it away: ls -l '{target}'")
+            raise Fatal(f"{target} is in the way", hint=f"ls -l '{target}'   # look at it, then move it away")
         source.rename(target)
         files.fsync_folder(target.parent)
         return True

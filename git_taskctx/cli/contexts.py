@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from git_taskctx.cli.call import READS, Answer, Call, verb
+from git_taskctx.cli.call import READS, WRITES, Answer, Call, verb
 from git_taskctx.errors import Usage
 
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     verb(app, "status", common=(*READS, "actor"))(status)
     verb(app, "list")(list_contexts)
     verb(app, "log")(log)
+    verb(app, "rebuild", common=WRITES)(rebuild)
     verb(app, "purge", common=("format", "actor"))(purge)
     verb(app, "recover", common=("context_id", "format", "actor"))(recover)
 
@@ -83,6 +84,30 @@ def get(call: Call) -> Answer:
     return Answer(
         context,
         text=lambda document: text.context(document, context),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def rebuild(
+    call: Call,
+    any_status: Annotated[
+        bool, typer.Option("--any-status", help="Take a task file whatever its status says.")
+    ] = False,
+) -> Answer:
+    """Capture the task anew from its file.
+
+    What the agents have done stays; approvals that were given against the old text are void.
+    """
+    from git_taskctx.handoff.rebuild import rebuild
+    from git_taskctx.handoff.session import open_session
+    from git_taskctx.report import text
+
+    with open_session(call.caller(), write=True) as session:
+        rebuilt = rebuild(session, any_status=any_status)
+        warnings = (*session.warnings, *rebuilt.warnings)
+    return Answer(
+        rebuilt,
+        text=lambda document: text.rebuilt(document, rebuilt),
         notes=lambda document: text.warnings(document, warnings),
     )
 

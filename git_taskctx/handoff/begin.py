@@ -76,10 +76,14 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class _Captured:
+class Captured:
+    """A task as it was captured."""
+
     immutable: Immutable
     path: str | None
+    """Of its file; None where it was given on the command line."""
     data: bytes | None
+    """The file as it was read."""
     warnings: tuple[str, ...]
 
 
@@ -134,7 +138,8 @@ def _require_no_active(caller: Caller) -> None:
     if active is not None:
         raise Fatal(
             f"{active} is active in this worktree",
-            hint="one task a worktree: git worktree add ../other   (or put it away: git taskctx purge)",
+            hint="git worktree add ../other && cd ../other   # one task a worktree\n"
+            "git taskctx purge   # or put this one away",
         )
 
 
@@ -144,48 +149,54 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
     if unknown and request.agents is None:
         raise Fatal(
             f"chain.may_edit names {unknown[0]!r}, which is not an agent",
-            hint="git taskctx init --agents A,B,C, or mend .taskctx.toml",
+            hint=f"git taskctx init {request.task} --agents A,B,C",
         )
     return agents
 
 
-def _capture(request: Request, policy: Policy, reading: Reading) -> _Captured:
+def _capture(request: Request, policy: Policy, reading: Reading) -> Captured:
     """Read the task: its file, or what was given on the command line."""
-    from git_taskctx.capture.scope import expand_macros
-    from git_taskctx.capture.taskfile import check_gates, read_task_file
-
     found = _find_task_file(request, policy, reading)
     if found is None:
         if request.title is None:
             roots = " or ".join(f"{root}/" for root in policy.task.roots)
             raise Fatal(
                 f"no task file {request.task}*.task.yaml under {roots}",
-                hint=f'git taskctx init {request.task} --title "what is to be done"   (or --task-file FILE)',
+                hint=f'git taskctx init {request.task} --title "what is to be done"\n'
+                f"git taskctx init {request.task} --task-file FILE   # or where it lies elsewhere",
             )
         snapshot = TaskSnapshot(title=request.title, description=request.description or "")
         baseline = ValidationBaseline(commands=_commands((), None, policy))
-        return _Captured(Immutable(snapshot, validation_baseline=baseline), None, None, ())
+        return Captured(Immutable(snapshot, validation_baseline=baseline), None, None, ())
     path, data = found
+    captured = capture_file(path, data, policy, reading, any_status=request.any_status)
+    snapshot, sources = captured.immutable.task_snapshot, dict(captured.immutable.sources)
+    for name in ("title", "description"):
+        given = getattr(request, name)
+        if given is not None:
+            snapshot = replace(snapshot, **{name: given})
+            sources[f"task_snapshot.{name}"] = "command line"
+    return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
+
+
+def capture_file(path: str, data: bytes, policy: Policy, reading: Reading, *, any_status: bool) -> Captured:
+    """Capture a task from its file. Raises: BadData for what does not read, Refused by the gates."""
+    from git_taskctx.capture.scope import expand_macros
+    from git_taskctx.capture.taskfile import check_gates, read_task_file
+
     task = read_task_file(data, name=path)
-    check_gates(task, policy, any_status=request.any_status)
-    snapshot = task.task_snapshot
-    if request.title is not None:
-        snapshot = replace(snapshot, title=request.title)
-    if request.description is not None:
-        snapshot = replace(snapshot, description=request.description)
+    check_gates(task, policy, any_status=any_status)
     patterns = expand_macros(task.patterns, policy.scope.macros)
+    commands = _commands(task.commands, task.task_snapshot.area, policy)
     immutable = Immutable(
-        task_snapshot=snapshot,
-        validation_baseline=ValidationBaseline(
-            commands=_commands(task.commands, snapshot.area, policy), manual_checks=task.manual_checks
-        ),
+        task_snapshot=task.task_snapshot,
+        validation_baseline=ValidationBaseline(commands=commands, manual_checks=task.manual_checks),
         scope_patterns=patterns,
         repo_paths=paths_in(reading.git, reading.tree, patterns),
         sources=task.sources,
     )
-    return _Captured(
-        immutable, path, data, task.warnings + _unknown_keys(path, task.unknown_keys, policy.task.volatile)
-    )
+    unknown = _unknown_keys(path, task.unknown_keys, policy.task.volatile)
+    return Captured(immutable, path, data, task.warnings + unknown)
 
 
 def _unknown_keys(path: str, keys: tuple[str, ...], volatile: tuple[str, ...]) -> tuple[str, ...]:
@@ -262,7 +273,7 @@ def _init_record(
     )  # fmt: skip
 
 
-def _new_context(caller: Caller, policy: Policy, draft: Record, captured: _Captured, branch: str | None) -> Context:
+def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captured, branch: str | None) -> Context:
     chain = fold([draft])
     sha = caller.repository.objects.hash("blob", captured.data) if captured.data is not None else None
     return Context(

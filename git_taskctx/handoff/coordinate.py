@@ -32,7 +32,7 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
     finding = everything.get(finding_id)
     if finding is None:
         known = ", ".join(open_one.id for open_one in session.chain.open_findings) or "none"
-        raise Fatal(f"there is no finding {finding_id!r}", hint=f"open findings: {known}")
+        raise Fatal(f"there is no finding {finding_id!r}", hint=f"git taskctx status   # open findings: {known}")
     if finding.by != agent:
         raise Refused(
             f"{finding_id} was found by {finding.by}, and only {finding.by} closes it",
@@ -51,7 +51,7 @@ def update(session: Session, agent: str, *, status: Status | None, qa_log: str |
     """
     session.require_agent(agent)
     if status is None and qa_log is None and session_id is None:
-        raise Usage("nothing to update", hint="--status, --qa-log or --session-id")
+        raise Usage("nothing to update", hint=f"git taskctx update --agent {agent} --status done")
     session.require_open()
     extra: dict[str, object] = {}
     if session_id is not None:
@@ -81,7 +81,7 @@ def _require_status(session: Session, agent: str, status: Status) -> None:
     hints = {
         "in_progress": f"git taskctx start --agent {agent}",
         "blocked": f'git taskctx block --agent {agent} --finding "what is wrong"',
-        "pending": f"hand the tree on: git taskctx start --agent {chain.agents[0]}",
+        "pending": f"git taskctx start --agent {chain.agents[0]}   # hand the tree on",
     }
     raise Refused(f"{agent} is {chain.status_of(agent)}, and `update` cannot make it {status}", hint=hints[status])
 

@@ -15,9 +15,9 @@ from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
-from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.chain import Expectation
+from git_taskctx.handoff.chain import Chain, Expectation
 from git_taskctx.handoff.scope import scope_hash_of
 from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context
@@ -37,7 +37,7 @@ class Present:
     @functools.cached_property
     def head(self) -> Head:
         """Where HEAD is."""
-        return self.reading.repository.head()
+        return self.reading.head
 
     @functools.cached_property
     def operation(self) -> Operation | None:
@@ -55,7 +55,7 @@ class Present:
         return self.reading.index_tree
 
 
-def judge(context: Context, expected: Expectation, present: Present, *, strict: bool) -> Verdict:
+def judge(context: Context, chain: Chain, expected: Expectation, present: Present, *, strict: bool) -> Verdict:
     """Compare the worktree with a snapshot.
 
     `strict` makes what is staged count. The verdict is yes, or no with every cause; it is could-not-tell when the
@@ -75,7 +75,9 @@ def judge(context: Context, expected: Expectation, present: Present, *, strict: 
             if volatile
             else _explain_paths(reading, expected, changes, present)
         )
-    causes += _explain_head(reading.repository, expected, present, reading.tree)
+    causes += _explain_head(chain, expected, present)
+    if not causes and present.head.branch != expected.branch:
+        notices.append(Cause(CauseKind.CHECKED_OUT, None, _switch(expected, present)))
     if present.operation != expected.in_progress:
         detail = f"{present.operation} in progress" if present.operation else f"{expected.in_progress} is over"
         causes.append(Cause(CauseKind.OPERATION_IN_PROGRESS, None, detail))
@@ -126,8 +128,9 @@ def _verdict(
 
 
 def _owner_words(expected: Expectation) -> str:
-    how = "accepted" if expected.accepted else "left it"
-    return f"{expected.agent} {how} (snapshot {expected.n}, {expected.time})"
+    if expected.accepted:
+        return f"{expected.actor} accepted it for {expected.agent} (snapshot {expected.n}, {expected.time})"
+    return f"{expected.agent} left it (snapshot {expected.n}, {expected.time})"
 
 
 def _sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
@@ -240,15 +243,34 @@ def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change
     return frozenset(path for path, entry in had.items() if any(tree.get(path) == entry for tree in held))
 
 
-def _explain_head(repository: Repository, expected: Expectation, present: Present, tree: TreeOid) -> list[Cause]:
-    head = present.head.commit
+def _explain_head(chain: Chain, expected: Expectation, present: Present) -> list[Cause]:
+    repository, head, tree = present.reading.repository, present.head.commit, present.reading.tree
     if head == expected.head:
         return []
     detail = f"{_short(expected.head)} to {_short(head)}"
-    if head is not None and repository.tree_of(head) in (expected.tree, expected.commit_tree) and tree == expected.tree:
-        return [Cause(CauseKind.COMMITTED_EARLY, None, f"{detail}, same tree")]
+    if head is not None and tree == expected.tree and repository.tree_of(head) in (tree, expected.commit_tree):
+        why = _why_not_sealed(chain, expected, present, head) if chain.validated else "same tree"
+        return [Cause(CauseKind.COMMITTED_EARLY, None, f"{detail}, {why}")]
+    if present.head.branch != expected.branch:
+        return [Cause(CauseKind.HEAD_MOVED, None, f"{detail}, {_switch(expected, present)}")]
     move = repository.last_move()
     return [Cause(CauseKind.HEAD_MOVED, None, f"{detail} ({move})" if move else detail)]
+
+
+def _why_not_sealed(chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
+    """Say why the commit of a validated tree does not end the task."""
+    repository = present.reading.repository
+    parents = repository.parents_of(head)
+    if (parents[0] if parents else None) != chain.parent:
+        return f"but the task must be one commit on {_short(chain.parent)}"
+    dirt = compare_trees(present.reading.git, expected.commit_tree, repository.tree_of(head))
+    shown = ", ".join(quote(change.path) for change in dirt[:3]) + (", …" if len(dirt) > 3 else "")
+    return f"but it also holds what was dirty before the task: {shown}"
+
+
+def _switch(expected: Expectation, present: Present) -> str:
+    names = [branch or "a detached HEAD" for branch in (expected.branch, present.head.branch)]
+    return f"switched from {names[0]} to {names[1]}"
 
 
 def _short(commit: CommitOid | None) -> str:

@@ -25,6 +25,7 @@ from git_taskctx.handoff.session import (
     load_from_ref,
     open_session,
 )
+from git_taskctx.model.oids import CommitOid
 from git_taskctx.store import CONTEXT
 
 KEPT_ONLY = frozenset({TASK_FILE, ANCHOR, PREVIOUS})
@@ -44,6 +45,8 @@ class Listed:
     updated: str
     place: str | None = None
     """The other worktree's git dir."""
+    sealed: CommitOid | None = None
+    """The task's commit, when it is over."""
 
 
 def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
@@ -85,11 +88,12 @@ def recover(caller: Caller, task: str) -> Session:
         if active not in (None, task) or marker not in (None, context_id):
             raise Fatal(
                 f"{active or marker} is active here",
-                hint="git taskctx purge, or another worktree: git worktree add ../other",
+                hint="git taskctx purge   # puts that one away\n"
+                "git worktree add ../other && cd ../other   # or one task a worktree",
             )
         elsewhere = store.alive_elsewhere(context_id)
         if elsewhere is not None:
-            raise Fatal(f"{task} is alive in another worktree ({elsewhere})", hint="git taskctx purge, run there")
+            raise Fatal(f"{task} is alive in another worktree ({elsewhere})", hint="git taskctx purge   # run there")
         entries = ledger.read_entries(repository, context_id)
         if not entries:
             raise CouldNotTell(f"the ledger has no record of context {context_id}", hint=f"git log {NOTES_REF}")
@@ -134,15 +138,17 @@ def list_contexts(caller: Caller) -> list[Listed]:
             if elsewhere
             else "kept"
         )
+        chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
         listed.append(
             Listed(
                 task=context.task_id,
                 context_id=context_id,
                 state=state,
                 title=context.immutable.task_snapshot.title,
-                owner=fold(entry.record for entry in ledger.read_entries(repository, context_id)).owner,
+                owner=chain.owner,
                 updated=context.audit.last_updated_at,
                 place=os.fspath(elsewhere) if elsewhere else None,
+                sealed=chain.sealed,
             )
         )
     return sorted(listed, key=lambda one: (one.state == "active", one.updated, one.context_id), reverse=True)

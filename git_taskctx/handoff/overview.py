@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from git_taskctx.errors import TaskctxError
-from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.mend import NOTE, commit_command
 from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Session, open_session
 from git_taskctx.handoff.staleness import stale_text
@@ -28,6 +26,9 @@ class Overview:
     title: str | None = None
     context_id: str | None = None
     branch: str | None = None
+    """The branch that is checked out; None when detached."""
+    init_branch: str | None = None
+    """The branch on which the task began."""
     parent: CommitOid | None = None
     owner: str | None = None
     at_work: bool = False
@@ -70,7 +71,8 @@ def overview(caller: Caller) -> Overview:
             task=session.task,
             title=context.immutable.task_snapshot.title,
             context_id=context.context_id,
-            branch=context.git.branch,
+            branch=session.repository.head().branch,
+            init_branch=context.git.branch,
             parent=chain.parent,
             owner=chain.owner,
             at_work=chain.at_work,
@@ -95,7 +97,7 @@ def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
     if verdict is not None and verdict.outcome is Outcome.NO:
         return verdict.hints
     if session.over_budget:
-        return ('git taskctx resolve-drift --note "what happened"',)
+        return (NOTE,)
     position = chain.position(owner)
     earlier = chain.agents[max(position - 1, 0)]
     mine = chain.owner_seat.open_findings
@@ -103,7 +105,7 @@ def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
         unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
         return (f"git taskctx start --agent {earlier}", unblock) if earlier != owner else (unblock,)
     if chain.validated:
-        return (_commit_command(session),)
+        return _when_validated(session)
     if position < len(chain.agents) - 1:
         after = chain.agents[position + 1]
         return (f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {after}",)
@@ -125,11 +127,9 @@ def _last_step(session: Session, earlier: str) -> str:
     return f"git taskctx snapshot --agent {owner} --done"
 
 
-def _commit_command(session: Session) -> str:
-    """Return how to commit exactly the validated tree: all of it, but for the dirt from before the task."""
-    expected = session.chain.expected
-    if expected is None or expected.tree == expected.commit_tree:
-        return "git add -A && git commit"
-    dirt = compare_trees(session.repository.git, expected.commit_tree, expected.tree)
-    left_out = " ".join(shlex.quote(f":(top,exclude,literal){os.fsdecode(change.path)}") for change in dirt)
-    return f"git add -A -- :/ {left_out} && git commit"
+def _when_validated(session: Session) -> tuple[str, ...]:
+    """Return how to end the task: by its commit, or by putting it away where HEAD holds everything already."""
+    chain, repository = session.chain, session.repository
+    if chain.expected is not None and repository.tree_of(chain.parent) == chain.expected.commit_tree:
+        return ("git taskctx purge   # HEAD holds the validated tree already: there is nothing to commit",)
+    return (commit_command(session),)

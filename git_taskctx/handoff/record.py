@@ -13,6 +13,7 @@ from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.start import (
+    at_work_hint,
     drift_refusal,
     handover_event,
     is_handing_back_unchanged,
@@ -120,8 +121,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
     if chain.at_work:
         raise Refused(
             f"{chain.owner} is at work since {chain.since}, and the tree is its own",
-            hint=f"git taskctx snapshot --agent {chain.owner}   "
-            f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
+            hint=at_work_hint(chain, agent),
         )
     if options.attest is None:
         present = Present(reading)
@@ -130,8 +130,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
             error = drift_refusal(record_drift(session, present, verdict))
             raise Refused(
                 error.message,
-                hint=f'if the changes are {agent}\'s own: git taskctx snapshot --agent {agent} --attest "why"; '
-                f"if not: {error.hint}",
+                hint=f'git taskctx snapshot --agent {agent} --attest "why"   # the changes are its own\n{error.hint}',
                 paths=error.paths,
             )
     require_handover(session, chain, agent)

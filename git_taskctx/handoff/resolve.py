@@ -60,8 +60,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         if not accept:
             raise Refused(
                 f"{verdict.summary}; a note alone does not resolve it",
-                hint=f"put it back: git taskctx restore --agent {chain.owner}; "
-                'or keep it: git taskctx resolve-drift --accept --note "what happened"',
+                hint="\n".join(verdict.hints),
                 paths=tuple(cause.path for cause in verdict.causes if cause.path),
             )
         paths = changed_paths(reading, chain.settled_tree)

@@ -56,6 +56,11 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     wanted = _selector(paths)
     with read_worktree(repository, keep=True) as reading:
         changes = [change for change in compare_trees(reading.git, reading.tree, tree) if wanted(change.path)]
+        if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
+            raise Fatal(
+                f"no path of {agent}'s snapshot {number}, or of the worktree, matches {', '.join(paths)}",
+                hint=f"git ls-tree -r --name-only {tree[:12]}   # from the top: ':/PATTERN'",
+            )
         skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
         changes = [change for change in changes if change not in skipped]
         _refuse_in_the_way(reading, changes)
@@ -99,7 +104,8 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
         number = round_number or chain.saved
         found = find_ref(session.repository.git, session.snapshot_ref(SAVED, number)) if number else None
         if found is None:
-            raise Fatal(f"no state was saved under number {number}", hint="git taskctx log")
+            what = f"no state was saved under number {number}" if number else "nothing has been saved yet"
+            raise Fatal(what, hint="git taskctx log")
         return TreeOid(found), number
     session.require_agent(agent)
     taken = chain.seats[agent].snapshots
@@ -119,6 +125,11 @@ def _selector(paths: tuple[str, ...]) -> Callable[[bytes], bool]:
     return lambda path: covers(quote(path))
 
 
+def _paths_of(reading: Reading, tree: TreeOid) -> list[bytes]:
+    listed = [reading.git.run("ls-tree", "-r", "-z", "--name-only", one).out for one in (tree, reading.tree)]
+    return [path for out in listed for path in out.split(b"\0")[:-1]]
+
+
 def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
     """Refuse to write over what the reading does not hold: ignored files, and what lies where a folder must be."""
     top = os.fsencode(reading.repository.toplevel)
@@ -136,7 +147,7 @@ def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
     if blocked:
         raise Refused(
             f"{len(blocked)} ignored file{'s are' if len(blocked) > 1 else ' is'} in the way",
-            hint="move them away, then restore again",
+            hint="git status --ignored --short   # move them away, then restore again",
             paths=blocked,
         )
 
@@ -187,7 +198,10 @@ def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None
         git.run("read-tree", tree)
         done = git.run("checkout-index", "-f", "-q", "-z", "--stdin", stdin=b"\0".join(written) + b"\0", ok=(0, 1, 128))
         if done.code != 0:
-            raise CouldNotTell(f"git could not write every file: {done.complaint}", hint="git taskctx restore, again")
+            raise CouldNotTell(
+                f"git could not write every file: {done.complaint}",
+                hint=f"git taskctx restore --agent {SAVED}   # what was there before",
+            )
 
 
 def _remove_empty(top: bytes, path: bytes) -> None:

@@ -124,7 +124,7 @@ class Session:
             raise Refused(
                 f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
                 f"allowance {self.context.policy.drift.allowance})",
-                hint='git taskctx resolve-drift --note "what happened"   (see it: git taskctx verify)',
+                hint="git taskctx verify   # what differs, and how to put it right",
             )
 
     @property
@@ -136,7 +136,10 @@ class Session:
     def require_agent(self, agent: str) -> None:
         """Refuse a name that is not in the chain. Raises: Fatal."""
         if agent not in self.chain.seats:
-            raise Fatal(f"{agent!r} is not an agent of {self.task}", hint="agents: " + ", ".join(self.chain.agents))
+            raise Fatal(
+                f"{agent!r} is not an agent of {self.task}",
+                hint="git taskctx status   # agents: " + ", ".join(self.chain.agents),
+            )
 
     def snapshot_ref(self, agent: str, n: int) -> str:
         """Name the ref that keeps a snapshot's tree."""
@@ -157,10 +160,15 @@ class Session:
         *,
         snapshot: tuple[str, WorktreeSnapshot] | None = None,
         files: Mapping[str, bytes] | None = None,
+        changes: Mapping[str, Any] | None = None,
+        kept: Mapping[str, bytes] | None = None,
         moves: Sequence[RefMove] = (),
         reason: str,
     ) -> None:
         """Put events on record and write what follows from them: objects, refs with the ledger, files.
+
+        `files` go beside `context.json`, `kept` into the ref's tree alone, `changes` are fields of the context that no
+        event implies.
 
         A kill between any two steps leaves the context before or after, and the next verb goes on from there.
         Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
@@ -175,13 +183,17 @@ class Session:
             draft = self.draft(event, time, number)
             chain = chain.apply(draft)
             drafts.append(draft)
-        context = self._context_after(chain, details, time)
+        context = self._context_after(chain, details, time, changes or {})
         self._check_size(context)
         records = link([replace(draft, context_sha=context.sha) for draft in drafts], self._tip)
         entries = [Entry(record, record.to_line()) for record in records]
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
         tree = add_context_tree(
-            self.repository, self.context_ref, contents, previous=self.context, context_id=context.context_id
+            self.repository,
+            self.context_ref,
+            {**contents, **(kept or {})},
+            previous=self.context,
+            context_id=context.context_id,
         )
         ref = context_ref_name(context.context_id)
         anchor = ledger.anchor_of(self.repository, context.context_id)
@@ -233,11 +245,14 @@ class Session:
             },
         )
 
-    def _context_after(self, chain: Chain, details: Mapping[str, WorktreeSnapshot | None], time: str) -> Context:
-        audit = self.context.audit
-        return self.context.replace(
+    def _context_after(
+        self, chain: Chain, details: Mapping[str, WorktreeSnapshot | None], time: str, changes: Mapping[str, Any]
+    ) -> Context:
+        context = self.context.replace(**changes)
+        audit = context.audit
+        return context.replace(
             coordination=chain.coordination(details),
-            git=replace(self.context.git, head=chain.base, parent=chain.parent),
+            git=replace(context.git, head=chain.base, parent=chain.parent),
             audit=Audit(
                 created_by=audit.created_by,
                 last_updated_at=time,
@@ -435,6 +450,8 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
             context = load_context(data, what=f"{CONTEXT} in the archive, {context_id}")
             if context.task_id == task:
                 return task, data, True, None
+    if caller.context_id is not None:
+        raise Fatal(f"{task} has no context {caller.context_id} here", hint="git taskctx list")
     raise Fatal(f"no context of {task} is here", hint="git taskctx list")
 
 

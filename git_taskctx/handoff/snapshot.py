@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import shlex
 import stat
 from base64 import b64encode
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.committree import commit_tree_of
+from git_taskctx.handoff.head import follow_head
 from git_taskctx.handoff.scope import outside, scope_hash_of
 from git_taskctx.handoff.session import Caller, Event, Session, refuse_secrets
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
@@ -86,8 +88,8 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     work; TryAgain when a file changed after the tree was read.
     """
     repository = session.repository
-    head = repository.head()
-    base, parent, events = _follow_head(session, chain, reading, head, accepted=options.accepted)
+    head = reading.head
+    base, parent, events = follow_head(session, chain, reading, head, accepted=options.accepted)
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
     patches = _make_patches(draft, previous)
@@ -203,55 +205,6 @@ def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: t
     )
 
 
-def _follow_head(
-    session: Session, chain: Chain, reading: Reading, head: Head, *, accepted: bool
-) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
-    """Return base and parent after HEAD moved while the owner was at work, and the record of the move.
-
-    A commit on the parent that holds exactly the worktree is the task's own, made early: then nothing moves, and it
-    can be sealed once the chain is done.
-    """
-    repository = session.repository
-    if head.commit == chain.head:
-        return chain.base, chain.parent, []
-    old_tree, new_tree = repository.tree_of(chain.head), repository.tree_of(head.commit)
-    early = commit_tree_of(repository, chain, reading.tree, chain.parent)
-    if head.commit is not None and chain.parent in (*repository.parents_of(head.commit), None) and new_tree == early:
-        return chain.base, chain.parent, []
-    if not accepted:
-        reverted = _would_revert(reading, old_tree, new_tree)
-        if reverted:
-            raise Refused(
-                f"HEAD moved, and {len(reverted)} path{'s' * (len(reverted) != 1)} that changed there still "
-                "hold the old content: committing them would undo others' work",
-                hint="git checkout HEAD -- PATH, or merge the change in by hand, then snapshot again",
-                paths=reverted,
-            )
-    base = head.commit if chain.base == chain.parent else chain.base
-    move = Event(
-        type="rebase",
-        agent=chain.owner,
-        tree=reading.tree,
-        commit=head.commit,
-        base=base,
-        extra={"parent": head.commit, "from": chain.parent},
-    )
-    return base, head.commit, [move]
-
-
-def _would_revert(reading: Reading, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
-    """Return the paths that differ between two commits and are in the worktree as the old one has them."""
-    moved = compare_trees(reading.git, old, new)
-    if not moved:
-        return ()
-    differs = {
-        change.path: (change.old_mode, change.old_oid) for change in compare_trees(reading.git, reading.tree, new)
-    }
-    return tuple(
-        quote(change.path) for change in moved if differs.get(change.path) == (change.old_mode, change.old_oid)
-    )
-
-
 def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None]:
     repository = draft.session.repository
     base = repository.tree_of(draft.base)
@@ -275,7 +228,8 @@ def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     if found and context.policy.scope.outside == "block":
         raise Refused(
             f"{len(found)} changed path{'s' * (len(found) != 1)} outside the task's scope",
-            hint="undo them, or widen the scope in the task file",
+            hint="\n".join(f"git taskctx restore --agent init --paths {shlex.quote(':/' + path)}" for path in found[:3])
+            + "   # undoes them",
             paths=found,
         )
     draft.warnings.extend(f"{path} is outside the task's scope" for path in found[:UNTRACKED_SHOWN])

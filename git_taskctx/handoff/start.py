@@ -50,8 +50,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
             if note is None:  # row 5
                 raise Refused(
                     f"{chain.owner} is at work since {chain.since}{_progress(chain, reading)}",
-                    hint=f"git taskctx snapshot --agent {chain.owner}   "
-                    f'(or, when it gave up: git taskctx start --agent {agent} --take-over "why")',
+                    hint=at_work_hint(chain, agent),
                 )
             return _take_over(session, agent, reading, note)
         present = Present(reading)
@@ -86,8 +85,8 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
         earlier = chain.agents[max(chain.position(owner) - 1, 0)]
         raise Refused(
             f"{owner} has open findings: " + "; ".join(f"{finding.id}: {finding.text}" for finding in findings),
-            hint=f"git taskctx start --agent {earlier}   (then, when mended: "
-            f"git taskctx unblock --agent {owner} --finding {findings[0].id})",
+            hint=f"git taskctx start --agent {earlier}   # hand back\n"
+            f"git taskctx unblock --agent {owner} --finding {findings[0].id}   # or, once it is mended",
         )
     expected = chain.expected
     if expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents):
@@ -108,9 +107,16 @@ def require_current_text(session: Session) -> None:
     if reason is not None:
         raise Refused(
             reason,
-            hint="put the task file back, or begin again with the new text: "
-            f"git taskctx purge && git taskctx init {session.task}",
+            hint="git taskctx rebuild   # takes the new text, and voids approvals of the old one",
         )
+
+
+def at_work_hint(chain: Chain, agent: str) -> str:
+    """Say how to go on while the owner is at work."""
+    return (
+        f"git taskctx snapshot --agent {chain.owner}   # when its work is done\n"
+        f'git taskctx start --agent {agent} --take-over "why"   # or when it died or gave up'
+    )
 
 
 def drift_refusal(verdict: Verdict) -> Refused:
@@ -121,10 +127,9 @@ def drift_refusal(verdict: Verdict) -> Refused:
         lines.append(f"  {where}{cause.kind.value}{f' ({cause.detail})' if cause.detail else ''}")
     if len(verdict.causes) > 20:
         lines.append(f"  and {len(verdict.causes) - 20} more")
-    agent = verdict.expected_agent
     return Refused(
         "\n".join(lines),
-        hint=f'git taskctx restore --agent {agent}, or git taskctx resolve-drift --accept --note "what happened"',
+        hint="\n".join(verdict.hints) or None,
         paths=tuple(cause.path for cause in verdict.causes if cause.path),
     )
 

@@ -8,8 +8,8 @@ from git_taskctx.errors import TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.chain import Expectation
 from git_taskctx.handoff.drift import Present, digest_of, judge
+from git_taskctx.handoff.mend import ways_out
 from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Event, Session, open_session
 from git_taskctx.model.verdict import Outcome, Verdict
@@ -72,8 +72,9 @@ def judge_session(session: Session, present: Present, *, expect: str | None = No
             tree=present.reading.tree,
             hints=(f"git taskctx snapshot --agent {name}",),
         )
-    verdict = judge(session.context, expected, present, strict=strict or session.context.policy.drift.strict)
-    return replace(verdict, hints=verdict.hints + _hints(expected, verdict))
+    strict = strict or session.context.policy.drift.strict
+    verdict = judge(session.context, chain, expected, present, strict=strict)
+    return replace(verdict, hints=verdict.hints + ways_out(session, expected, verdict, present))
 
 
 def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
@@ -119,13 +120,4 @@ def _at_work(session: Session, reading: Reading) -> Verdict:
         expected_tree=chain.settled_tree,
         tree=reading.tree,
         hints=(f"git taskctx snapshot --agent {chain.owner}",),
-    )
-
-
-def _hints(expected: Expectation, verdict: Verdict) -> tuple[str, ...]:
-    if verdict.outcome is not Outcome.NO:
-        return ()
-    return (
-        f"git taskctx restore --agent {expected.agent}",
-        'git taskctx resolve-drift --accept --note "what happened"',
     )

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from git_taskctx.handoff.begin import Begun
     from git_taskctx.handoff.lifecycle import Listed
     from git_taskctx.handoff.overview import Overview
+    from git_taskctx.handoff.rebuild import Rebuilt
     from git_taskctx.handoff.record import Recorded
     from git_taskctx.handoff.resolve import Resolved
     from git_taskctx.handoff.restore import Restored
@@ -243,6 +244,25 @@ def restored(document: Document, what: Restored) -> None:
     document.line(("undo: ", "dim"), (f"git taskctx restore --agent saved --round {what.saved}", "command"))
 
 
+def rebuilt(document: Document, what: Rebuilt) -> None:
+    """Say field by field what changed in the task's text."""
+    if not what.changes:
+        document.line("the task's text is as it was captured")
+        return
+    document.line(("rebuilt: ", "ok"), f"{len(what.changes)} field{'s' * (len(what.changes) != 1)} changed")
+    for change in what.changes:
+        document.line("  ", (change.field, "bold"))
+        document.line(("    - ", "deleted"), _one_line(change.old)).line(("    + ", "added"), _one_line(change.new))
+    if what.voided:
+        document.line(("void: ", "warn"), f"the approval of {', '.join(what.voided)} was for the old text")
+
+
+def _one_line(value: Any) -> str:
+    text = "; ".join(map(str, value)) if isinstance(value, list) else str(value or "nothing")
+    text = " ".join(text.split())
+    return text if len(text) <= 100 else text[:99] + "…"
+
+
 def nothing_changed(document: Document, agent: str, number: int, kind: str) -> None:
     """Say why a diff is empty."""
     if kind == "incremental":
@@ -307,6 +327,7 @@ _EVENTS: dict[str, Callable[[Record], str]] = {
     "block": lambda record: f"{record.extra.get('finding')}: {record.extra.get('text')}",
     "unblock": lambda record: f"{record.extra.get('finding')} closed",
     "update": lambda record: str(record.extra.get("status") or "details"),
+    "rebuild": lambda record: "task text: " + ", ".join(record.extra.get("fields", [])[:5]),
     "rebase": lambda record: f"HEAD moved: {_short(record.extra.get('from'))} to {_short(record.commit)}",
     "seal": lambda record: f"commit {_short(record.commit)} is what was validated",
     "purge": lambda record: "put away",

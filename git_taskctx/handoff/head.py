@@ -1,0 +1,89 @@
+"""HEAD under a task: it may move while an agent is at work, and the task's commit must still sit where it belongs."""
+
+from __future__ import annotations
+
+from git_taskctx.errors import Refused
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Head
+from git_taskctx.git.worktree import Reading
+from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.committree import commit_tree_of
+from git_taskctx.handoff.session import Event, Session
+from git_taskctx.model.oids import CommitOid, TreeOid
+
+
+def follow_head(
+    session: Session, chain: Chain, reading: Reading, head: Head, *, accepted: bool
+) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
+    """Return the base of the deltas and the parent of the task's commit, as HEAD is now, and the record of a move.
+
+    A commit that holds exactly the worktree is the task's own, made early: its parent stays the parent, and it can be
+    sealed once the chain is done. When the work goes on after it, the task's commit will sit on it.
+
+    Raises: Refused when HEAD moved and paths still hold what they held before: that would silently revert others'
+    work. Accepting looks the other way.
+    """
+    if head.commit == chain.head == chain.parent:
+        return chain.base, chain.parent, []
+    if head.commit is not None and _is_early(session, chain, reading, head.commit):
+        parent = session.repository.parents_of(head.commit)[:1]
+        return _moved(chain, reading, head, base=chain.base, parent=parent[0] if parent else None)
+    if head.commit == chain.head:
+        return _moved(chain, reading, head, base=chain.base, parent=head.commit)
+    if not accepted:
+        _refuse_reverting(session, chain, reading, head)
+    base = head.commit if chain.base == chain.parent else chain.base
+    return _moved(chain, reading, head, base=base, parent=head.commit)
+
+
+def is_own_commit(session: Session, chain: Chain, tree: TreeOid) -> bool:
+    """Tell whether HEAD came here by a commit, or the worktree is what was on record before HEAD moved."""
+    move = session.repository.last_move() or ""
+    return move.startswith("commit") or tree == chain.settled_tree
+
+
+def _is_early(session: Session, chain: Chain, reading: Reading, commit: CommitOid) -> bool:
+    repository = session.repository
+    parents = repository.parents_of(commit)
+    first = parents[0] if parents else None
+    if first not in (chain.parent, chain.head) or len(parents) > 1 or commit == chain.parent:
+        return False
+    held = repository.tree_of(commit)
+    return held == commit_tree_of(repository, chain, reading.tree, first) and is_own_commit(
+        session, chain, reading.tree
+    )
+
+
+def _moved(
+    chain: Chain, reading: Reading, head: Head, *, base: CommitOid | None, parent: CommitOid | None
+) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
+    if (base, parent) == (chain.base, chain.parent):
+        return base, parent, []
+    extra = {"parent": parent, "from": chain.parent}
+    return base, parent, [Event("rebase", chain.owner, tree=reading.tree, commit=head.commit, base=base, extra=extra)]
+
+
+def _refuse_reverting(session: Session, chain: Chain, reading: Reading, head: Head) -> None:
+    repository = session.repository
+    reverted = _would_revert(reading, repository.tree_of(chain.head), repository.tree_of(head.commit))
+    if reverted:
+        raise Refused(
+            f"HEAD moved, and {len(reverted)} path{'s' * (len(reverted) != 1)} that changed there still "
+            "hold the old content: committing them would undo others' work",
+            hint="git checkout HEAD -- PATH   # or merge the change in by hand; then snapshot again",
+            paths=reverted,
+        )
+
+
+def _would_revert(reading: Reading, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
+    """Return the paths that differ between two commits and are in the worktree as the old one has them."""
+    moved = compare_trees(reading.git, old, new)
+    if not moved:
+        return ()
+    differs = {
+        change.path: (change.old_mode, change.old_oid) for change in compare_trees(reading.git, reading.tree, new)
+    }
+    return tuple(
+        quote(change.path) for change in moved if differs.get(change.path) == (change.old_mode, change.old_oid)
+    )

@@ -1,0 +1,80 @@
+"""What to type about drift: for each cause the command that undoes it, and last the one that accepts it.
+
+A hint is one command, with a shell comment behind it where it needs one; later ones are alternatives.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.handoff.chain import Expectation
+from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.session import Session
+from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
+
+ACCEPT = 'git taskctx resolve-drift --accept --note "what happened"'
+NOTE = 'git taskctx resolve-drift --note "what happened"'
+
+_ABORT = {
+    "merge": "git merge --abort",
+    "rebase": "git rebase --abort",
+    "cherry-pick": "git cherry-pick --abort",
+    "revert": "git revert --abort",
+    "am": "git am --abort",
+    "bisect": "git bisect reset",
+}
+_RESTORABLE = {
+    CauseKind.EDITED, CauseKind.ADDED, CauseKind.DELETED, CauseKind.RENAMED, CauseKind.MODE_CHANGED,
+    CauseKind.TYPE_CHANGED, CauseKind.IGNORE_RULES_CHANGED, CauseKind.CHECKED_OUT,
+}  # fmt: skip
+
+
+def ways_out(session: Session, expected: Expectation, verdict: Verdict, present: Present) -> tuple[str, ...]:
+    """Return the commands that mend what a verdict found; the note, where only the budget is left."""
+    if verdict.outcome is Outcome.YES:
+        return (NOTE,) if session.over_budget else ()
+    if verdict.outcome is not Outcome.NO:
+        return ()
+    kinds = {cause.kind for cause in verdict.causes}
+    ways = []
+    if CauseKind.OPERATION_IN_PROGRESS in kinds and present.operation is not None:
+        ways.append(_ABORT[present.operation])
+    if CauseKind.STASHED in kinds:
+        ways.append("git stash pop")
+    if kinds & {CauseKind.COMMITTED_EARLY, CauseKind.HEAD_MOVED} and present.operation is None:
+        ways += _ways_back(session, expected, kinds, present)
+    if any(cause.kind in _RESTORABLE and cause.path for cause in verdict.causes):
+        ways.append(f"git taskctx restore --agent {expected.agent}")
+    if CauseKind.SUBMODULE_MOVED in kinds:
+        ways.append("git submodule update")
+    return (*ways, f"{ACCEPT}   # {'or ' if ways else ''}keep it as it is now")
+
+
+def commit_command(session: Session) -> str:
+    """Return how to commit exactly the validated tree: all of it, but for the dirt from before the task."""
+    expected = session.chain.expected
+    if expected is None or expected.tree == expected.commit_tree:
+        return "git add -A && git commit"
+    dirt = compare_trees(session.repository.git, expected.commit_tree, expected.tree)
+    left_out = " ".join(shlex.quote(f":(top,exclude,literal){os.fsdecode(change.path)}") for change in dirt)
+    return f"git add -A -- :/ {left_out} && git commit"
+
+
+def _ways_back(session: Session, expected: Expectation, kinds: set[CauseKind], present: Present) -> list[str]:
+    chain = session.chain
+    if CauseKind.COMMITTED_EARLY in kinds and chain.validated:
+        unstage = "" if expected.tree == expected.commit_tree else " && git reset -q"
+        return [f"git reset --soft {_short(chain.parent)}{unstage}   # then: git taskctx status"]
+    if expected.head is None:
+        return []
+    if present.head.branch != expected.branch and expected.branch is not None:
+        return [f"git switch {shlex.quote(expected.branch)}"]
+    if CauseKind.COMMITTED_EARLY in kinds or present.reading.tree == expected.tree:
+        return [f"git reset --soft {_short(expected.head)}"]
+    return [f"git reset --keep {_short(expected.head)}   # if what came in is not wanted"]
+
+
+def _short(commit: str | None) -> str:
+    return (commit or "")[:12]
