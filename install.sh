@@ -331,25 +331,7 @@ install() {
 
 # What the user still has to do.
 advise() {
-    shown=$bin
-    case $bin in
-        "$HOME"/*) shown="\$HOME/${bin#"$HOME"/}" ;;
-    esac
-    case ":$PATH:" in
-        *":$bin:"*)
-            first=$(command -v git-taskctx) || first=
-            [ "$first" = "$bin/git-taskctx" ] || note "another git-taskctx comes first on PATH: $first"
-            ;;
-        *)
-            note "$bin is not on PATH, so git does not find the command yet"
-            case ${SHELL-} in
-                */fish) say "run this once: fish_add_path \"$shown\"" ;;
-                */zsh) say "add this line to ~/.zshrc: export PATH=\"$shown:\$PATH\"" ;;
-                */bash) say "add this line to ~/.bashrc: export PATH=\"$shown:\$PATH\"" ;;
-                *) say "add this line to ~/.profile: export PATH=\"$shown:\$PATH\"" ;;
-            esac
-            ;;
-    esac
+    advise_path
     case ${SHELL-} in
         */zsh) say "for completion, add this line to ~/.zshrc before compinit: fpath=(\"$data/zsh/site-functions\" \$fpath)" ;;
     esac
@@ -360,6 +342,28 @@ advise() {
         say "add this line where PATH is set: export MANPATH=\"$man:\${MANPATH-}\""
     fi
     say "to remove it: $here/install.sh --uninstall"
+}
+
+# What puts the program where git finds it; nothing where it is.
+advise_path() {
+    shown=$bin
+    case $bin in
+        "$HOME"/*) shown="\$HOME/${bin#"$HOME"/}" ;;
+    esac
+    case ":$PATH:" in
+        *":$bin:"*)
+            first=$(command -v git-taskctx) || first=
+            [ "$first" = "$bin/git-taskctx" ] || note "another git-taskctx comes first on PATH: $first"
+            return
+            ;;
+    esac
+    note "$bin is not on PATH, so git does not find the command yet"
+    case ${SHELL-} in
+        */fish) say "run this once: fish_add_path \"$shown\"" ;;
+        */zsh) say "add this line to ~/.zshrc: export PATH=\"$shown:\$PATH\"" ;;
+        */bash) say "add this line to ~/.bashrc: export PATH=\"$shown:\$PATH\"" ;;
+        *) say "add this line to ~/.profile: export PATH=\"$shown:\$PATH\"" ;;
+    esac
 }
 
 # --- uninstall ---------------------------------------------------------------------------------------
@@ -414,8 +418,7 @@ uninstall() {
         return
     fi
     say "git-taskctx is removed"
-    say "repositories are left alone: contexts stay in their .agent-output and refs, and hooks that"
-    say "\`git taskctx install\` has put there stay too"
+    say "repositories are left alone: contexts stay in their .agent-output and refs"
 }
 
 # --- test --------------------------------------------------------------------------------------------
@@ -559,6 +562,8 @@ case $action in
         install
         status=0
         PATH=$bin:$PATH git taskctx demo || status=$?
+        # Said again: what was said before the demo has scrolled away.
+        advise_path
         exit "$status"
         ;;
     *) "$action" "$@" ;;

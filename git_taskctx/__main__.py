@@ -35,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except Exception as error:  # a bug of ours, told as such
-        return _say_bug(error)
+        return _say_bug(error, argv)
 
 
 def _say(error: TaskctxError, argv: Sequence[str]) -> int:
@@ -47,6 +47,7 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
         return error.exit_code
     from git_taskctx.cli.call import use_colour
     from git_taskctx.report.document import Document
+    from git_taskctx.report.text import hints
 
     document = Document()
     first, *more = error.message.split("\n")
@@ -56,15 +57,16 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
         document.line("  ", (path, "path"))
     if shown and len(error.paths) > 20:
         document.line(f"  and {len(error.paths) - 20} more")
-    if error.hint:
-        for line in error.hint.split("\n"):
-            document.line(("hint: ", "warn"), line)
+    hints(document, (error.hint,) if error.hint else ())
     document.write(sys.stderr, colour=use_colour(sys.stderr))
     return error.exit_code
 
 
-def _say_bug(error: Exception) -> int:
+def _say_bug(error: Exception, argv: Sequence[str]) -> int:
     import traceback
+
+    from git_taskctx.report.document import printable
+    from git_taskctx.report.shell import shell_words
 
     trace = os.environ.get("GIT_TASKCTX_TRACE", "")
     if trace not in ("", "0"):
@@ -73,7 +75,7 @@ def _say_bug(error: Exception) -> int:
     sys.stderr.write(
         f"error: this is a bug in git-taskctx: {type(error).__name__}: {error} "
         f"({os.path.basename(where.filename)}:{where.lineno})\n"  # noqa: PTH119 - no pathlib on the way out
-        "hint: GIT_TASKCTX_TRACE=1 shows where it comes from; please report it\n"
+        f"hint: GIT_TASKCTX_TRACE=1 git taskctx {printable(shell_words(argv))}   # where it comes from, to report it\n"
     )
     return TaskctxError.exit_code
 

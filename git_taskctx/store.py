@@ -26,7 +26,7 @@ class Store:
     """The files of the contexts of one worktree."""
 
     def __init__(self, repository: Repository) -> None:
-        self._git = repository.git
+        self._repository = repository
         self.root = repository.toplevel / FOLDER
         self._private = repository.private_dir
         self._marker = self._private / "context"
@@ -37,7 +37,7 @@ class Store:
 
         Raises: Fatal when `.agent-output` is a link or no folder, or is tracked by git.
         """
-        if self._git.run("ls-files", "-z", "--", f":(top,literal){FOLDER}").out:
+        if self._repository.is_indexed(FOLDER):
             raise Fatal(f"{FOLDER} is tracked by git", hint=f"git rm -r --cached {FOLDER}")
         if files.require_plain(self.root, folder=True):
             ignore = self.root / ".gitignore"
@@ -86,10 +86,10 @@ class Store:
         self._marker.unlink(missing_ok=True)
 
     def alive_elsewhere(self, context_id: str) -> Path | None:
-        """Return the git dir of another worktree in which this context is active."""
+        """Return another worktree in which this context is active; its git dir where it cannot be told."""
         for marker in (self._common / "taskctx" / "context", *self._common.glob("worktrees/*/taskctx/context")):
             if marker != self._marker and _read_marker(marker) == context_id:
-                return marker.parent.parent
+                return _worktree_of(marker.parent.parent)
         return None
 
     def folder(self, task: str) -> Path:
@@ -157,6 +157,13 @@ class Store:
             return []
         with os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _worktree_of(git_dir: Path) -> Path:
+    """Return the worktree of a git dir, as gitrepository-layout(5) has it; a relative `gitdir` is git 2.48's."""
+    data = files.read_plain(git_dir / "gitdir", limit=MAX_BYTES)
+    dot_git = Path(os.path.normpath(git_dir / os.fsdecode(data.rstrip(b"\n")))) if data else git_dir
+    return dot_git.parent if dot_git.name == ".git" else dot_git
 
 
 def _read_marker(path: Path) -> str | None:

@@ -371,10 +371,16 @@ def test_interrupted_install_is_repeated(place: Place) -> None:
 
 
 def test_demo_runs_the_installed_tool_through_git(place: Place) -> None:
-    """`--demo` finds the new executable though PATH lacks its folder, and ends with the demo's exit code."""
+    """`--demo` finds the new executable though PATH lacks its folder, and ends with the demo's exit code.
+
+    What is to be done about PATH comes last again, after all that the demo says.
+    """
     place.equip("uv")
-    done = place.run("--demo")
-    assert (done.returncode, done.stdout.splitlines()[-1]) == (7, "ran: demo")
+    done = place.run("--demo", SHELL="/bin/bash")
+    line = 'add this line to ~/.bashrc: export PATH="$HOME/.local/bin:$PATH"'
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (7, ["ran: demo", line])
+    again = place.run("--demo", PATH=f"{place.path}:{place.home}/.local/bin")
+    assert (again.returncode, again.stdout.splitlines()[-1]) == (7, "ran: demo")
 
 
 @pytest.mark.parametrize(

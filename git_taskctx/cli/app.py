@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from git_taskctx import __version__
 from git_taskctx.cli import chain, contexts, plumbing
@@ -36,8 +37,12 @@ def run_app(argv: list[str]) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except _USAGE_ERROR as error:
+        from git_taskctx.cli.corrections import correct
+
         verb = error.ctx.command_path if error.ctx else "git taskctx"
-        raise Usage(_lower(error.format_message()), hint=f"{verb} -h") from error
+        call = error.ctx.obj if error.ctx else None
+        meant = correct(argv, typer.main.get_command(app), call or Call())
+        raise Usage(_lower(error.format_message()), hint=meant or f"{verb} -h") from error
     return int(code or 0)
 
 
@@ -65,5 +70,5 @@ def root(
 
 
 def _lower(message: str) -> str:
-    first = message.strip().splitlines()[0].rstrip(".")
+    first = message.strip().splitlines()[0].removesuffix(" Choose from:").rstrip(".")
     return first[:1].lower() + first[1:]

@@ -7,16 +7,15 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-
-from git_taskctx.errors import Usage
 
 if TYPE_CHECKING:
     from git_taskctx.config import Config
@@ -79,7 +78,7 @@ class Call:
         return Caller(
             repository=self.repository,
             store=Store(self.repository),
-            actor=self._actor(),
+            actor=self.find_actor()[0],
             clock=lambda: datetime.now(UTC),
             task=check_task_id(task) if task else None,
             context_id=self.context_id,
@@ -95,7 +94,7 @@ class Call:
             taskctx_toml=repository.find_blob(commit, ".taskctx.toml"),
             pyproject=repository.find_blob(commit, "pyproject.toml"),
             committed_name=f".taskctx.toml at {commit[:12]}" if commit else ".taskctx.toml",
-            personal=repository.settings(r"^taskctx\."),
+            personal=[one for one in repository.settings if one[0].startswith("taskctx.")],
         )
 
     def from_top(self, pattern: str) -> str:
@@ -105,18 +104,22 @@ class Call:
         prefix = os.path.relpath(self.folder.resolve(), self.repository.toplevel.resolve())
         return os.path.normpath(os.path.join(prefix, pattern))  # noqa: PTH118 - the pattern is no path yet
 
-    def _actor(self) -> str:
-        for name in (self.actor, os.environ.get("GIT_TASKCTX_ACTOR"), *self._configured_names()):
+    def find_actor(self) -> tuple[str, str]:
+        """Return who acts, and which option, variable or setting says so."""
+        for name, origin in self._names():
             text = (name or "").strip()
             if text:
-                return text[:200].encode("utf-8", "replace").decode()
-        return os.environ.get("USER") or "unknown"
+                return text[:200].encode("utf-8", "replace").decode(), origin
+        return "unknown", "default"
 
-    def _configured_names(self) -> tuple[str | None, ...]:
-        if self.actor or os.environ.get("GIT_TASKCTX_ACTOR"):
-            return ()
-        names = {key: value for key, value, _ in self.repository.settings(r"^(taskctx\.actor|user\.name)$")}
-        return names.get("taskctx.actor"), os.environ.get("GIT_AUTHOR_NAME"), names.get("user.name")
+    def _names(self) -> Iterator[tuple[str | None, str]]:
+        yield self.actor, "--actor"
+        yield os.environ.get("GIT_TASKCTX_ACTOR"), "GIT_TASKCTX_ACTOR"
+        names = {key: (value, origin) for key, value, origin in self.repository.settings}
+        yield names.get("taskctx.actor", (None, ""))
+        yield os.environ.get("GIT_AUTHOR_NAME"), "GIT_AUTHOR_NAME"
+        yield names.get("user.name", (None, ""))
+        yield os.environ.get("USER"), "USER"
 
     def close(self) -> None:
         """End what the call started."""
@@ -131,7 +134,7 @@ ContextOption = Annotated[
     str | None, typer.Option("--context", metavar="CTX", help="The context, where one task has several.")
 ]
 FormatOption = Annotated[
-    str | None, typer.Option("--format", metavar="text|json", help="Output for people or machines.")
+    Format | None, typer.Option("--format", metavar="text|json", help="Output for people or machines.")
 ]
 ActorOption = Annotated[
     str | None, typer.Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, then user.name.")
@@ -157,7 +160,6 @@ def verb(
     name: str,
     *,
     common: tuple[str, ...] = READS,
-    formats: tuple[str, ...] = ("text", "json"),
     **settings: Any,
 ) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
     """Register a verb: the function gets a `Call` and its own options, and returns an `Answer`."""
@@ -180,8 +182,6 @@ def verb(
                 value = options.pop(key)
                 if value:
                     setattr(call, key, value)
-            if call.format not in formats:
-                raise Usage(f"unknown format {call.format!r}", hint=f"--format {'|'.join(formats)}")
             try:
                 answer = function(call, **options)
             finally:
@@ -213,7 +213,7 @@ def emit(answer: Answer, form: str) -> None:
         error = None
         if answer.code:
             code = "could-not-tell" if answer.code == 3 else "no"
-            error = error_object(code, answer.reason or "", "; ".join(answer.hints) or None, answer.paths)
+            error = error_object(code, answer.reason or "", "\n".join(answer.hints) or None, answer.paths)
         write_text(render_json(answer.data, error=error))
     from git_taskctx.report.document import Document
 
@@ -221,7 +221,7 @@ def emit(answer: Answer, form: str) -> None:
         if writer is not None:
             document = Document()
             writer(document)
-            document.write(stream, colour=use_colour(stream))
+            document.write(stream, colour=use_colour(stream), width=find_width(stream))
             stream.flush()
 
 
@@ -239,3 +239,8 @@ def use_colour(stream: Any) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return True
     return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+
+
+def find_width(stream: Any) -> int | None:
+    """Return how many columns a terminal has; None where the stream is none."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import os
+from typing import Annotated, Literal
 
 import typer
 
 from git_taskctx.cli.call import WRITES, AgentOption, Answer, Call, verb
 from git_taskctx.errors import Usage
-
-if TYPE_CHECKING:
-    from git_taskctx.report.document import Document
 
 
 def register(app: typer.Typer) -> None:
@@ -37,12 +35,14 @@ def start(
 
     The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
     """
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         started = start(session, agent, take_over=take_over)
+        steps = next_steps(session, None)
         warnings = (*session.warnings, *(started.took_over.warnings if started.took_over else ()))
     return Answer(
         {
@@ -54,7 +54,7 @@ def start(
             "verdict": started.verdict,
         },
         text=lambda document: text.started(document, started),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )
 
 
@@ -69,6 +69,7 @@ def snapshot(
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's work."""
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.record import record_snapshot
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.snapshot import Options
@@ -77,6 +78,7 @@ def snapshot(
     options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
     with open_task(call.caller(), write=True) as session:
         recorded = record_snapshot(session, agent, options)
+        steps = next_steps(session, None)
         warnings = (*session.warnings, *recorded.warnings)
     return Answer(
         {
@@ -89,14 +91,16 @@ def snapshot(
             "warnings": warnings,
         },
         text=lambda document: text.recorded(document, recorded),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )
 
 
 def verify(
     call: Call,
     expect: Annotated[str | None, typer.Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
-    start_for: Annotated[str | None, typer.Option("--for", metavar="B", help="The same as `start --agent B`.")] = None,
+    start_for: Annotated[
+        str | None, typer.Option("--for", metavar="B", help="Hand over to B: this starts B, as `start --agent B` does.")
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="What is staged counts too.")] = False,
     exact: Annotated[bool, typer.Option("--exact", help="Read every file again, whatever its times say.")] = False,
 ) -> Answer:
@@ -110,7 +114,10 @@ def verify(
 
     if start_for is not None:
         if expect is not None:
-            raise Usage("--for and --expect exclude each other", hint="git taskctx verify -h")
+            raise Usage(
+                "--for and --expect exclude each other",
+                hint=f"git taskctx verify --expect {expect}\ngit taskctx start --agent {start_for}   # or start it",
+            )
         return start(call, start_for)
     verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
     return Answer(
@@ -137,7 +144,9 @@ def diff(
         Literal["from-base", "incremental"],
         typer.Option("--type", help="Since the base commit, or since the owner before."),
     ] = "incremental",
-    path: Annotated[bool, typer.Option("--path", help="Print where the stored diff is, instead of the diff.")] = False,
+    path: Annotated[
+        bool, typer.Option("--path", help="Print where the stored diff is, from the root, instead of the diff.")
+    ] = False,
 ) -> Answer:
     """Show what an agent changed."""
     from git_taskctx.handoff.diffs import find_diff
@@ -146,14 +155,15 @@ def diff(
 
     with open_task(call.caller(), write=False) as session:
         found = find_diff(session, agent, number, kind)
+    place = os.fspath(call.repository.toplevel / found.path)
     if path:
-        return Answer({"path": found.path}, text=lambda document: document.line(found.path))
+        return Answer({"path": place}, text=lambda document: document.line(place))
     return Answer(
         {
             "agent": found.agent,
             "round": found.n,
             "type": kind,
-            "path": found.path,
+            "path": place,
             "sha256": found.sha,
             "diff": found.data.decode("utf-8", "replace"),
         },
@@ -201,16 +211,13 @@ def block(
 
     with open_task(call.caller(), write=True) as session:
         found = block(session, agent, finding)
-        earlier = session.chain.agents[max(session.chain.position(agent) - 1, 0)]
-
-    def notes(document: Document) -> None:
-        text.warnings(document, session.warnings)
-        document.line(("hint: ", "warn"), f"hand back: git taskctx start --agent {earlier}")
-
+        position = session.chain.position(agent)
+    back = f"git taskctx start --agent {session.chain.agents[position - 1]}   # hand back"
+    close = f"git taskctx unblock --agent {agent} --finding {found.id}   # once it is mended"
     return Answer(
         found,
         text=lambda document: document.line((found.id, "bad"), f" by {agent}: {found.text}"),
-        notes=notes,
+        notes=lambda document: text.notes(document, session.warnings, (back if position else close,)),
     )
 
 
@@ -221,16 +228,18 @@ def unblock(
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.handoff.coordinate import unblock
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         closed = unblock(session, agent, finding)
         still = len(session.chain.open_findings)
+        steps = next_steps(session, None)
     return Answer(
         {"closed": closed.id, "open": still},
         text=lambda document: document.line((f"{closed.id} closed", "ok"), f", {still} open"),
-        notes=lambda document: text.warnings(document, session.warnings),
+        notes=lambda document: text.notes(document, session.warnings, steps),
     )
 
 
@@ -240,12 +249,14 @@ def resolve_drift(
     accept: Annotated[bool, typer.Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on."""
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.resolve import resolve_drift
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         resolved = resolve_drift(session, note=note, accept=accept)
+        steps = next_steps(session, None)
         warnings = (*session.warnings, *(resolved.accepted.warnings if resolved.accepted else ()))
     return Answer(
         {
@@ -256,7 +267,7 @@ def resolve_drift(
             "voided": resolved.voided,
         },
         text=lambda document: text.resolved(document, resolved),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )
 
 
@@ -267,22 +278,31 @@ def restore(
         int | None, typer.Option("--round", metavar="N", min=1, help="Which one; by default the last.")
     ] = None,
     paths: Annotated[
-        list[str] | None, typer.Option("--paths", metavar="PATTERN", help="Only these; may be given more than once.")
+        list[str] | None,
+        typer.Option(
+            "--paths",
+            metavar="PATTERN",
+            help="Only these: a path, a folder, or a glob as in 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
+        ),
     ] = None,
 ) -> Answer:
     """Put files back to a snapshot; saves what is there.
 
     Nothing is deleted that was not saved, and no ignored file is overwritten.
     """
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.restore import restore
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
         restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))
-        warnings = tuple(session.warnings)
+        warnings, chain = tuple(session.warnings), session.chain
+        last = agent == chain.owner and restored.round == len(chain.owner_seat.snapshots)
+        settled = chain.at_work or (last and restored.exact)
+        steps = next_steps(session, None) if settled else ("git taskctx verify   # what still differs",)
     return Answer(
         restored,
         text=lambda document: text.restored(document, restored),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )

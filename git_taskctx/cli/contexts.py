@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     verb(app, "init", common=("format", "actor", "force_secrets"))(init)
     verb(app, "get")(get)
     verb(app, "status", common=(*READS, "actor"))(status)
-    verb(app, "list")(list_contexts)
+    verb(app, "list", common=("format",))(list_contexts)
     verb(app, "log")(log)
     verb(app, "rebuild", common=WRITES)(rebuild)
     verb(app, "purge", common=("format", "actor"))(purge)
@@ -47,10 +47,14 @@ def init(
     from git_taskctx.handoff.begin import Request, begin
     from git_taskctx.model.oids import check_agent_name
     from git_taskctx.report import text
+    from git_taskctx.report.shell import shell_words
 
     names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None
+    if title is not None and not title.strip():
+        raise Usage("the title is empty", hint=f'git taskctx init {shell_words([task])} --title "what is to be done"')
     if names and len(set(names)) != len(names):
-        raise Usage("an agent is named twice in --agents", hint="--agents implementer,reviewer,validator")
+        words = ["init", task, *(["--title", title] if title else []), "--agents", ",".join(dict.fromkeys(names))]
+        raise Usage("an agent is named twice in --agents", hint=f"git taskctx {shell_words(words)}")
     if description == "-":
         description = sys.stdin.read()
     request = Request(
@@ -98,17 +102,19 @@ def rebuild(
 
     What the agents have done stays; approvals that were given against the old text are void.
     """
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.handoff.rebuild import rebuild
     from git_taskctx.handoff.session import open_session
     from git_taskctx.report import text
 
     with open_session(call.caller(), write=True) as session:
         rebuilt = rebuild(session, any_status=any_status)
+        steps = next_steps(session, None)
         warnings = (*session.warnings, *rebuilt.warnings)
     return Answer(
         rebuilt,
         text=lambda document: text.rebuilt(document, rebuilt),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )
 
 
@@ -138,13 +144,14 @@ def log(call: Call) -> Answer:
     """Show the ledger of a task, newest record first."""
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
+    from git_taskctx.report.history import history
 
     with open_task(call.caller(), write=False) as session:
         records = [entry.record for entry in session.entries]
         warnings = tuple(session.warnings)
     return Answer(
         [json.loads(record.to_line()) for record in records],
-        text=lambda document: text.history(document, records),
+        text=lambda document: history(document, records),
         notes=lambda document: text.warnings(document, warnings),
     )
 
@@ -157,6 +164,7 @@ def purge(
     Nothing is lost: `git taskctx recover TASK` brings it back.
     """
     from git_taskctx.handoff.lifecycle import purge
+    from git_taskctx.report import text
 
     put_away = purge(call.caller(), lost=every)
     if not put_away:
@@ -165,7 +173,7 @@ def purge(
     return Answer(
         {"purged": [{"task": task, "context": context_id}]},
         text=lambda document: document.line(("put away ", "ok"), f"{task} (context {context_id})"),
-        notes=lambda document: document.line(("hint: ", "warn"), f"bring it back: git taskctx recover {task}"),
+        notes=lambda document: text.hints(document, (f"git taskctx recover {task}   # brings it back",)),
     )
 
 
@@ -175,15 +183,16 @@ def recover(call: Call, task: Annotated[str, typer.Argument(metavar="TASK", help
     For one that was put away, whose files are gone, or whose context.json was edited by hand.
     """
     from git_taskctx.handoff.lifecycle import recover
+    from git_taskctx.handoff.overview import _next as next_steps
     from git_taskctx.model.oids import check_task_id
     from git_taskctx.report import text
 
     session = recover(call.caller(), check_task_id(task))
-    chain = session.chain
+    chain, steps = session.chain, next_steps(session, None)
     return Answer(
         session.context,
         text=lambda document: document.line(
             ("recovered ", "ok"), f"{task} (context {session.context.context_id}), {chain.owner} owns the tree"
         ),
-        notes=lambda document: text.warnings(document, tuple(session.warnings)),
+        notes=lambda document: text.notes(document, session.warnings, steps),
     )

@@ -49,14 +49,18 @@ def config(
     from git_taskctx.report import text
 
     loaded = call.config(call.repository.head().commit)
-    values = {**flatten(loaded.policy), "actor": loaded.actor}
+    policy = loaded.policy
+    actor, said_by = call.find_actor()
+    may_edit = [agent for agent in policy.agents if policy.may_edit(agent, policy.agents)]
+    values = {**flatten(policy), "chain.may_edit": may_edit, "actor": actor}
+    origins = {**loaded.origins, "actor": said_by}
     data: Any = (
-        {key: {"value": value, "origin": loaded.origins.get(key, "default")} for key, value in values.items()}
+        {key: {"value": value, "origin": origins.get(key, "default")} for key, value in values.items()}
         if show_origin
         else values
     )
     rows = [
-        (key, json.dumps(value, ensure_ascii=False), *((loaded.origins.get(key, "default"),) if show_origin else ()))
+        (key, json.dumps(value, ensure_ascii=False), *((origins.get(key, "default"),) if show_origin else ()))
         for key, value in values.items()
     ]
     headings = ("key", "value", "origin") if show_origin else ("key", "value")
@@ -74,10 +78,15 @@ def schema(
     ] = None,
 ) -> Answer:
     """Print the JSON schemas of the files we write."""
+    from git_taskctx.cli.corrections import nearest
     from git_taskctx.model.schema import SCHEMAS, build_schema
 
     if name is not None and name not in SCHEMAS:
-        raise Usage(f"there is no schema {name!r}", hint="git taskctx schema " + "|".join(SCHEMAS))
+        near = nearest(name, SCHEMAS)
+        raise Usage(
+            f"there is no schema {name!r}, only {', '.join(SCHEMAS)}",
+            hint=f"git taskctx schema {near}" if near else "git taskctx schema",
+        )
     document: Any = build_schema(name) if name else {one: build_schema(one) for one in SCHEMAS}
     return Answer(document, raw=json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
 
@@ -112,6 +121,8 @@ def show_help(
     ctx: typer.Context, name: Annotated[str | None, typer.Argument(metavar="[VERB]", help="A verb.")] = None
 ) -> None:
     """Show the manual without `man`."""
+    from git_taskctx.cli.corrections import nearest
+
     root = ctx.find_root()
     if name is None:
         page = resources.files("git_taskctx").joinpath("share", "man", "man1", "git-taskctx.1").read_text("utf-8")
@@ -122,6 +133,7 @@ def show_help(
     commands: dict[str, Any] = getattr(root.command, "commands", {})
     command = commands.get(name)
     if command is None:
-        raise Usage(f"there is no verb {name!r}", hint="git taskctx -h")
-    with typer.Context(command, info_name=f"git taskctx {name}") as inner:
+        near = nearest(name, commands)
+        raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
+    with typer.Context(command, info_name=name, parent=root) as inner:
         typer.echo(command.get_help(inner))

@@ -14,6 +14,7 @@ from typing import Literal, TextIO
 import git_taskctx
 from git_taskctx.errors import Fatal
 from git_taskctx.report.document import Document, Span
+from git_taskctx.report.shell import shell_words
 
 GIT_CONFIG = """\
 [user]
@@ -75,7 +76,7 @@ class Stage:
         """Say that the story went wrong."""
         self._part()
         document = Document().line(("error: ", "bad"), text)
-        self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep leaves the repository to look at"))
+        self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep   # leaves the repository to look at"))
 
     def kept(self) -> None:
         """Say where the repository is left."""
@@ -96,7 +97,7 @@ class Stage:
 
     def taskctx(self, *args: str, code: int = 0) -> None:
         """Run one of our verbs, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
-        self._perform("git taskctx " + _shell_words(args), (*_OURS, *args), code)
+        self._perform("git taskctx " + shell_words(args), (*_OURS, *args), code)
 
     def shell(self, command: str, *, code: int = 0) -> None:
         """Run a line of shell, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
@@ -104,7 +105,7 @@ class Stage:
 
     def python(self, *args: str, code: int = 0) -> None:
         """Run Python, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
-        self._perform("python3 " + _shell_words(args), (sys.executable, *args), code)
+        self._perform("python3 " + shell_words(args), (sys.executable, *args), code)
 
     def _perform(self, command: str, argv: Sequence[str], code: int) -> None:
         if self._last == "output":
@@ -175,10 +176,3 @@ def _sealed(environ: Mapping[str, str], home: Path, *, colour: bool) -> dict[str
         "PYTHONUSERBASE": site.getuserbase(),
         "FORCE_COLOR" if colour else "NO_COLOR": "1",
     }
-
-
-def _shell_words(args: Sequence[str]) -> str:
-    """Join words as one types them: with double quotes where that is enough."""
-    return " ".join(
-        f'"{arg}"' if set(arg) & set(" ;") and not set(arg) & set('"$`\\!') else shlex.quote(arg) for arg in args
-    )

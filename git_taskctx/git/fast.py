@@ -119,7 +119,7 @@ def _require_plain_repository(repository: Repository) -> None:
             raise Declined(f"{key} is {value}")
     if repository.index.exists() and not repository.index.is_file():
         raise Declined("the index is no file")
-    if any(repository.git_dir.glob("sharedindex.*")):
+    if repository.has_split_index:
         raise Declined("the index is split")
 
 

@@ -25,9 +25,17 @@ StateOf = Callable[[Repository], str]
 """Names the whole state of a worktree, hidden changes included."""
 
 
-def find_hidden(repository: Repository, status: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:
-    """Return the hidden changes, sorted by path; `status` is porcelain v2 with NULs, `state_of` reads a submodule."""
-    found = (*_dirty_submodules(repository, status, state_of), *_flagged(repository))
+def list_index(repository: Repository) -> bytes:
+    """Return every entry of the index with its flags, as `find_hidden` reads them."""
+    return repository.git.run("ls-files", "-v", "-s", "-z").out
+
+
+def find_hidden(repository: Repository, status: bytes, index: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:
+    """Return the hidden changes, sorted by path.
+
+    `status` is porcelain v2 with NULs, `index` is from `list_index`, `state_of` reads a submodule.
+    """
+    found = (*_dirty_submodules(repository, status, state_of), *_flagged(repository, index))
     return tuple(sorted(found, key=lambda change: change.path))
 
 
@@ -59,12 +67,12 @@ class _Flagged:
     state: str
 
 
-def _flagged(repository: Repository) -> Iterator[HiddenChange]:
+def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
     """Yield files under assume-unchanged or skip-worktree that are not as the index has them.
 
     A file that is missing under skip-worktree is how a sparse checkout looks, and no change.
     """
-    files = list(_list_flagged(repository))
+    files = list(_list_flagged(repository, index))
     regular = [file.path for file in files if file.found_mode in REGULAR]
     names = b"".join(b'"' + _escaped(path) + b'"\n' for path in regular)
     hashed = repository.git.run("hash-object", "--stdin-paths", stdin=names).out.decode().split() if regular else []
@@ -78,9 +86,8 @@ def _flagged(repository: Repository) -> Iterator[HiddenChange]:
             yield HiddenChange(quote(file.path), file.kind, file.state)
 
 
-def _list_flagged(repository: Repository) -> Iterator[_Flagged]:
-    listed = repository.git.run("ls-files", "-v", "-s", "-z").out
-    for match in _FLAGGED.finditer(listed):
+def _list_flagged(repository: Repository, index: bytes) -> Iterator[_Flagged]:
+    for match in _FLAGGED.finditer(index):
         tag, mode, oid, path = match[1], match[2].decode(), match[3].decode(), match[4]
         if mode == SUBMODULE:
             continue

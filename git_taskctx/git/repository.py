@@ -63,8 +63,40 @@ class Repository:
     @functools.cached_property
     def core(self) -> dict[str, str | None]:
         """git's settings that say how worktree and index are read, and hooks that are configured; last one wins."""
-        pattern = r"^(core|index|extensions)\.|^hook\..*\.(command|event)$"
-        return {key: value for key, value, _ in self.settings(pattern)}
+        return {key: value for key, value, _ in self.settings if not key.startswith("taskctx.")}
+
+    @functools.cached_property
+    def settings(self) -> list[tuple[str, str | None, str]]:
+        """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
+        pattern = r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event)$"
+        found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
+        fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
+        result: list[tuple[str, str | None, str]] = []
+        for origin, entry in zip(fields[::2], fields[1::2], strict=True):
+            key, newline, value = entry.partition("\n")
+            result.append((key, value if newline else None, origin))
+        return result
+
+    @property
+    def has_split_index(self) -> bool:
+        """Tell whether a part of the index may stand in another file."""
+        return any(self.git_dir.glob("sharedindex.*"))
+
+    def is_indexed(self, name: str) -> bool:
+        """Tell whether the index holds `name` or anything below it.
+
+        Most often its bytes tell at once: up to version 3 every path stands whole in it (gitformat-index).
+        """
+        try:
+            data = self.index.read_bytes()
+        except FileNotFoundError:
+            return False
+        except OSError:
+            data = b""
+        version = int.from_bytes(data[4:8], "big")
+        if data[:4] == b"DIRC" and version in (2, 3) and not self.has_split_index and name.encode() not in data:
+            return False
+        return bool(self.git.run("ls-files", "-z", "--", f":(top,literal){name}").out)
 
     @property
     def private_dir(self) -> Path:
@@ -118,21 +150,6 @@ class Repository:
     def is_ancestor(self, commit: CommitOid, of: CommitOid) -> bool:
         """Tell whether `commit` is `of` or one of its ancestors; False where either is missing."""
         return self.git.run("merge-base", "--is-ancestor", commit, of, ok=(0, 1, 128)).code == 0
-
-    def settings(self, pattern: str) -> list[tuple[str, str | None, str]]:
-        """Read git's configuration: key, value (None where only the key stands), where it comes from."""
-        found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
-        fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
-        result: list[tuple[str, str | None, str]] = []
-        for origin, entry in zip(fields[::2], fields[1::2], strict=True):
-            key, newline, value = entry.partition("\n")
-            result.append((key, value if newline else None, origin))
-        return result
-
-    def user_name(self) -> str | None:
-        """Return git's `user.name`, as the environment or the configuration gives it."""
-        found = self.git.run("config", "user.name", ok=(0, 1))
-        return found.out.decode("utf-8", "replace").strip() or None
 
     def find_blob(self, commit: CommitOid | None, path: str) -> bytes | None:
         """Return the content of `path` in `commit`; None where there is no such file."""

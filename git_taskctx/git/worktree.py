@@ -10,13 +10,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from git_taskctx.git.changes import Change, compare_trees
 from git_taskctx.git.exact import read_exact, read_index
 from git_taskctx.git.fast import Declined, Scan, read_fast
-from git_taskctx.git.hidden import find_hidden
+from git_taskctx.git.hidden import find_hidden, list_index
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.process import QUIET, Git, trace
@@ -34,7 +35,14 @@ class Reading:
     """A worktree as it was read; what is asked for beside its tree is read once, when it is asked for."""
 
     def __init__(
-        self, repository: Repository, tree: TreeOid, objects: ObjectStore, git: Git, folder: Path, scan: Scan | None
+        self,
+        repository: Repository,
+        tree: TreeOid,
+        objects: ObjectStore,
+        git: Git,
+        folder: Path,
+        scan: Scan | None,
+        listing: _Background,
     ) -> None:
         self.repository = repository
         self.tree = tree
@@ -44,6 +52,7 @@ class Reading:
         self._git = git.with_env(GIT_INDEX_FILE="/nonexistent")
         self._folder = folder
         self._scan = scan
+        self._listing = listing
 
     @property
     def git(self) -> Git:
@@ -75,7 +84,7 @@ class Reading:
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
         """What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
-        return find_hidden(self.repository, self.status, _state_of)
+        return find_hidden(self.repository, self.status, self._listing.result(), _state_of)
 
 
 @contextlib.contextmanager
@@ -92,6 +101,7 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
         if not keep:
             git = git.with_env(**quarantine(repository, folder / "objects"))
         objects = ObjectStore(git, repository.algorithm)
+        listing = _Background(lambda: list_index(repository))  # while git scans the worktree
         try:
             scan = None
             if not (cold or exact):
@@ -102,9 +112,38 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
             tree = scan.tree if scan is not None else read_exact(repository, git, folder, cold=cold)
             if keep:
                 objects.flush()
-            yield Reading(repository, tree, objects, git, folder, scan)
+            yield Reading(repository, tree, objects, git, folder, scan, listing)
         finally:
+            listing.wait()
             objects.close()
+
+
+class _Background:
+    """A call that runs beside others, in a thread; its error is raised to whoever asks for the result."""
+
+    def __init__(self, call: Callable[[], bytes]) -> None:
+        self._call = call
+        self._value = b""
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def result(self) -> bytes:
+        """Wait for the call and return what it gave. Raises: what it raised."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def wait(self) -> None:
+        """Wait for the call to end."""
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._value = self._call()
+        except BaseException as error:  # for `result`
+            self._error = error
 
 
 def _status_git(repository: Repository) -> Git:

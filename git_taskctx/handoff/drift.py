@@ -264,6 +264,8 @@ def _why_not_sealed(chain: Chain, expected: Expectation, present: Present, head:
     if (parents[0] if parents else None) != chain.parent:
         return f"but the task must be one commit on {_short(chain.parent)}"
     dirt = compare_trees(present.reading.git, expected.commit_tree, repository.tree_of(head))
+    if not dirt:
+        return "but drift from before it is unresolved"
     shown = ", ".join(quote(change.path) for change in dirt[:3]) + (", …" if len(dirt) > 3 else "")
     return f"but it also holds what was dirty before the task: {shown}"
 

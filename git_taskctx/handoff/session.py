@@ -124,7 +124,8 @@ class Session:
             raise Refused(
                 f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
                 f"allowance {self.context.policy.drift.allowance})",
-                hint="git taskctx verify   # what differs, and how to put it right",
+                hint="git taskctx verify   # what differs, and how to put it right\n"
+                'git taskctx resolve-drift --note "what happened"   # when it is put right',
             )
 
     @property

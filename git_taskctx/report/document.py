@@ -7,7 +7,7 @@ from a repository passes `printable` on its way out, so that no control characte
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -33,13 +33,22 @@ class Table:
 
     headings: tuple[str, ...]
     rows: tuple[tuple[Span, ...], ...]
+    cut: bool = False
+    """Whether the last column ends at the edge of a terminal; in a pipe it is whole."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A sentence, broken between words at the edge of a terminal; one line in a pipe."""
+
+    spans: tuple[Span, ...]
 
 
 @dataclass
 class Document:
-    """Lines and tables in order."""
+    """Lines, sentences and tables in order."""
 
-    parts: list[list[Span] | Table] = field(default_factory=list)
+    parts: list[list[Span] | Paragraph | Table] = field(default_factory=list)
 
     def line(self, *spans: Span) -> Document:
         """Add a line; none is an empty one."""
@@ -52,32 +61,43 @@ class Document:
             self.line(text)
         return self
 
-    def table(self, headings: Sequence[str], rows: Iterable[Sequence[Span]]) -> Document:
-        """Add a table."""
-        self.parts.append(Table(tuple(headings), tuple(tuple(row) for row in rows)))
+    def sentence(self, *spans: Span) -> Document:
+        """Add a line that may be broken between words; never one that is to be copied."""
+        self.parts.append(Paragraph(spans))
         return self
 
-    def plain(self) -> str:
-        """Return it without styles, each line ended."""
+    def table(self, headings: Sequence[str], rows: Iterable[Sequence[Span]], *, cut: bool = False) -> Document:
+        """Add a table."""
+        self.parts.append(Table(tuple(headings), tuple(tuple(row) for row in rows), cut))
+        return self
+
+    def plain(self, width: int | None = None) -> str:
+        """Return it without styles, each line ended; `width` is the terminal's, None where there is none."""
         out = io.StringIO()
-        for part in self.parts:
-            for line in _rows(part) if isinstance(part, Table) else [part]:
-                out.write("".join(printable(text) for text, _ in map(_pair, line)).rstrip() + "\n")
+        for line in self._lines(width):
+            out.write("".join(text for text, _ in line).rstrip() + "\n")
         return out.getvalue()
 
-    def write(self, stream: TextIO, *, colour: bool) -> None:
-        """Print it to `stream`."""
+    def write(self, stream: TextIO, *, colour: bool, width: int | None = None) -> None:
+        """Print it to `stream`; `width` is the terminal's, None where there is none."""
         if not colour:
-            stream.write(self.plain())
+            stream.write(self.plain(width))
             return
         from rich.console import Console
         from rich.text import Text
 
         console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
+        for line in self._lines(width):
+            console.print(Text.assemble(*((text, _STYLES.get(style, "")) for text, style in line)), soft_wrap=True)
+
+    def _lines(self, width: int | None) -> Iterator[list[tuple[str, str]]]:
         for part in self.parts:
-            for line in _rows(part) if isinstance(part, Table) else [part]:
-                spans = [(printable(text), _STYLES.get(style, "")) for text, style in map(_pair, line)]
-                console.print(Text.assemble(*spans), soft_wrap=True)
+            if isinstance(part, Table):
+                yield from _rows(part, width)
+            elif isinstance(part, Paragraph):
+                yield from _broken(_printable(part.spans), width)
+            else:
+                yield _printable(part)
 
 
 def printable(text: str) -> str:
@@ -94,19 +114,52 @@ def _visible(character: str) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
-def _pair(span: Span) -> tuple[str, str]:
-    return (span, "") if isinstance(span, str) else span
+def _printable(spans: Iterable[Span]) -> list[tuple[str, str]]:
+    pairs = ((span, "") if isinstance(span, str) else span for span in spans)
+    return [(printable(text), style) for text, style in pairs]
 
 
-def _rows(table: Table) -> list[list[Span]]:
-    heads: list[Sequence[Span]] = [[(heading, "dim") for heading in table.headings]]
-    rows = [[_pair(cell) for cell in row] for row in [*heads, *table.rows]]
-    widths = [max(len(printable(row[index][0])) for row in rows) for index in range(len(table.headings))]
+def _rows(table: Table, width: int | None) -> list[list[tuple[str, str]]]:
+    heads: Sequence[Span] = [(heading, "dim") for heading in table.headings]
+    rows = [_printable(row) for row in [heads, *table.rows]]
+    widths = [max(len(row[index][0]) for row in rows) for index in range(len(table.headings))]
+    if table.cut and width is not None:
+        widths[-1] = min(widths[-1], max(width - sum(widths[:-1]) - 2 * (len(widths) - 1), _LEAST))
     return [
         [
             piece
             for index, (text, style) in enumerate(row)
-            for piece in ((text, style), " " * (widths[index] - len(printable(text)) + 2))
+            for piece in ((_cut(text, widths[index]), style), (" " * (widths[index] - len(text) + 2), ""))
         ]
         for row in rows
     ]
+
+
+_LEAST = 12
+"""Columns that are left of a cut column on the narrowest terminal."""
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _broken(line: list[tuple[str, str]], width: int | None) -> Iterator[list[tuple[str, str]]]:
+    """Divide a line between words; what follows the first line is indented by two."""
+    whole, start = "".join(text for text, _ in line), 0
+    while width is not None and len(whole) - start > (room := width - 2 * (start > 0)):
+        end = whole.rfind(" ", start + 1, start + room + 1)
+        if end < 0:
+            end = whole.find(" ", start + room)
+        if end < 0:
+            break
+        yield _between(line, start, end)
+        start = end + 1
+    yield _between(line, start, len(whole))
+
+
+def _between(line: list[tuple[str, str]], start: int, end: int) -> list[tuple[str, str]]:
+    found, at = [("  ", "")] if start else [], 0
+    for text, style in line:
+        found.append((text[max(start - at, 0) : max(end - at, 0)], style))
+        at += len(text)
+    return found

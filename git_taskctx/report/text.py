@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.model.verdict import Cause, Outcome, Verdict
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from git_taskctx.handoff.restore import Restored
     from git_taskctx.handoff.start import Started
     from git_taskctx.model.context import Context, Coordination
-    from git_taskctx.model.record import Record
 
-SHOWN = 50
+SHOWN = 20
 """How many paths a list shows before it only counts."""
 
 _STATUS_STYLE = {"done": "ok", "blocked": "bad", "in_progress": "bold", "pending": "dim"}
@@ -29,21 +28,45 @@ _STATUS_STYLE = {"done": "ok", "blocked": "bad", "in_progress": "bold", "pending
 def warnings(document: Document, texts: Sequence[str]) -> None:
     """Write warnings as git does."""
     for text in texts:
-        document.line(("warning: ", "warn"), text)
+        document.sentence(("warning: ", "warn"), text)
 
 
 def hints(document: Document, commands: Sequence[str]) -> None:
-    """Write the commands to type next."""
+    """Write the commands to type next, each line as it can be copied."""
     for command in commands:
-        document.line(("hint: ", "warn"), (command, "command"))
+        for line in command.split("\n"):
+            document.line(("hint: ", "warn"), *_command(line))
+
+
+def notes(document: Document, told: Sequence[str], steps: Sequence[str]) -> None:
+    """Write what is said beside an answer: warnings, and the commands to type next."""
+    warnings(document, told)
+    hints(document, steps)
+
+
+def _command(line: str) -> list[Span]:
+    """Divide a command from the shell comment behind it."""
+    command, mark, why = line.partition(_WHY)
+    return [(command, "command"), (mark + why, "dim")]
+
+
+_WHY = "   # "
+
+
+def _listing(document: Document, items: Sequence[Sequence[Span]], *, total: int | None = None) -> None:
+    """Write the first items of a list, and how many more there are."""
+    for item in items[:SHOWN]:
+        document.line("  ", *item)
+    count = len(items) if total is None else total
+    if count > SHOWN:
+        document.line(f"  and {count - SHOWN} more")
 
 
 def begun(document: Document, what: Begun) -> None:
     """Say what `init` captured, from where."""
     context = what.context
-    where = f" on {context.git.branch}" if context.git.branch else ""
-    base = context.git.head[:12] if context.git.head else "an unborn branch"
-    document.line(("began ", "ok"), (context.task_id, "bold"), f"{where} at {base} (context {context.context_id})")
+    where = _where(context.git.branch, context.git.head)
+    document.sentence(("began ", "ok"), (context.task_id, "bold"), f" {where} (context {context.context_id})")
     document.line()
     document.table(("field", "captured", "source"), _captured(context))
     document.line()
@@ -56,13 +79,22 @@ def begun_notes(document: Document, what: Begun) -> None:
     if what.dirty:
         count = len(what.dirty)
         shown = ", ".join(what.dirty[:5]) + (", …" if count > 5 else "")
-        document.line(
+        document.sentence(
             ("warning: ", "warn"),
             f"{count} path{'s were' if count > 1 else ' was'} dirty before the task and "
             f"{'are' if count > 1 else 'is'} nobody's work: {shown}",
         )
-    warnings(document, what.warnings)
-    hints(document, (f"git taskctx snapshot --agent {what.context.agents[0]}   (when its work is done)",))
+    step = f"git taskctx snapshot --agent {what.context.agents[0]}{_WHY}when its work is done"
+    notes(document, what.warnings, (step,))
+
+
+def _where(branch: str | None, commit: str | None, *, began_on: str | None = None) -> str:
+    """Say which branch and commit something is on."""
+    if commit is None:
+        return f"on the unborn branch {branch}" if branch else "on an unborn branch"
+    aside = f" (the task began on {began_on})" if began_on and began_on != branch else ""
+    on = f"on {branch}" if branch else "on a detached HEAD" if aside else ""
+    return f"{on}{aside} at {commit[:12]}".strip()
 
 
 def context(document: Document, what: Context) -> None:
@@ -110,22 +142,21 @@ def status(document: Document, seen: Overview) -> None:
         document.line(text)
     else:
         document.line((seen.task, "bold"), f"  {seen.title}")
-        on = f"on {seen.branch} " if seen.branch else ""
-        at = f"at {seen.parent[:12]}" if seen.parent else "on an unborn branch"
-        document.line((f"{on}{at}, context {seen.context_id}{', archived' if seen.archived else ''}", "dim"))
+        where = _where(seen.branch, seen.parent, began_on=seen.init_branch)
+        document.sentence((f"{where}, context {seen.context_id}{', archived' if seen.archived else ''}", "dim"))
         document.line()
-        document.table(("", "agent", "status", "round", "snapshot", "changes", "drift budget"), _overview_rows(seen))
+        document.table(("", "agent", "status", "round", "snapshot", "since base", "drift budget"), _overview_rows(seen))
         document.line()
         if seen.verdict is not None:
             verdict(document, seen.verdict)
         for finding in seen.findings:
             document.line(("finding ", "bad"), f"{finding.id} by {finding.by}: {finding.text}")
-        if seen.validated:
+        if seen.validated and seen.verdict is not None and seen.verdict.outcome is Outcome.YES:
             document.line(("validated: ", "ok"), "every agent approved this tree")
-    if seen.next:
-        document.line(("next: ", "dim"), (seen.next[0], "command"))
-        for command in seen.next[1:]:
-            document.line(("      ", "dim"), (command, "command"))
+    for number, line in enumerate("\n".join(seen.next).split("\n") if seen.next else ()):
+        command, mark, why = line.partition(_WHY + "or ")
+        head = "  or: " if mark and number else "      " if number else "next: "
+        document.line((head, "dim"), *_command(command + _WHY + why if mark else line))
 
 
 def listed(document: Document, contexts: Sequence[Listed]) -> None:
@@ -139,7 +170,7 @@ def listed(document: Document, contexts: Sequence[Listed]) -> None:
             (
                 ("*", "ok") if one.state == "active" else " ",
                 (one.task, "bold"),
-                one.state + (f" ({one.place})" if one.place else ""),
+                _state(one),
                 one.owner,
                 one.updated,
                 (one.context_id, "dim"),
@@ -147,7 +178,16 @@ def listed(document: Document, contexts: Sequence[Listed]) -> None:
             )
             for one in contexts
         ],
+        cut=True,
     )
+
+
+def _state(one: Listed) -> str:
+    if one.sealed is not None:
+        return f"over ({one.sealed[:7]})"
+    if one.state == "archived":
+        return "put away"
+    return one.state + (f" ({one.place})" if one.place else "")
 
 
 def started(document: Document, what: Started) -> None:
@@ -156,7 +196,7 @@ def started(document: Document, what: Started) -> None:
         document.line((what.agent, "bold"), " is at work again")
         return
     if what.verdict is not None:
-        document.line(("verified: ", "ok"), what.verdict.summary)
+        document.sentence(("verified: ", "ok"), what.verdict.summary)
         for notice in what.verdict.notices:
             document.line(("notice: ", "dim"), *_cause(notice))
     elif what.took_over is not None:
@@ -175,7 +215,7 @@ def recorded(document: Document, what: Recorded) -> None:
     """Say what a snapshot recorded."""
     snapshot = what.taken.snapshot
     kind = "checkpoint" if what.wip else "snapshot"
-    document.line(
+    document.sentence(
         (f"{kind} {snapshot.n} ", "ok"),
         f"of {what.agent}: tree {snapshot.tree[:12]}, {snapshot.files_count} "
         f"path{'s' * (snapshot.files_count != 1)} changed since the base ({snapshot.diff_stat})",
@@ -183,11 +223,10 @@ def recorded(document: Document, what: Recorded) -> None:
     if what.started:
         document.line(f"{what.agent} owns the tree now", "" if snapshot.verified_start else ", on its word alone")
     if what.taken.reopened:
-        document.line(("reopened: ", "warn"), ", ".join(what.taken.reopened[:SHOWN]))
-    for path in snapshot.untracked[:SHOWN]:
-        document.line("  new, untracked: ", (path, "path"))
-    if snapshot.untracked_count > len(snapshot.untracked):
-        document.line(f"  and {snapshot.untracked_count - len(snapshot.untracked)} more")
+        document.sentence(("reopened: ", "warn"), "changed after its own snapshot, without a start")
+        _listing(document, [[(path, "path")] for path in what.taken.reopened])
+    untracked: list[list[Span]] = [["new, untracked: ", (path, "path")] for path in snapshot.untracked]
+    _listing(document, untracked, total=snapshot.untracked_count)
     if what.validated:
         document.line(("validated: ", "ok"), "every agent approved this tree; commit it")
     elif what.done:
@@ -201,11 +240,9 @@ def verdict(document: Document, what: Verdict) -> None:
         Outcome.NO: ("no", "bad"),
         Outcome.COULD_NOT_TELL: ("could not tell", "warn"),
     }[what.outcome]
-    document.line((f"{what.subject}: ", "dim"), (word, style), f": {what.summary}")
-    for cause in what.causes[:SHOWN]:
-        document.line("  ", *_cause(cause))
-    if len(what.causes) > SHOWN:
-        document.line(f"  and {len(what.causes) - SHOWN} more")
+    document.line((f"{what.subject}: ", "dim"), (word, style))
+    document.sentence(what.summary)
+    _listing(document, [_cause(cause) for cause in what.causes])
     for notice in what.notices:
         document.line(("  notice: ", "dim"), *_cause(notice))
     if what.outcome is Outcome.NO and what.budget:
@@ -218,14 +255,11 @@ def resolved(document: Document, what: Resolved) -> None:
         document.line(("resolved: ", "ok"), f"the drift budget was {what.budget} and is 0")
         return
     snapshot = what.accepted.snapshot
-    document.line(
+    document.sentence(
         ("accepted: ", "ok"),
         f"today's tree {snapshot.tree[:12]} is {what.owner}'s snapshot {snapshot.n}, by {snapshot.actor}",
     )
-    for path in what.paths[:SHOWN]:
-        document.line("  ", (path, "path"))
-    if len(what.paths) > SHOWN:
-        document.line(f"  and {len(what.paths) - SHOWN} more")
+    _listing(document, [[(path, "path")] for path in what.paths])
     if what.voided:
         document.line(("void: ", "warn"), f"the approval of {', '.join(what.voided)} was for another tree")
 
@@ -234,13 +268,12 @@ def restored(document: Document, what: Restored) -> None:
     """Say what `restore` wrote."""
     exact = "the worktree is exactly that tree" if what.exact else "other paths differ from that tree"
     document.line(("restored ", "ok"), f"{what.agent}'s snapshot {what.round}; {exact}")
-    for verb, style, paths in (("wrote", "added", what.written), ("deleted", "deleted", what.deleted)):
-        for path in paths[:SHOWN]:
-            document.line("  ", (verb, style), " ", (path, "path"))
-        if len(paths) > SHOWN:
-            document.line(f"  and {len(paths) - SHOWN} more")
-    for path in what.skipped:
-        document.line(("  left alone ", "warn"), (path, "path"), " (a submodule: git submodule update)")
+    for verb, style, paths in (
+        ("wrote", "added", what.written),
+        ("deleted", "deleted", what.deleted),
+        ("left alone, a submodule:", "warn", what.skipped),
+    ):
+        _listing(document, [[(verb, style), " ", (path, "path")] for path in paths])
     document.line(("undo: ", "dim"), (f"git taskctx restore --agent saved --round {what.saved}", "command"))
 
 
@@ -266,80 +299,19 @@ def _one_line(value: Any) -> str:
 def nothing_changed(document: Document, agent: str, number: int, kind: str) -> None:
     """Say why a diff is empty."""
     if kind == "incremental":
-        document.line(
-            ("hint: ", "warn"),
-            f"{agent} changed nothing in its snapshot {number}; the whole work: ",
-            ("git taskctx diff --type from-base", "command"),
-        )
+        document.line(f"{agent} changed nothing in its snapshot {number}")
+        hints(document, (f"git taskctx diff --agent {agent} --round {number} --type from-base{_WHY}the whole work",))
     else:
-        document.line(("hint: ", "warn"), f"{agent}'s snapshot {number} is the base itself")
-
-
-def history(document: Document, records: Sequence[Record]) -> None:
-    """Write the ledger as a history, newest first."""
-    for record in reversed(records):
-        who = f"{record.agent} " if record.agent else ""
-        tell = _EVENTS.get(record.type)
-        document.line(
-            (record.time, "dim"),
-            "  ",
-            (f"{record.type:<9}", "bold"),
-            f" {who}",
-            (f"({record.actor}) ", "dim"),
-            tell(record) if tell is not None else "",
-        )
-        note = record.extra.get("note") or record.extra.get("attest")
-        if note:
-            document.lines(f"                                 {line}" for line in str(note).split("\n"))
-
-
-def _snapshot_event(record: Record) -> str:
-    extra = record.extra
-    flags = [flag for flag in ("done", "wip", "accepted", "takeover", "allow_clean") if extra.get(flag)]
-    if extra.get("reopened"):
-        flags.append("reopened: " + ", ".join(extra["reopened"][:5]))
-    told = f" [{', '.join(flags)}]" if flags else ""
-    return f"{extra.get('n')}: tree {_short(record.tree)} {extra.get('stat', '')}{told}"
-
-
-def _start_event(record: Record) -> str:
-    if record.extra.get("resume"):
-        return "goes on"
-    back = "back " if record.extra.get("back") else ""
-    return f"{back}from {record.extra.get('previous')}, round {record.extra.get('round')}, tree {_short(record.tree)}"
-
-
-def _drift_event(record: Record) -> str:
-    causes = record.extra.get("causes", [])
-    told = ", ".join(f"{cause['path'] or 'worktree'} {cause['kind']}" for cause in causes[:3])
-    more = record.extra.get("count", 0) - 3
-    return told + (f" and {more} more" if more > 0 else "")
-
-
-_EVENTS: dict[str, Callable[[Record], str]] = {
-    "init": lambda record: f"began at {_short(record.base)}, tree {_short(record.tree)}",
-    "start": _start_event,
-    "takeover": _start_event,
-    "snapshot": _snapshot_event,
-    "drift": _drift_event,
-    "resolve": lambda record: "accepted" if record.extra.get("accepted") else "as expected again",
-    "restore": lambda record: f"snapshot {record.extra.get('n')} of {record.extra.get('from')}",
-    "block": lambda record: f"{record.extra.get('finding')}: {record.extra.get('text')}",
-    "unblock": lambda record: f"{record.extra.get('finding')} closed",
-    "update": lambda record: str(record.extra.get("status") or "details"),
-    "rebuild": lambda record: "task text: " + ", ".join(record.extra.get("fields", [])[:5]),
-    "rebase": lambda record: f"HEAD moved: {_short(record.extra.get('from'))} to {_short(record.commit)}",
-    "seal": lambda record: f"commit {_short(record.commit)} is what was validated",
-    "purge": lambda record: "put away",
-    "recover": lambda record: "brought back",
-}
-
-
-def _short(oid: Any) -> str:
-    return str(oid)[:12] if oid else "nothing"
+        document.line(f"{agent}'s snapshot {number} is the base itself")
 
 
 def _cause(cause: Cause) -> list[Span]:
+    if cause.kind is CauseKind.VOLATILE_KEYS:
+        keys = f" ({cause.detail})" if cause.detail else ""
+        return [
+            (cause.path or "the task file", "path"),
+            f": only keys that may change while the task runs{keys} differ",
+        ]
     spans: list[Span] = [(cause.path, "path"), ": "] if cause.path else []
     spans.append((cause.kind.value, "bad"))
     if cause.detail:
@@ -369,8 +341,9 @@ def _captured(what: Context) -> list[tuple[Span, ...]]:
     }
     rows += [(name, str(len(items)), key) for name, (key, items) in counted.items() if items]
     sources = what.immutable.sources
-    fallback = "" if what.git.task_file else "command line"
-    return [(name, value, (sources.get(key, fallback), "path")) for name, value, key in rows]
+    fallback = {"validation_baseline.commands": "configuration"}
+    other = "" if what.git.task_file else "command line"
+    return [(name, value, (sources.get(key, fallback.get(key, other)), "path")) for name, value, key in rows]
 
 
 def _seats(what: Context) -> list[tuple[Span, ...]]:

@@ -119,6 +119,15 @@ def test_bash_reads_the_active_context(repo: GitRepo, tmp_path: Path) -> None:
     assert complete("git-taskctx recover ", repo.path) == ["TASK-1"]
 
 
+def test_bash_offers_no_files_where_none_are_meant(tmp_path: Path) -> None:
+    """Where nothing of ours fits, bash is told not to offer files; a path is completed as ever."""
+    told = "compopt () { echo told; }"
+    for line in ("unblock --agent dev --finding ", "start --agent ", "status ", "resolve-drift --note "):
+        assert complete(f"git-taskctx {line}", tmp_path, before=told)[0] == "told", line
+    for line in ("-C ", "init --task-file ", "update --qa-log ", "restore --paths ", "restore --paths=a"):
+        assert complete(f"git-taskctx {line}", tmp_path, before=told) == [], line
+
+
 def test_bash_trusts_nothing_in_the_worktree(repo: GitRepo) -> None:
     """Names that are no names are not offered, and a path in `active` leads nowhere."""
     repo.write(".agent-output/active", "../../elsewhere\n")

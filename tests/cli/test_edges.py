@@ -249,7 +249,7 @@ def test_committed_early(begun: Desk) -> None:
     begun.to_reviewer()
     begun.repo.commit("too early")
     said = plain(begun.ends(1, "verify").out)
-    assert said.startswith("worktree: no: drift since reviewer's snapshot 1 (<time>): committed early\n")
+    assert said.startswith("worktree: no\ndrift since reviewer's snapshot 1 (<time>): committed early\n")
     assert "  committed early (<oid> to <oid>, same tree)\n" in said
 
 
@@ -399,9 +399,9 @@ def test_volatile_keys_are_a_notice(filed: Desk, old: str, new: str) -> None:
     filed.implement()
     filed.repo.write("tasks/TASK-1.task.yaml", TASK_FILE.replace(old, new))
     assert filed.ok("get").err == ""
-    assert "  notice: tasks/TASK-1.task.yaml: volatile task keys\n" in filed.ok("verify").out
+    assert "  notice: tasks/TASK-1.task.yaml: only keys that may change while the task runs" in filed.ok("verify").out
     said = filed.ok("start", "--agent", "reviewer")
-    assert "notice: tasks/TASK-1.task.yaml: volatile task keys\n" in said.out
+    assert "notice: tasks/TASK-1.task.yaml: only keys that may change while the task runs" in said.out
     assert filed.seat("implementer")["drift_budget"] == 0
 
 
@@ -422,8 +422,8 @@ def test_nobody_starts_without_a_snapshot(begun: Desk) -> None:
     begun.repo.write("parser.py", "mended\n")
     assert plain(begun.refuses("start", "--agent", "reviewer")) == (
         "error: implementer is at work since <time>, 1 path changed: parser.py\n"
-        "hint: git taskctx snapshot --agent implementer   "
-        '(or, when it gave up: git taskctx start --agent reviewer --take-over "why")\n'
+        "hint: git taskctx snapshot --agent implementer   # when its work is done\n"
+        'hint: git taskctx start --agent reviewer --take-over "why"   # or when it died or gave up\n'
     )
 
 

@@ -310,7 +310,8 @@ def test_on_an_unborn_branch(repo: GitRepo) -> None:
     """Before the first commit: init, handoff, validate, and the first commit seals."""
     desk = Desk(repo)
     said = desk.init()
-    assert "on main at an unborn branch" in said.out or "an unborn branch" in said.out
+    assert "began TASK-1 on the unborn branch main (" in said.out
+    assert "on the unborn branch main, context " in desk.ok("status").out
     assert desk.context()["git"]["head"] is None
     desk.validate()
     desk.repo.commit("first")

@@ -84,4 +84,4 @@ def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, word
         else:
             repo.remove(f"many/{number}.txt")
     many = _processes(repo, *words)
-    assert len(many) == len(few)
+    assert len(many) <= len(few)

@@ -53,7 +53,8 @@ def test_the_whole_story(desk: Desk) -> None:
         "F1 closed, 0 open\n"
         "snapshot 1 of reviewer: tree <oid>, 2 paths changed since the base (+2 -1)\n"
         "  new, untracked: test_parser.py\n"
-        "worktree: yes: the worktree is as reviewer left it (snapshot 1, <time>)\n"
+        "worktree: yes\n"
+        "the worktree is as reviewer left it (snapshot 1, <time>)\n"
         "snapshot 1 of validator: tree <oid>, 2 paths changed since the base (+2 -1)\n"
         "validator owns the tree now\n"
         "  new, untracked: test_parser.py\n"
@@ -73,11 +74,11 @@ def test_a_reviewer_blocks_and_the_way_forward_is_shut(begun: Desk) -> None:
     begun.implement()
     begun.ok("snapshot", "--agent", "reviewer")
     said = begun.ok("block", "--agent", "reviewer", "--finding", "no test")
-    assert said.err == "hint: hand back: git taskctx start --agent implementer\n"
+    assert said.err == "hint: git taskctx start --agent implementer   # hand back\n"
     assert plain(begun.refuses("start", "--agent", "validator")) == (
         "error: reviewer has open findings: F1: no test\n"
-        "hint: git taskctx start --agent implementer   "
-        "(then, when mended: git taskctx unblock --agent reviewer --finding F1)\n"
+        "hint: git taskctx start --agent implementer   # hand back\n"
+        "hint: git taskctx unblock --agent reviewer --finding F1   # or, once it is mended\n"
     )
 
 
@@ -88,12 +89,13 @@ def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
         "TASK-1  Mend the parser\n"
         "on main at <oid>, context <context>\n"
         "\n"
-        "   agent        status       round  snapshot         changes  drift budget\n"
-        "*  implementer  in_progress  1      1: <oid>  +1 -1    0\n"
-        "   reviewer     pending      -      -                -        0\n"
-        "   validator    pending      -      -                -        0\n"
+        "   agent        status       round  snapshot         since base  drift budget\n"
+        "*  implementer  in_progress  1      1: <oid>  +1 -1       0\n"
+        "   reviewer     pending      -      -                -           0\n"
+        "   validator    pending      -      -                -           0\n"
         "\n"
-        "worktree: yes: the worktree is as implementer left it (snapshot 1, <time>)\n"
+        "worktree: yes\n"
+        "the worktree is as implementer left it (snapshot 1, <time>)\n"
         "next: git taskctx start --agent reviewer\n"
     )
 
@@ -139,10 +141,10 @@ def test_a_human_edit_in_between_is_drift(begun: Desk) -> None:
         "error: drift since implementer's snapshot 1 (<time>): 2 paths changed\n"
         "  new.txt: added\n"
         "  parser.py: edited\n"
-        "hint: git taskctx restore --agent implementer, "
-        'or git taskctx resolve-drift --accept --note "what happened"\n'
+        "hint: git taskctx restore --agent implementer\n"
+        'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
     )
-    assert begun.ends(1, "verify").out.count("\n") == 4
+    assert begun.ends(1, "verify").out.count("\n") == 5
     assert begun.seat("implementer")["drift_budget"] == 1
     begun.ok("restore", "--agent", "implementer")
     assert begun.repo.read("parser.py") == b"mended\n"
@@ -211,7 +213,7 @@ def test_a_checkpoint_stays_at_work(begun: Desk) -> None:
     begun.repo.write("parser.py", "half\n")
     said = begun.ok("snapshot", "--agent", "implementer", "--wip")
     assert said.out.startswith("checkpoint 1 of implementer: ")
-    assert begun.ends(3, "verify").out.startswith("worktree: could not tell: implementer is at work since ")
+    assert begun.ends(3, "verify").out.startswith("worktree: could not tell\nimplementer is at work since ")
     begun.refuses("start", "--agent", "reviewer")
     begun.implement()
     begun.ok("start", "--agent", "reviewer")
@@ -258,7 +260,7 @@ def test_stash_and_pop(begun: Desk) -> None:
     assert "  new.txt: stashed (git stash list)\n" in said
     assert "  parser.py: stashed (git stash list)\n" in said
     begun.repo.git("stash", "pop")
-    assert begun.ends(0, "verify").out.startswith("worktree: yes: ")
+    assert begun.ends(0, "verify").out.startswith("worktree: yes\n")
     begun.ok("resolve-drift", "--note", "I needed a clean tree")
     begun.ok("start", "--agent", "reviewer")
 
@@ -290,7 +292,8 @@ def test_without_a_title_and_a_task_file_there_is_no_task(desk: Desk) -> None:
     """The hint holds a command that works."""
     assert desk.refuses("init", TASK, code=128) == (
         "error: no task file TASK-1*.task.yaml under tasks/ or docs/\n"
-        'hint: git taskctx init TASK-1 --title "what is to be done"   (or --task-file FILE)\n'
+        'hint: git taskctx init TASK-1 --title "what is to be done"\n'
+        "hint: git taskctx init TASK-1 --task-file FILE   # or where it lies elsewhere\n"
     )
 
 

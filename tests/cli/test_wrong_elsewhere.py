@@ -15,7 +15,7 @@ from gitrepo import GitRepo
 def drift(desk: Desk) -> list[str]:
     """Verify, which must say no; return the causes."""
     said = desk.ends(1, "verify").out
-    assert said.startswith("worktree: no: drift since "), said
+    assert said.startswith("worktree: no\ndrift since "), said
     return [line.strip() for line in said.splitlines()[1:] if line.startswith("  ")]
 
 
@@ -178,7 +178,7 @@ def test_another_worktrees_stash_is_not_our_drift(begun: Desk, tmp_path: Path) -
     other = GitRepo(tmp_path / "other")
     other.write("parser.py", "other\n")
     other.git("stash")
-    assert begun.ok("verify").out.startswith("worktree: yes: ")
+    assert begun.ok("verify").out.startswith("worktree: yes\n")
     begun.repo.git("checkout", "-q", "--", "parser.py")
     assert drift(begun) == ["parser.py: checked out (it is as in HEAD again)"]
 
@@ -212,7 +212,7 @@ def test_a_real_hook_sees_its_own_repository(begun: Desk, tmp_path: Path) -> Non
         hook.chmod(0o755)
         begun.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
     said = (tmp_path / "said").read_text()
-    assert said.startswith("worktree: yes: "), said
+    assert said.startswith("worktree: yes\n"), said
     assert said.endswith("\n0\n")
 
 

@@ -132,6 +132,7 @@ complete -c git-taskctx -n __git_taskctx_no_verb -a get -d 'Show the task as it 
 complete -c git-taskctx -n __git_taskctx_no_verb -a status -d 'Show who owns the tree, and what to type next'
 complete -c git-taskctx -n __git_taskctx_no_verb -a list -d 'List the contexts that are known here'
 complete -c git-taskctx -n __git_taskctx_no_verb -a log -d 'Show the ledger of a task'
+complete -c git-taskctx -n __git_taskctx_no_verb -a rebuild -d 'Capture the task anew from its file'
 complete -c git-taskctx -n __git_taskctx_no_verb -a purge -d 'Put the active context away'
 complete -c git-taskctx -n __git_taskctx_no_verb -a recover -d 'Bring a context back, whole, from the ledger'
 complete -c git-taskctx -n __git_taskctx_no_verb -a start -d 'Hand the tree to an agent, once it is verified'
@@ -151,11 +152,11 @@ complete -c git-taskctx -n __git_taskctx_no_verb -a demo -d 'Show a full handoff
 complete -c git-taskctx -n __git_taskctx_no_verb -a help -d 'Show the manual without man'
 
 # What many verbs take.
-complete -c git-taskctx -n '__git_taskctx_using get status list log start snapshot verify diff update block unblock resolve-drift restore' -l task -xa '(__git_taskctx_tasks)' -d 'The task; by default the active one'
-complete -c git-taskctx -n '__git_taskctx_using get status list log recover start snapshot verify diff update block unblock resolve-drift restore' -l context -xa '(__git_taskctx_refs --format="%(refname:lstrip=3)" refs/taskctx/contexts)' -d 'The context, where one task has several'
-complete -c git-taskctx -n '__git_taskctx_using init get status list log purge recover start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
-complete -c git-taskctx -n '__git_taskctx_using init status purge recover start snapshot verify update block unblock resolve-drift restore' -l actor -x -d 'Who acts'
-complete -c git-taskctx -n '__git_taskctx_using init start snapshot verify update block unblock resolve-drift restore' -l force-secrets -d 'Record even what looks like a secret'
+complete -c git-taskctx -n '__git_taskctx_using get status log rebuild start snapshot verify diff update block unblock resolve-drift restore' -l task -xa '(__git_taskctx_tasks)' -d 'The task; by default the active one'
+complete -c git-taskctx -n '__git_taskctx_using get status log rebuild recover start snapshot verify diff update block unblock resolve-drift restore' -l context -xa '(__git_taskctx_refs --format="%(refname:lstrip=3)" refs/taskctx/contexts)' -d 'The context, where one task has several'
+complete -c git-taskctx -n '__git_taskctx_using init get status list log rebuild purge recover start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
+complete -c git-taskctx -n '__git_taskctx_using init status rebuild purge recover start snapshot verify update block unblock resolve-drift restore' -l actor -x -d 'Who acts'
+complete -c git-taskctx -n '__git_taskctx_using init rebuild start snapshot verify update block unblock resolve-drift restore' -l force-secrets -d 'Record even what looks like a secret'
 complete -c git-taskctx -n '__git_taskctx_using start snapshot diff update block unblock restore' -l agent -xa '(__git_taskctx_agents)' -d 'The agent'
 
 # What one verb takes.
@@ -165,7 +166,7 @@ complete -c git-taskctx -n '__git_taskctx_using init' -l description -x -d 'More
 complete -c git-taskctx -n '__git_taskctx_using init' -l task-file -rF -d 'The task file, where it is not found'
 complete -c git-taskctx -n '__git_taskctx_using init' -l base-commit -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Base of all deltas'
 complete -c git-taskctx -n '__git_taskctx_using init' -l agents -xa '(__fish_complete_list , __git_taskctx_agents)' -d 'The chain of agents, in order'
-complete -c git-taskctx -n '__git_taskctx_using init' -l any-status -d 'Take a task file whatever its status says'
+complete -c git-taskctx -n '__git_taskctx_using init rebuild' -l any-status -d 'Take a task file whatever its status says'
 complete -c git-taskctx -n '__git_taskctx_using purge' -l all -d 'Also contexts whose files are gone'
 complete -c git-taskctx -n '__git_taskctx_using recover' -a '(__git_taskctx_tasks)'
 complete -c git-taskctx -n '__git_taskctx_using start' -l take-over -x -d 'The owner died or gave up'
@@ -174,7 +175,7 @@ complete -c git-taskctx -n '__git_taskctx_using snapshot' -l wip -d 'Record a ch
 complete -c git-taskctx -n '__git_taskctx_using snapshot' -l allow-clean -d 'Record even that nothing was changed'
 complete -c git-taskctx -n '__git_taskctx_using snapshot' -l attest -x -d 'Vouch that unverified changes are this agent\'s own'
 complete -c git-taskctx -n '__git_taskctx_using verify' -l expect -xa '(__git_taskctx_agents)' -d 'Ask about an agent\'s last snapshot'
-complete -c git-taskctx -n '__git_taskctx_using verify' -l for -xa '(__git_taskctx_agents)' -d 'The same as start --agent'
+complete -c git-taskctx -n '__git_taskctx_using verify' -l for -xa '(__git_taskctx_agents)' -d 'Hand over, as start --agent does'
 complete -c git-taskctx -n '__git_taskctx_using verify' -l strict -d 'What is staged counts too'
 complete -c git-taskctx -n '__git_taskctx_using verify fingerprint' -l exact -d 'Read every file again'
 complete -c git-taskctx -n '__git_taskctx_using diff restore' -l round -x -d 'Which of the agent\'s snapshots'
@@ -194,4 +195,4 @@ complete -c git-taskctx -n '__git_taskctx_using config' -l show-origin -d 'Say w
 complete -c git-taskctx -n '__git_taskctx_using schema' -a 'context record files metrics'
 complete -c git-taskctx -n '__git_taskctx_using completion' -a 'bash zsh fish'
 complete -c git-taskctx -n '__git_taskctx_using demo' -l keep -d 'Leave the throw-away repository'
-complete -c git-taskctx -n '__git_taskctx_using help' -a 'init get status list log purge recover start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion demo help'
+complete -c git-taskctx -n '__git_taskctx_using help' -a 'init get status list log rebuild purge recover start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion demo help'

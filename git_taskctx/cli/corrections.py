@@ -1,0 +1,186 @@
+"""What was meant by a command line that makes no sense: the whole line to type instead."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import typer
+
+from git_taskctx.cli.call import Call
+from git_taskctx.errors import TaskctxError
+from git_taskctx.model.policy import DEFAULT_AGENTS
+from git_taskctx.report.shell import shell_words
+
+BARE: Mapping[str, tuple[str, ...]] = {
+    "init": ("--title",),
+    "get": ("--task",),
+    "status": ("--task",),
+    "log": ("--task",),
+    "start": ("--agent",),
+    "snapshot": ("--agent",),
+    "diff": ("--agent",),
+    "update": ("--agent",),
+    "block": ("--agent", "--finding"),
+    "unblock": ("--agent", "--finding"),
+    "resolve-drift": ("--note",),
+    "restore": ("--agent", "--paths"),
+}
+"""The options that words without one were meant for, by verb, in order."""
+EXAMPLES: Mapping[str, str] = {
+    "task": "TASK-1",
+    "title": "what is to be done",
+    "note": "what happened",
+    "finding": "what is wrong",
+    "finding unblock": "F1",
+    "take_over": "why",
+    "attest": "why",
+    "number": "1",
+    "shell": "bash",
+}
+"""What stands for a value that is missing, by parameter, and by parameter and verb where that matters."""
+_AGENTS = ("agent", "expect", "start_for")
+"""Parameters that name an agent."""
+
+
+def correct(argv: Sequence[str], root: Any, call: Call) -> str | None:
+    """Return the line that was meant; None where that cannot be told. `root` is the command line as typer made it."""
+    line = _read(argv, root)
+    name = line.verb if line.verb in root.commands else nearest(line.verb, root.commands)
+    if name is None:
+        return None
+    try:
+        before, after = _mend(line, root, name, call)
+    except _Unclear:
+        return None
+    meant = ["git", "taskctx", *before, name, *after]
+    return None if meant == ["git", "taskctx", *argv] else shell_words(meant)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like `word`, None where none is."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    return near[0] if near else None
+
+
+class _Unclear(Exception):
+    """More than one thing may have been meant."""
+
+
+@dataclass
+class _Line:
+    """A command line, whether it makes sense or not."""
+
+    verb: str = ""
+    before: list[tuple[str, str | None]] = field(default_factory=list)
+    """Options before the verb, with their values."""
+    after: list[tuple[str, str | None]] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
+    """What stands after the verb without an option."""
+
+
+def _options(command: Any) -> dict[str, Any]:
+    options = {name: one for one in command.params if one.param_type_name == "option" for name in one.opts}
+    return options | dict.fromkeys(("-h", "--help"))
+
+
+def _read(argv: Sequence[str], root: Any) -> _Line:
+    """Divide a line into options and words, by what options there are of any verb."""
+    every = {name: one for command in (*root.commands.values(), root) for name, one in _options(command).items()}
+    line, rest = _Line(), iter(argv)
+    for word in rest:
+        if word == "--":
+            line.words += rest
+        elif word.startswith("-") and word != "-":
+            name, given, value = word.partition("=") if word.startswith("--") else (word, "", "")
+            option = every.get(name if name in every else nearest(name, every) or "")
+            takes = option is not None and not option.is_flag
+            options = line.after if line.verb else line.before
+            options.append((name, value if given else next(rest, None) if takes else None))
+        elif not line.verb:
+            line.verb = word
+        else:
+            line.words.append(word)
+    return line
+
+
+def _mend(line: _Line, root: Any, verb: str, call: Call) -> tuple[list[str], list[str]]:
+    """Return what stands before and after the verb when everything is in its place. Raises: _Unclear."""
+    command = root.commands[verb]
+    known, at_root = _options(command), _options(root)
+    before: list[str] = []
+    options: dict[str, list[str]] = {}
+    for early, (typed, value) in [*((True, one) for one in line.before), *((False, one) for one in line.after)]:
+        name = typed if typed in known or typed in at_root else nearest(typed, known)
+        if name is None:
+            raise _Unclear
+        if name in at_root and (early or name not in known):
+            before += _with_value(name, at_root[name], value, verb, call)
+        elif name in known:
+            words = _with_value(name, known[name], value, verb, call)
+            options[name] = options.get(name, []) + words if getattr(known[name], "multiple", False) else words
+        else:
+            raise _Unclear
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    words = [_fitting(one, value, verb, call) for one, value in zip(arguments, line.words, strict=False)]
+    words += [_example(one, verb, call) for one in arguments[len(words) :] if one.required]
+    options |= {name: [name, value] for name, value in _place(line.words[len(arguments) :], verb, options, call)}
+    for name, one in known.items():
+        if one is not None and one.required and name not in options:
+            options[name] = [name, _example(one, verb, call)]
+    return before, [*words, *(word for one in options.values() for word in one)]
+
+
+def _place(words: Sequence[str], verb: str, given: Mapping[str, Any], call: Call) -> Iterator[tuple[str, str]]:
+    """Give words without an option the one that they were meant for; the last one takes all that are left."""
+    left = list(words)
+    agents = _chain(call)[2] if left else ()
+    free = [name for name in BARE.get(verb, ()) if name not in given]
+    for index, name in enumerate(free):
+        if not left or (name == "--agent" and left[0] not in agents):
+            continue
+        last = index == len(free) - 1 and name != "--agent"
+        yield name, " ".join(left) if last else left[0]
+        left = [] if last else left[1:]
+    if left:
+        raise _Unclear
+
+
+def _with_value(name: str, option: Any, value: str | None, verb: str, call: Call) -> list[str]:
+    if option is None or option.is_flag:
+        return [name]
+    return [name, _example(option, verb, call) if value is None else _fitting(option, value, verb, call)]
+
+
+def _fitting(parameter: Any, value: str, verb: str, call: Call) -> str:
+    """Return a value that the parameter takes: the given one, what is most like it, or an example."""
+    try:
+        parameter.type.convert(value, parameter, None)
+    except typer.BadParameter:
+        return nearest(value, getattr(parameter.type, "choices", ())) or _example(parameter, verb, call)
+    return value
+
+
+def _example(parameter: Any, verb: str, call: Call) -> str:
+    if parameter.name in _AGENTS:
+        owner, after, _ = _chain(call)
+        return after if verb == "start" else owner
+    choices = getattr(parameter.type, "choices", None)
+    example = EXAMPLES.get(f"{parameter.name} {verb}", EXAMPLES.get(parameter.name, choices[0] if choices else None))
+    if example is None:
+        raise _Unclear
+    return example
+
+
+def _chain(call: Call) -> tuple[str, str, tuple[str, ...]]:
+    """Return the owner, who is next, and the agents; those of the default chain where no context is active."""
+    from git_taskctx.handoff.session import open_session
+
+    own = replace(call, _repository=None)
+    with contextlib.suppress(TaskctxError), contextlib.closing(own), open_session(own.caller(), write=False) as session:
+        agents, owner = session.chain.agents, session.chain.owner
+        return owner, agents[min(agents.index(owner) + 1, len(agents) - 1)], agents
+    return DEFAULT_AGENTS[0], DEFAULT_AGENTS[0], DEFAULT_AGENTS

@@ -1,0 +1,75 @@
+"""The ledger as a history that a person reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from git_taskctx.report.document import Document
+
+if TYPE_CHECKING:
+    from git_taskctx.model.record import Record
+
+
+def history(document: Document, records: Sequence[Record]) -> None:
+    """Write the ledger as a history, newest first."""
+    for record in reversed(records):
+        who = f"{record.agent} " if record.agent else ""
+        tell = _EVENTS.get(record.type)
+        document.line(
+            (record.time, "dim"),
+            "  ",
+            (f"{record.type:<9}", "bold"),
+            f" {who}",
+            (f"({record.actor}) ", "dim"),
+            tell(record) if tell is not None else "",
+        )
+        note = record.extra.get("note") or record.extra.get("attest")
+        if note:
+            document.lines(f"                                 {line}" for line in str(note).split("\n"))
+
+
+def _snapshot_event(record: Record) -> str:
+    extra = record.extra
+    flags = [flag for flag in ("done", "wip", "accepted", "takeover", "allow_clean") if extra.get(flag)]
+    if extra.get("reopened"):
+        flags.append("reopened: " + ", ".join(extra["reopened"][:5]))
+    told = f" [{', '.join(flags)}]" if flags else ""
+    return f"{extra.get('n')}: tree {_short(record.tree)} {extra.get('stat', '')}{told}"
+
+
+def _start_event(record: Record) -> str:
+    if record.extra.get("resume"):
+        return "goes on"
+    back = "back " if record.extra.get("back") else ""
+    return f"{back}from {record.extra.get('previous')}, round {record.extra.get('round')}, tree {_short(record.tree)}"
+
+
+def _drift_event(record: Record) -> str:
+    causes = record.extra.get("causes", [])
+    told = ", ".join(f"{cause['path'] or 'worktree'} {cause['kind']}" for cause in causes[:3])
+    more = record.extra.get("count", 0) - 3
+    return told + (f" and {more} more" if more > 0 else "")
+
+
+_EVENTS: dict[str, Callable[[Record], str]] = {
+    "init": lambda record: f"began at {_short(record.base)}, tree {_short(record.tree)}",
+    "start": _start_event,
+    "takeover": _start_event,
+    "snapshot": _snapshot_event,
+    "drift": _drift_event,
+    "resolve": lambda record: "accepted" if record.extra.get("accepted") else "as expected again",
+    "restore": lambda record: f"snapshot {record.extra.get('n')} of {record.extra.get('from')}",
+    "block": lambda record: f"{record.extra.get('finding')}: {record.extra.get('text')}",
+    "unblock": lambda record: f"{record.extra.get('finding')} closed",
+    "update": lambda record: str(record.extra.get("status") or "details"),
+    "rebuild": lambda record: "task text: " + ", ".join(record.extra.get("fields", [])[:5]),
+    "rebase": lambda record: f"HEAD moved: {_short(record.extra.get('from'))} to {_short(record.commit)}",
+    "seal": lambda record: f"commit {_short(record.commit)} is what was validated",
+    "purge": lambda record: "put away",
+    "recover": lambda record: "brought back",
+}
+
+
+def _short(oid: Any) -> str:
+    return str(oid)[:12] if oid else "nothing"

@@ -1,0 +1,181 @@
+"""A command line that makes no sense is answered with the one that was meant, to be copied as it stands."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from desk import Desk
+from gitrepo import GitRepo
+
+MEANT = {
+    "snapshot": "snapshot --agent implementer",
+    "start": "start --agent reviewer",
+    "start --agent": "start --agent reviewer",
+    "start reviewer": "start --agent reviewer",
+    "restore": "restore --agent implementer",
+    "restore notes.txt": "restore --paths notes.txt --agent implementer",
+    "block": 'block --agent implementer --finding "what is wrong"',
+    "block reviewer 'no test'": 'block --agent reviewer --finding "no test"',
+    "unblock --agent reviewer": "unblock --agent reviewer --finding F1",
+    "resolve-drift": 'resolve-drift --note "what happened"',
+    "resolve-drift --accept": 'resolve-drift --accept --note "what happened"',
+    "resolve-drift 'a typo'": 'resolve-drift --note "a typo"',
+    "init TASK-9 'my title'": 'init TASK-9 --title "my title"',
+    "init TASK-9 my title": 'init TASK-9 --title "my title"',
+    "init TASK-9 'cost: $5'": "init TASK-9 --title 'cost: $5'",
+    "init": "init TASK-1",
+    "init TASK-9 --title ''": 'init TASK-9 --title "what is to be done"',
+    "init TASK-9 --title x --agents a,a": "init TASK-9 --title x --agents a",
+    "--agent dev snapshot": "snapshot --agent dev",
+    "--agent=dev snapshot --done": "snapshot --agent dev --done",
+    "--task TASK-1 --agent dev snapshot": "--task TASK-1 snapshot --agent dev",
+    "snapshot -C sub --agent dev": "-C sub snapshot --agent dev",
+    "snapshot --agnet dev": "snapshot --agent dev",
+    "strat": "start --agent reviewer",
+    "strat --agent validator": "start --agent validator",
+    "help strat": "help start",
+    "completion": "completion bash",
+    "completion zhs": "completion zsh",
+    "schema recrod": "schema record",
+    "restore --agent init --round 0": "restore --agent init --round 1",
+    "get --format jsno": "get --format json",
+    "recover": "recover TASK-1",
+    "nonsense": "-h",
+    "purge TASK-1": "purge -h",
+    "verify --no-such-thing": "verify -h",
+}
+
+
+@pytest.mark.parametrize("typed", MEANT)
+def test_the_hint_is_the_line_that_was_meant(begun: Desk, typed: str) -> None:
+    """129, and one line to copy, with an agent of the context where one is missing."""
+    said = begun.refuses(*shlex.split(typed), code=129)
+    assert said.splitlines()[-1] == f"hint: git taskctx {MEANT[typed]}"
+
+
+def test_where_no_context_is_active_the_default_chain_is_meant(repo: GitRepo) -> None:
+    """A hint needs no context, and outside a repository not even that."""
+    assert Desk(repo).refuses("start", code=129).endswith("hint: git taskctx start --agent implementer\n")
+    assert Desk(repo).refuses("start", code=129, cwd=repo.path.parent).endswith("start --agent implementer\n")
+
+
+def test_other_agents_of_the_context_are_known(desk: Desk) -> None:
+    """The chain is that of the active context."""
+    desk.init("--agents", "dev,checker")
+    assert desk.refuses("start", code=129).endswith("hint: git taskctx start --agent checker\n")
+    assert desk.refuses("snapshot", code=129).endswith("hint: git taskctx snapshot --agent dev\n")
+    assert desk.refuses("block", "checker", "no test", code=129).endswith('--agent checker --finding "no test"\n')
+
+
+def test_every_step_names_the_next(begun: Desk) -> None:
+    """What is to be typed next stands on stderr after each verb that moves the chain, up to the commit."""
+    begun.repo.write("parser.py", "mended\n")
+    step, typed = "git taskctx snapshot --agent implementer", []
+    while step.startswith("git taskctx "):
+        typed.append(step.removeprefix("git taskctx "))
+        said = begun.ok(*shlex.split(typed[-1])).err
+        assert said.startswith("hint: ")
+        step = said.splitlines()[-1].removeprefix("hint: ")
+        assert len(typed) < 10, typed
+    assert typed == [
+        "snapshot --agent implementer",
+        "start --agent reviewer",
+        "snapshot --agent reviewer",
+        "start --agent validator",
+        "snapshot --agent validator --done",
+    ]
+    assert step == "git add -A && git commit"
+
+
+def test_after_a_restore_the_drift_is_to_be_resolved(begun: Desk) -> None:
+    """While the budget stands the note comes next; where something still differs, a look at it does."""
+    begun.implement()
+    begun.repo.write("new.txt", "new\n")
+    begun.repo.write("parser.py", "drift\n")
+    begun.ends(1, "verify")
+    said = begun.ok("restore", "--agent", "implementer", "--paths", "new.txt")
+    assert said.err == "hint: git taskctx verify   # what still differs\n"
+    said = begun.ok("restore", "--agent", "implementer")
+    assert said.err == 'hint: git taskctx resolve-drift --note "what happened"\n'
+    said = begun.ok("resolve-drift", "--note", "put back")
+    assert said.err == "hint: git taskctx start --agent reviewer\n"
+
+
+def test_status_tells_alternatives_apart(begun: Desk) -> None:
+    """The second way out begins with "or"; the validated tree is told only while it stands."""
+    begun.validate()
+    assert "validated: every agent approved this tree\n" in begun.ok("status").out
+    begun.repo.write("parser.py", "drift\n")
+    said = begun.ok("status").out
+    assert "validated: " not in said
+    assert said.endswith(
+        "next: git taskctx restore --agent validator\n"
+        '  or: git taskctx resolve-drift --accept --note "what happened"   # keep it as it is now\n'
+    )
+
+
+def test_status_says_where_one_is_and_where_the_task_began(begun: Desk) -> None:
+    """Another branch at the same commit is no drift, and both branches are named."""
+    begun.repo.git("switch", "-q", "-c", "feature")
+    assert begun.ok("status").out.splitlines()[1].startswith("on feature (the task began on main) at ")
+
+
+def test_a_diff_is_found_from_everywhere(begun: Desk) -> None:
+    """`diff --path` is absolute, in text and in JSON."""
+    begun.implement()
+    below = begun.repo.write("deep/down/file").parent
+    path = begun.ok("diff", "--path", cwd=below).out.removesuffix("\n")
+    assert path == str(begun.folder() / "implementer-1-incremental.diff.gz")
+    assert begun.data("diff", cwd=below)["path"] == path
+
+
+def test_an_empty_diff_says_how_to_see_the_rest(begun: Desk) -> None:
+    """An agent that changed nothing: the whole work is one command away."""
+    begun.to_reviewer()
+    assert begun.ok("diff").err == (
+        "reviewer changed nothing in its snapshot 1\n"
+        "hint: git taskctx diff --agent reviewer --round 1 --type from-base   # the whole work\n"
+    )
+
+
+def test_config_shows_what_is_in_force(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No null where a default is worked out: who may edit, and who acts, with where that comes from."""
+    values = desk.data("config")
+    assert (values["chain.may_edit"], values["actor"]) == (["implementer", "reviewer"], "A U Thor")
+    monkeypatch.setenv("GIT_TASKCTX_ACTOR", "ann")
+    assert desk.data("config", "--show-origin")["actor"] == {"value": "ann", "origin": "GIT_TASKCTX_ACTOR"}
+
+
+def test_list_tells_where_each_context_is(begun: Desk) -> None:
+    """Active in another worktree, with its folder; put away; over, with the commit."""
+    other = begun.repo.path.parent / "other"
+    begun.repo.git("worktree", "add", "-q", "-b", "other", str(other))
+    assert f"elsewhere ({begun.repo.path})" in Desk(GitRepo(other)).ok("list").out
+    Desk(GitRepo(other)).ok("init", "TASK-2", "--title", "Another")
+    assert f"elsewhere ({other})" in begun.ok("list").out
+    begun.ok("purge")
+    assert "put away" in begun.ok("list").out
+    begun.ok("recover", "TASK-1")
+    begun.validate()
+    begun.repo.commit("mended")
+    begun.ok("verify")
+    assert f"over ({begun.repo.git('rev-parse', '--short=7', 'HEAD').strip()})" in begun.ok("list").out
+
+
+def test_long_lists_are_cut(begun: Desk) -> None:
+    """Twenty paths at most, then how many more there are."""
+    for number in range(30):
+        begun.repo.write(f"new/{number:02}.txt", "new\n")
+    said = begun.ok("snapshot", "--agent", "implementer").out.splitlines()
+    assert [line for line in said if "new, untracked" in line][-1].endswith("new/19.txt")
+    assert said[-1] == "  and 10 more"
+    for number in range(30):
+        begun.repo.write(f"more/{number:02}.txt", "new\n")
+    assert "  and 10 more\n" in begun.ends(1, "verify").out
+    assert begun.ok("resolve-drift", "--accept", "--note", "all of it").out.endswith("more/19.txt\n  and 10 more\n")
+
+
+def test_help_is_the_same_both_ways(desk: Desk) -> None:
+    """`help start` is `start -h`."""
+    assert desk.ok("help", "start").out == desk.ok("start", "-h").out
