@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import stat
 from pathlib import Path
 
 from git_taskctx.errors import GitFailed, TryAgain
@@ -32,14 +31,14 @@ def read_exact(repository: Repository, git: Git, folder: Path, *, cold: bool) ->
     """
     index = folder / "index"
     began = folder.stat().st_mtime_ns
-    copy_index(repository.index, index, cold=cold)
+    copy_index(repository, index, cold=cold)
     return _settle(git.with_env(GIT_INDEX_FILE=os.fspath(index)), index, began)
 
 
 def read_index(repository: Repository, git: Git, folder: Path) -> TreeOid | None:
     """Return the tree of what is staged; None while the index is unmerged."""
     copy = folder / "staged"
-    copy_index(repository.index, copy)
+    copy_index(repository, copy)
     staged = git.with_env(GIT_INDEX_FILE=os.fspath(copy)).run("write-tree", "--missing-ok", ok=(0, 128))
     if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
         raise GitFailed(f"`git write-tree`: {staged.complaint}")
@@ -75,24 +74,15 @@ def _refuse_left_out(added: Result) -> None:
     )
 
 
-def copy_index(source: Path, target: Path, *, cold: bool = False) -> None:
-    """Copy through one descriptor and keep the mtime: git's racy check compares entries with it.
+def copy_index(repository: Repository, target: Path, *, cold: bool = False) -> None:
+    """Copy the index and keep its mtime: git's racy check compares entries with it.
 
     With `cold` the copy is a second older than every file, so that git trusts no entry.
     """
-    try:
-        descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
+    read = repository.read_index()
+    if read is None:
         return
-    except OSError as error:
-        raise GitFailed(f"cannot read the index: {(error.strerror or '').lower()}") from error
-    try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise GitFailed("the index is no regular file", hint='ls -l "$(git rev-parse --git-path index)"')
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            target.write_bytes(file.read())
-    finally:
-        os.close(descriptor)
+    data, found = read
+    target.write_bytes(data)
     times = (1_000_000_000, 1_000_000_000) if cold else (found.st_atime_ns, found.st_mtime_ns)
     os.utime(target, ns=times)

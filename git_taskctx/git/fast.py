@@ -100,12 +100,10 @@ def _require_whole_index(repository: Repository) -> None:
 
     Its last bytes are the hash of all others, or zeros where `index.skipHash` is set (gitformat-index).
     """
-    try:
-        data = repository.index.read_bytes()
-    except FileNotFoundError:
+    read = repository.read_index()
+    if read is None:
         return
-    except OSError as error:
-        raise Declined("the index does not read") from error
+    data = read[0]
     width = hashlib.new(repository.algorithm).digest_size
     content, trailer = data[:-width], data[-width:]
     if any(trailer) and hashlib.new(repository.algorithm, content).digest() != trailer:
@@ -117,8 +115,6 @@ def _require_plain_repository(repository: Repository) -> None:
         refused = _REFUSED_SETTINGS.get(key)
         if refused is not None and (value or "true").lower() in refused:
             raise Declined(f"{key} is {value}")
-    if repository.index.exists() and not repository.index.is_file():
-        raise Declined("the index is no file")
     if repository.has_split_index:
         raise Declined("the index is split")
 

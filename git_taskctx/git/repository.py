@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,6 +78,26 @@ class Repository:
             result.append((key, value if newline else None, origin))
         return result
 
+    def read_index(self) -> tuple[bytes, os.stat_result] | None:
+        """Return the bytes of the index and what the file was then; None where there is none.
+
+        Raises: GitFailed for anything but a regular file, and where it does not read.
+        """
+        try:
+            descriptor = os.open(self.index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise GitFailed(f"cannot read the index: {(error.strerror or '').lower()}") from error
+        try:
+            found = os.fstat(descriptor)
+            if not stat.S_ISREG(found.st_mode):
+                raise GitFailed("the index is no regular file", hint='ls -l "$(git rev-parse --git-path index)"')
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(), found
+        finally:
+            os.close(descriptor)
+
     @property
     def has_split_index(self) -> bool:
         """Tell whether a part of the index may stand in another file."""
@@ -87,12 +108,10 @@ class Repository:
 
         Most often its bytes tell at once: up to version 3 every path stands whole in it (gitformat-index).
         """
-        try:
-            data = self.index.read_bytes()
-        except FileNotFoundError:
+        read = self.read_index()
+        if read is None:
             return False
-        except OSError:
-            data = b""
+        data = read[0]
         version = int.from_bytes(data[4:8], "big")
         if data[:4] == b"DIRC" and version in (2, 3) and not self.has_split_index and name.encode() not in data:
             return False

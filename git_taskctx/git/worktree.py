@@ -96,6 +96,7 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
+    repository.read_index()  # git would wait for ever for a FIFO in its place
     with private_folder(repository) as folder:
         git = repository.git.with_settings((*QUIET, *_no_config_hooks(repository)))
         if not keep:
