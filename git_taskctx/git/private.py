@@ -3,26 +3,76 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from git_taskctx.git.repository import Repository
 
+FEW = 256
+"""So many objects are made durable one by one; beyond, one sync of the system is faster."""
+
 
 def quarantine(repository: Repository, folder: Path) -> dict[str, str]:
     """Return the environment in which new objects go to `folder` and all others are read where they are."""
     folder.mkdir()
-    real = repository.git.environment().get("GIT_OBJECT_DIRECTORY") or os.fspath(repository.common_dir / "objects")
-    real = os.fspath(repository.toplevel / real)
+    real = os.fspath(repository.object_dir)
     more = repository.git.environment().get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
     return {
         "GIT_OBJECT_DIRECTORY": os.fspath(folder),
         "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (_c_quote(real), more))),
     }
+
+
+def release(quarantined: Path, store: Path) -> None:
+    """Move every object out of quarantine into the store, durably; what is there already is only made young again.
+
+    As git does when it takes in a push (`tmp_objdir_migrate`): packs before their indexes, so that nobody sees half.
+    """
+    names = [path for path in quarantined.rglob("*") if path.is_file() and path.parent.name != "info"]
+    names.sort(key=lambda path: (path.suffix == ".idx", path))
+    one_by_one = len(names) <= FEW
+    for path in names:
+        target = store / path.relative_to(quarantined)
+        if target.exists():
+            os.utime(target)
+            continue
+        if not target.parent.is_dir():
+            target.parent.mkdir()
+            target.parent.chmod(stat.S_IMODE(store.stat().st_mode))
+        if one_by_one:
+            _fsync(path)
+        _move(path, target)
+    if one_by_one:
+        for folder in {store / path.parent.relative_to(quarantined) for path in names}:
+            _fsync(folder)
+    else:
+        os.sync()
+
+
+def _move(path: Path, target: Path) -> None:
+    try:
+        path.rename(target)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        copy = target.with_name(f"tmp_obj_{os.urandom(6).hex()}")
+        shutil.copy2(path, copy)
+        _fsync(copy)
+        copy.rename(target)
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -56,6 +56,23 @@ class Repository:
         self.algorithm = algorithm
         """`sha1` or `sha256`."""
 
+    def view(self, **variables: str) -> Repository:
+        """Return the same repository as git sees it with more variables set."""
+        return Repository(
+            self.git.with_env(**variables),
+            toplevel=self.toplevel,
+            git_dir=self.git_dir,
+            common_dir=self.common_dir,
+            index=self.index,
+            algorithm=self.algorithm,
+        )
+
+    @property
+    def object_dir(self) -> Path:
+        """Where new objects go."""
+        named = self.git.environment().get("GIT_OBJECT_DIRECTORY")
+        return self.toplevel / named if named else self.common_dir / "objects"
+
     @functools.cached_property
     def objects(self) -> ObjectStore:
         """The object store, read through one long-running process."""

@@ -14,12 +14,14 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from git_taskctx.errors import GitFailed
+from git_taskctx.files import ReadOnly
 from git_taskctx.git.changes import Change, compare_trees
 from git_taskctx.git.exact import read_exact, read_index
 from git_taskctx.git.fast import Declined, Scan, read_fast
 from git_taskctx.git.hidden import find_hidden, list_index
 from git_taskctx.git.objects import ObjectStore
-from git_taskctx.git.private import private_folder, quarantine
+from git_taskctx.git.private import private_folder, quarantine, release
 from git_taskctx.git.process import QUIET, Git, trace
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import TreeOid
@@ -37,28 +39,41 @@ class Reading:
     def __init__(
         self,
         repository: Repository,
+        view: Repository,
         tree: TreeOid,
-        objects: ObjectStore,
-        git: Git,
         folder: Path,
         scan: Scan | None,
         listing: _Background,
     ) -> None:
-        self.repository = repository
+        self.repository = view
+        """The repository, with the objects of the reading in quarantine."""
         self.tree = tree
         """Tracked files plus untracked files that are not ignored."""
-        self.objects = objects
-        """Reads the objects of the reading, kept or not."""
-        self._git = git.with_env(GIT_INDEX_FILE="/nonexistent")
+        self._real = repository
         self._folder = folder
         self._scan = scan
         self._listing = listing
 
     @property
+    def objects(self) -> ObjectStore:
+        """Reads the objects of the reading, kept or not."""
+        return self.repository.objects
+
+    @property
     def git(self) -> Git:
         """A git that sees the objects of the reading, kept or not."""
         self.objects.flush()
-        return self._git
+        return self.repository.git.with_env(GIT_INDEX_FILE="/nonexistent")
+
+    def keep(self) -> None:
+        """Move the objects of the reading into the repository, durably. Raises: ReadOnly, GitFailed."""
+        self.objects.flush()
+        try:
+            release(self.repository.object_dir, self._real.object_dir)
+        except PermissionError as error:
+            raise ReadOnly(f"cannot write objects: {(error.strerror or '').lower()}") from error
+        except OSError as error:
+            raise GitFailed(f"cannot write objects: {(error.strerror or '').lower()}") from error
 
     def changes_since(self, tree: TreeOid) -> list[Change]:
         """Return what differs from `tree`, by path. Raises: CouldNotTell when objects are missing."""
@@ -69,7 +84,7 @@ class Reading:
         """The tree of what is staged; None while the index is unmerged."""
         if self._scan is not None and not self._scan.staged:
             return self.repository.tree_of(self._scan.head.commit)
-        return read_index(self.repository, self._git, self._folder)
+        return read_index(self.repository, self.repository.git, self._folder)
 
     @functools.cached_property
     def head(self) -> Head:
@@ -91,32 +106,32 @@ class Reading:
 def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exact: bool = False) -> Iterator[Reading]:
     """Read the worktree into a tree.
 
-    With `keep` its objects go to the repository, otherwise to a folder that is gone afterwards. `exact` lets git do
+    With `keep` its objects go to the repository at once; otherwise they are in quarantine, gone afterwards unless
+    `Reading.keep` is called. `exact` lets git do
     all of it; `cold`, too, and makes git read every file again, whatever times and sizes say.
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
     repository.read_index()  # git would wait for ever for a FIFO in its place
     with private_folder(repository) as folder:
-        git = repository.git.with_settings((*QUIET, *_no_config_hooks(repository)))
-        if not keep:
-            git = git.with_env(**quarantine(repository, folder / "objects"))
-        objects = ObjectStore(git, repository.algorithm)
+        view = repository.view(**quarantine(repository, folder / "objects"))
+        view.git = view.git.with_settings((*QUIET, *_no_config_hooks(repository)))
         listing = _Background(lambda: list_index(repository))  # while git scans the worktree
         try:
             scan = None
             if not (cold or exact):
                 try:
-                    scan = read_fast(repository, _status_git(repository), STATUS, objects)
+                    scan = read_fast(repository, _status_git(repository), STATUS, view.objects)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
-            tree = scan.tree if scan is not None else read_exact(repository, git, folder, cold=cold)
+            tree = scan.tree if scan is not None else read_exact(repository, view.git, folder, cold=cold)
+            reading = Reading(repository, view, tree, folder, scan=scan, listing=listing)
             if keep:
-                objects.flush()
-            yield Reading(repository, tree, objects, git, folder, scan, listing)
+                reading.keep()
+            yield reading
         finally:
             listing.wait()
-            objects.close()
+            view.close()
 
 
 class _Background:

@@ -29,7 +29,7 @@ from git_taskctx.handoff.session import (
     context_ref_name,
     open_session,
 )
-from git_taskctx.handoff.snapshot import check_new_content
+from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import (
@@ -105,9 +105,9 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
         base = repository.resolve_commit(request.base_commit) if request.base_commit else head.commit
         config = load(base)
         agents = _agents(request, config.policy)
-        with read_worktree(repository, keep=True) as reading:
+        with read_worktree(repository, keep=False) as reading:
             captured = _capture(request, config.policy, reading)
-            _check_new_files(caller, config.policy, reading, head.commit)
+            _keep_new_files(caller, config.policy, reading, head.commit)
             dirty = compare_trees(repository.git, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
@@ -242,9 +242,8 @@ def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading
     return (f"{POLICY_FILE} as it is in the worktree does not count: policy is read from the base commit",)
 
 
-def _check_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:
-    since = caller.repository.tree_of(head)
-    check_new_content(caller, policy.secrets, reading, since=since, repository=caller.repository)
+def _keep_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:
+    keep_new_content(caller, policy.secrets, reading, since=caller.repository.tree_of(head))
 
 
 def _init_record(

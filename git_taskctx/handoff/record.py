@@ -55,7 +55,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     warnings = [warning for warning in (stale_text(session),) if warning]
     if options.done:
         require_current_text(session)
-    with read_worktree(session.repository, keep=True) as reading:
+    with read_worktree(session.repository, keep=False) as reading:
         events, chain = _become_owner(session, reading, agent, options)
         _require_change(session, chain, reading, agent, options)
         if options.done:

@@ -49,7 +49,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
             )
         session.commit([Event("resolve", chain.owner, extra={"note": note})], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
-    with read_worktree(session.repository, keep=accept) as reading:
+    with read_worktree(session.repository, keep=False) as reading:
         verdict = judge_session(session, Present(reading))
         if verdict.outcome is Outcome.YES:
             if not budget:

@@ -18,7 +18,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.session import Event, Session
-from git_taskctx.handoff.snapshot import check_new_content
+from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 
 SAVED = "saved"
@@ -54,7 +54,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
     wanted = _selector(paths)
-    with read_worktree(repository, keep=True) as reading:
+    with read_worktree(repository, keep=False) as reading:
         changes = [change for change in compare_trees(reading.git, reading.tree, tree) if wanted(change.path)]
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
             raise Fatal(
@@ -64,13 +64,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
         changes = [change for change in changes if change not in skipped]
         _refuse_in_the_way(reading, changes)
-        check_new_content(
-            session.caller,
-            session.context.policy.secrets,
-            reading,
-            since=session.chain.settled_tree,
-            repository=repository,
-        )
+        keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
         saved = session.chain.saved + 1
         event = Event(
             "restore",

@@ -19,7 +19,7 @@ from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_tre
 from git_taskctx.git.patch import LARGE, Patch, compress, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
-from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.committree import commit_tree_of
@@ -82,21 +82,19 @@ class _Draft:
 def take_snapshot(session: Session, reading: Reading, agent: str, options: Options, *, chain: Chain) -> Taken:
     """Gather the snapshot of the present worktree for `agent`, who owns the tree in `chain`.
 
-    Objects are taken, nothing is on record until the caller commits what is returned.
+    Its objects are kept, nothing is on record until the caller commits what is returned.
 
     Raises: Refused for a secret, a path out of scope by policy, or old content that would silently revert others'
     work; TryAgain when a file changed after the tree was read.
     """
     repository = session.repository
+    keep_new_content(session.caller, session.context.policy.secrets, reading, since=chain.settled_tree)
     head = reading.head
     base, parent, events = follow_head(session, chain, reading, head, accepted=options.accepted)
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
     patches = _make_patches(draft, previous)
     changes = pair_renames(compare_trees(repository.git, repository.tree_of(base), reading.tree))
-    check_new_content(
-        session.caller, session.context.policy.secrets, reading, since=chain.settled_tree, repository=repository
-    )
     out_of_scope = _check_scope(draft, previous)
     status = reading.status
     hidden = reading.hidden
@@ -152,23 +150,29 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     return Taken(events, snapshot, files, moves, len(changes), reopened, tuple(draft.warnings))
 
 
-def check_new_content(
-    caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid, repository: Repository
-) -> None:
-    """Look for secrets in what a tree adds to one that is on record already. Raises: Refused."""
-    if reading.tree == since:
-        return
-    patch = make_patches(repository, [(since, reading.tree)])[0]
+def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid) -> None:
+    """Take a reading's objects into the repository, once no secret is in what it adds to a tree that is on record.
+
+    Raises: Refused, and nothing of it stays.
+    """
+    if reading.tree != since:
+        refuse_secrets(caller, _secrets_added(policy, reading, since))
+    reading.keep()
+
+
+def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid) -> list[secrets.Hit]:
+    changes = reading.changes_since(since)
+    patch = make_patches(reading.repository, [(since, reading.tree)])[0]
     allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
     hits: list[secrets.Hit] = []
     for name, lines in patch.added_lines():
         if allowed is None or not allowed.covers(name):
             hits += secrets.scan_lines(lines, name=name)
-    for change in compare_trees(reading.git, since, reading.tree):
+    for change in changes:
         name = quote(change.path)
         if change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
             hits += secrets.scan(reading.objects.get(change.oid, "blob"), name=name)
-    refuse_secrets(caller, hits)
+    return hits
 
 
 def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: tuple[str, ...]) -> Event:

@@ -43,7 +43,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
         return _resume(session, agent, note)
     require_turn(chain, agent)  # row 3
     require_current_text(session)
-    with read_worktree(session.repository, keep=note is not None) as reading:
+    with read_worktree(session.repository, keep=False) as reading:
         if chain.at_work:
             if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
