@@ -145,7 +145,7 @@ def diff(
         typer.Option("--type", help="Since the base commit, or since the owner before."),
     ] = "incremental",
     path: Annotated[
-        bool, typer.Option("--path", help="Print where the stored diff is, from the root, instead of the diff.")
+        bool, typer.Option("--path", help="Print the absolute path of the stored diff instead of the diff.")
     ] = False,
 ) -> Answer:
     """Show what an agent changed."""

@@ -60,9 +60,9 @@ def correct(argv: Sequence[str], root: Any, call: Call) -> str | None:
     return None if meant == ["git", "taskctx", *argv] else shell_words(meant)
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.7) -> str | None:
     """Return the known word that is most like `word`, None where none is."""
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
+    near = difflib.get_close_matches(word[:200], list(known), n=1, cutoff=cutoff)
     return near[0] if near else None
 
 
@@ -160,7 +160,7 @@ def _fitting(parameter: Any, value: str, verb: str, call: Call) -> str:
     try:
         parameter.type.convert(value, parameter, None)
     except typer.BadParameter:
-        return nearest(value, getattr(parameter.type, "choices", ())) or _example(parameter, verb, call)
+        return nearest(value, getattr(parameter.type, "choices", ()), cutoff=0.5) or _example(parameter, verb, call)
     return value
 
 

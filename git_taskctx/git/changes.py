@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 
 from git_taskctx.errors import CouldNotTell
@@ -12,6 +13,8 @@ from git_taskctx.model.snapshot import ChangeStatus
 ABSENT = "000000"
 LINK = "120000"
 SUBMODULE = "160000"
+NO_INDEX = f"/nonexistent-{os.urandom(8).hex()}"
+"""No file has this name: git compares two trees without reading an index first."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ def compare_trees(git: Git, old: TreeOid, new: TreeOid) -> list[Change]:
 
     Raises: CouldNotTell when an object on the way is missing.
     """
-    raw = git.with_env(GIT_INDEX_FILE="/nonexistent", GIT_NO_REPLACE_OBJECTS="1").run(
+    raw = git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1").run(
         "-c", "diff.orderFile=/dev/null", "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames",
         "--no-ext-diff", "--no-relative", "--ignore-submodules=none", "--end-of-options", old, new, ok=(0, 128),
     )  # fmt: skip

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from git_taskctx.git.objects import ObjectStore, TreeEntry
@@ -20,7 +20,7 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 
 MOST = 64 * 1024 * 1024
 """Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
-ABSENT, LINK = "000000", "120000"
+LINK = "120000"
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
 _CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
 _UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
@@ -33,13 +33,13 @@ class Declined(Exception):
 
 @dataclass(frozen=True)
 class Scan:
-    """What git's status said, and the tree that follows from it."""
+    """What git's status said, and the trees that follow from it."""
 
     raw: bytes
     """The status itself: porcelain v2 with NULs."""
     head: Head
-    staged: bool
-    """True when the index differs from HEAD."""
+    index_tree: TreeOid
+    """What is staged."""
     tree: TreeOid
 
 
@@ -55,13 +55,20 @@ class _Node:
 @dataclass(frozen=True)
 class _Path:
     path: bytes
-    index: tuple[str, str] | None
-    """Mode and oid that the index has, where the worktree is as the index; None where the file must be read."""
     gone: bool = False
 
 
-def read_fast(repository: Repository, git: Git, status: tuple[str, ...], objects: ObjectStore) -> Scan:
+def read_fast(
+    repository: Repository,
+    git: Git,
+    status: tuple[str, ...],
+    objects: ObjectStore,
+    staged: Callable[[], TreeOid | None],
+) -> Scan:
     """Return the worktree's tree; its new objects are taken by `objects`, and not written yet.
+
+    What is staged (`staged` gives git's own tree of it) is the base, and `status` says where the worktree differs.
+    HEAD's tree would not do: git writes the trees of an odd old tool anew.
 
     Raises: Declined.
     """
@@ -76,23 +83,22 @@ def read_fast(repository: Repository, git: Git, status: tuple[str, ...], objects
     if scanned.code or scanned.err:
         raise Declined(f"git status complains: {scanned.complaint}")
     entries = scanned.out.split(b"\0")[:-1]
-    head = _head(repository, entries)
     paths = list(_paths(entries))
-    read = [path.path for path in paths if path.index is None and not path.gone]
-    converted = _attributes(repository, read)
+    base = staged()
+    if base is None:
+        raise Declined("the index has no tree")
+    converted = _attributes(repository, [path.path for path in paths if not path.gone])
     root, total = _Node(), 0
     for path in paths:
         entry = None
         if not path.gone:
-            entry, size = _entry(repository, path, objects, converted)
+            entry, size = _entry(repository, path.path, objects, converted)
             total += size
         if total > MOST:
             raise Declined("the changed files are large")
         _place(root, path.path.split(b"/"), entry)
-    base = repository.tree_of(head.commit)
     tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
-    staged = any(entry[:1] == b"1" and entry[2:3] != b"." for entry in entries)
-    return Scan(scanned.out, head, staged, TreeOid(tree))
+    return Scan(scanned.out, _head(repository, entries), base, TreeOid(tree))
 
 
 def _require_whole_index(repository: Repository) -> None:
@@ -155,19 +161,17 @@ def _paths(entries: list[bytes]) -> Iterator[_Path]:
             _require_plain_name(path)
             if path.endswith(b"/"):
                 raise Declined("there is a repository in the worktree")
-            yield _Path(path, None)
+            yield _Path(path)
         elif kind == b"1":
-            _, xy, submodule, _, mode_index, mode, _, oid, path = entry.split(b" ", 8)
+            _, xy, submodule, _, _, mode, _, _, path = entry.split(b" ", 8)
+            _require_plain_name(path)
             if submodule != b"N...":
                 raise Declined("a submodule changed")
-            _require_plain_name(path)
-            there = (mode_index.decode(), oid.decode())
-            if xy[1:] == b"D" or (xy[1:] == b"." and there[0] == ABSENT):
-                yield _Path(path, None, gone=True)
-            else:
-                yield _Path(path, there if xy[1:] == b"." else None)
-                if mode not in (b"100644", b"100755", b"120000"):
-                    raise Declined("a path is neither file nor link")
+            if xy[1:] == b".":
+                continue  # the worktree is as the index
+            if xy[1:] != b"D" and mode not in (b"100644", b"100755", b"120000"):
+                raise Declined("a path is neither file nor link")
+            yield _Path(path, gone=xy[1:] == b"D")
         else:
             raise Declined("the index is unmerged")
 
@@ -201,12 +205,10 @@ def _attributes(repository: Repository, paths: list[bytes]) -> frozenset[bytes]:
 
 
 def _entry(
-    repository: Repository, path: _Path, objects: ObjectStore, converted: frozenset[bytes]
+    repository: Repository, path: bytes, objects: ObjectStore, converted: frozenset[bytes]
 ) -> tuple[TreeEntry, int]:
-    name = path.path.rsplit(b"/", 1)[-1]
-    if path.index is not None:
-        return TreeEntry(path.index[0], name, path.index[1]), 0
-    file = os.fsencode(repository.toplevel) + b"/" + path.path
+    name = path.rsplit(b"/", 1)[-1]
+    file = os.fsencode(repository.toplevel) + b"/" + path
     try:
         before = os.lstat(file)
         if stat.S_ISLNK(before.st_mode):
@@ -222,7 +224,7 @@ def _entry(
         raise Declined(f"a changed path does not read: {error.strerror}") from error
     if (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, len(data), after.st_mtime_ns):
         raise Declined("a file changed while it was read")
-    if path.path in converted and b"\r" in data:
+    if path in converted and b"\r" in data:
         raise Declined("line ends may be converted")
     mode = "100755" if before.st_mode & 0o100 else "100644"
     return TreeEntry(mode, name, objects.add("blob", data)), len(data)

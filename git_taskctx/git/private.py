@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from git_taskctx.files import require_plain
 from git_taskctx.git.repository import Repository
 
 FEW = 256
@@ -83,6 +84,7 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     process.
     """
     home = repository.private_dir
+    require_plain(home, folder=True)
     try:
         home.mkdir(mode=0o700, exist_ok=True)
         folder = home / f"tmp-{os.urandom(8).hex()}"

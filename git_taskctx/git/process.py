@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -161,6 +162,11 @@ def trace(environ: Mapping[str, str], text: str) -> None:
     if target in ("", "0", "false"):
         return
     line = f"taskctx: {text}\n".encode("utf-8", "backslashreplace")
+    with contextlib.suppress(OSError):  # tracing never changes what is done
+        _write_line(target, line)
+
+
+def _write_line(target: str, line: bytes) -> None:
     if target.startswith("/"):
         with Path(target).open("ab") as file:
             file.write(line)

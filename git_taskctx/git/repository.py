@@ -12,7 +12,7 @@ from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import QUIET, Git
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 
@@ -220,12 +220,20 @@ def open_repository(folder: Path, environ: Mapping[str, str]) -> Repository:
         )
     dot_git = toplevel / ".git"
     explicit = "GIT_DIR" in environ or "GIT_WORK_TREE" in environ or not dot_git.exists()
-    git = Git(toplevel, environ, {"GIT_INDEX_FILE": os.fspath(index) if "GIT_INDEX_FILE" in environ else None})
+    git = Git(toplevel, environ, _absolute(folder, environ, index), QUIET)
     if explicit:
         git = git.with_env(GIT_DIR=os.fspath(git_dir), GIT_WORK_TREE=os.fspath(toplevel))
         if "GIT_COMMON_DIR" in environ:
             git = git.with_env(GIT_COMMON_DIR=os.fspath(common_dir))
     return Repository(git, toplevel=toplevel, git_dir=git_dir, common_dir=common_dir, index=index, algorithm=algorithm)
+
+
+def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str, str | None]:
+    """Return the variables that name files from the caller's folder as they are from anywhere."""
+    named: dict[str, str | None] = {"GIT_INDEX_FILE": os.fspath(index) if "GIT_INDEX_FILE" in environ else None}
+    if environ.get("GIT_OBJECT_DIRECTORY"):
+        named["GIT_OBJECT_DIRECTORY"] = os.path.abspath(folder / environ["GIT_OBJECT_DIRECTORY"])  # noqa: PTH100
+    return named
 
 
 def check_git_version(git: Git) -> str:

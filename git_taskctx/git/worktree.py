@@ -13,16 +13,17 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly
-from git_taskctx.git.changes import Change, compare_trees
+from git_taskctx.git.changes import NO_INDEX, Change, compare_trees
 from git_taskctx.git.exact import read_exact, read_index
 from git_taskctx.git.fast import Declined, Scan, read_fast
 from git_taskctx.git.hidden import find_hidden, list_index
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine, release
-from git_taskctx.git.process import QUIET, Git, trace
+from git_taskctx.git.process import Git, trace
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import HiddenChange
@@ -31,6 +32,9 @@ STATUS = (
     "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none",
     "--branch", "--no-ahead-behind",
 )  # fmt: skip
+
+
+T = TypeVar("T")
 
 
 class Reading:
@@ -43,7 +47,8 @@ class Reading:
         tree: TreeOid,
         folder: Path,
         scan: Scan | None,
-        listing: _Background,
+        listing: _Background[bytes],
+        staged: _Background[TreeOid | None],
     ) -> None:
         self.repository = view
         """The repository, with the objects of the reading in quarantine."""
@@ -53,6 +58,7 @@ class Reading:
         self._folder = folder
         self._scan = scan
         self._listing = listing
+        self._staged = staged
 
     @property
     def objects(self) -> ObjectStore:
@@ -63,7 +69,7 @@ class Reading:
     def git(self) -> Git:
         """A git that sees the objects of the reading, kept or not."""
         self.objects.flush()
-        return self.repository.git.with_env(GIT_INDEX_FILE="/nonexistent")
+        return self.repository.git.with_env(GIT_INDEX_FILE=NO_INDEX)
 
     def keep(self) -> None:
         """Move the objects of the reading into the repository, durably. Raises: ReadOnly, GitFailed."""
@@ -82,9 +88,7 @@ class Reading:
     @functools.cached_property
     def index_tree(self) -> TreeOid | None:
         """The tree of what is staged; None while the index is unmerged."""
-        if self._scan is not None and not self._scan.staged:
-            return self.repository.tree_of(self._scan.head.commit)
-        return read_index(self.repository, self.repository.git, self._folder)
+        return self._scan.index_tree if self._scan is not None else self._staged.result()
 
     @functools.cached_property
     def head(self) -> Head:
@@ -115,41 +119,44 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
     repository.read_index()  # git would wait for ever for a FIFO in its place
     with private_folder(repository) as folder:
         view = repository.view(**quarantine(repository, folder / "objects"))
-        view.git = view.git.with_settings((*QUIET, *_no_config_hooks(repository)))
-        listing = _Background(lambda: list_index(repository))  # while git scans the worktree
+        view.git = view.git.with_settings(_no_config_hooks(repository))
+        # Both run while git scans the worktree.
+        listing = _Background(lambda: list_index(repository))
+        staged = _Background(lambda: read_index(repository, view.git, folder))
         try:
             scan = None
             if not (cold or exact):
                 try:
-                    scan = read_fast(repository, _status_git(repository), STATUS, view.objects)
+                    scan = read_fast(repository, _status_git(repository), STATUS, view.objects, staged.result)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
             tree = scan.tree if scan is not None else read_exact(repository, view.git, folder, cold=cold)
-            reading = Reading(repository, view, tree, folder, scan=scan, listing=listing)
+            reading = Reading(repository, view, tree, folder, scan=scan, listing=listing, staged=staged)
             if keep:
                 reading.keep()
             yield reading
         finally:
             listing.wait()
+            staged.wait()
             view.close()
 
 
-class _Background:
+class _Background(Generic[T]):
     """A call that runs beside others, in a thread; its error is raised to whoever asks for the result."""
 
-    def __init__(self, call: Callable[[], bytes]) -> None:
+    def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
-        self._value = b""
+        self._values: list[T] = []
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def result(self) -> bytes:
+    def result(self) -> T:
         """Wait for the call and return what it gave. Raises: what it raised."""
         self.wait()
         if self._error is not None:
             raise self._error
-        return self._value
+        return self._values[0]
 
     def wait(self) -> None:
         """Wait for the call to end."""
@@ -157,14 +164,14 @@ class _Background:
 
     def _run(self) -> None:
         try:
-            self._value = self._call()
+            self._values.append(self._call())
         except BaseException as error:  # for `result`
             self._error = error
 
 
 def _status_git(repository: Repository) -> Git:
     # Replacements would make it compare with another tree than HEAD's own.
-    return repository.git.with_settings((*QUIET, "diff.orderFile=/dev/null")).with_env(GIT_NO_REPLACE_OBJECTS="1")
+    return repository.git.with_settings(("diff.orderFile=/dev/null",)).with_env(GIT_NO_REPLACE_OBJECTS="1")
 
 
 def _state_of(repository: Repository) -> str:

@@ -146,7 +146,7 @@ def _cut(text: str, width: int) -> str:
 def _broken(line: list[tuple[str, str]], width: int | None) -> Iterator[list[tuple[str, str]]]:
     """Divide a line between words; what follows the first line is indented by two."""
     whole, start = "".join(text for text, _ in line), 0
-    while width is not None and len(whole) - start > (room := width - 2 * (start > 0)):
+    while width is not None and len(whole) - start > (room := max(width - 2 * (start > 0), 1)):
         end = whole.rfind(" ", start + 1, start + room + 1)
         if end < 0:
             end = whole.find(" ", start + room)

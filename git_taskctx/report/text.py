@@ -100,7 +100,7 @@ def _where(branch: str | None, commit: str | None, *, began_on: str | None = Non
 def context(document: Document, what: Context) -> None:
     """Write the whole context for a person."""
     task = what.immutable.task_snapshot
-    document.line((what.task_id, "bold"), f"  {task.title}")
+    document.sentence((what.task_id, "bold"), f"  {task.title}")
     facts = [("priority", task.priority), ("area", task.area), ("outcome", task.outcome)]
     for name, value in facts:
         if value:
@@ -141,7 +141,7 @@ def status(document: Document, seen: Overview) -> None:
         text = seen.verdict.summary if seen.verdict else "no task context is active here"
         document.line(text)
     else:
-        document.line((seen.task, "bold"), f"  {seen.title}")
+        document.sentence((seen.task, "bold"), f"  {seen.title}")
         where = _where(seen.branch, seen.parent, began_on=seen.init_branch)
         document.sentence((f"{where}, context {seen.context_id}{', archived' if seen.archived else ''}", "dim"))
         document.line()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 from desk import Desk
@@ -54,10 +55,10 @@ def test_the_hint_is_the_line_that_was_meant(begun: Desk, typed: str) -> None:
     assert said.splitlines()[-1] == f"hint: git taskctx {MEANT[typed]}"
 
 
-def test_where_no_context_is_active_the_default_chain_is_meant(repo: GitRepo) -> None:
+def test_where_no_context_is_active_the_default_chain_is_meant(repo: GitRepo, tmp_path: Path) -> None:
     """A hint needs no context, and outside a repository not even that."""
     assert Desk(repo).refuses("start", code=129).endswith("hint: git taskctx start --agent implementer\n")
-    assert Desk(repo).refuses("start", code=129, cwd=repo.path.parent).endswith("start --agent implementer\n")
+    assert Desk(repo).refuses("start", code=129, cwd=tmp_path).endswith("start --agent implementer\n")
 
 
 def test_other_agents_of_the_context_are_known(desk: Desk) -> None:
@@ -147,9 +148,9 @@ def test_config_shows_what_is_in_force(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert desk.data("config", "--show-origin")["actor"] == {"value": "ann", "origin": "GIT_TASKCTX_ACTOR"}
 
 
-def test_list_tells_where_each_context_is(begun: Desk) -> None:
+def test_list_tells_where_each_context_is(begun: Desk, tmp_path: Path) -> None:
     """Active in another worktree, with its folder; put away; over, with the commit."""
-    other = begun.repo.path.parent / "other"
+    other = tmp_path / "other"
     begun.repo.git("worktree", "add", "-q", "-b", "other", str(other))
     assert f"elsewhere ({begun.repo.path})" in Desk(GitRepo(other)).ok("list").out
     Desk(GitRepo(other)).ok("init", "TASK-2", "--title", "Another")
