@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import sys
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from git_taskctx.errors import TaskctxError
 
 INTERRUPTED = 130
+CLOSED = 141
 
 
 def run() -> None:
@@ -31,11 +33,18 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return INTERRUPTED
+    except SystemExit as ending:  # what the command line's library makes of a pipe that closed
+        return _closed() if isinstance(ending.__context__, BrokenPipeError) else int(ending.code or 0)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+        return _closed()
     except Exception as error:  # a bug of ours, told as such
         return _say_bug(error, argv)
+
+
+def _closed() -> int:
+    """Give up on a stdout that nobody reads any more, as git's own commands do."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return CLOSED
 
 
 def _say(error: TaskctxError, argv: Sequence[str]) -> int:
@@ -58,7 +67,9 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
     if shown and len(error.paths) > 20:
         document.line(f"  and {len(error.paths) - 20} more")
     hints(document, (error.hint,) if error.hint else ())
-    document.write(sys.stderr, colour=use_colour(sys.stderr))
+    with contextlib.suppress(OSError):  # the exit code still tells
+        document.write(sys.stderr, colour=use_colour(sys.stderr))
+        sys.stderr.flush()
     return error.exit_code
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +10,7 @@ import typer.main
 
 from git_taskctx import __version__
 from git_taskctx.cli import chain, contexts, plumbing
-from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption
+from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption, current_folder, emit
 from git_taskctx.errors import Fatal, Usage
 
 app = typer.Typer(
@@ -32,17 +31,26 @@ for family in (contexts, chain, plumbing):
 
 def run_app(argv: list[str]) -> int:
     """Parse and run. Raises: Usage for a command line that makes no sense, and whatever the verb raises."""
+    begun: list[Call] = []
     try:
-        code = app(args=argv, prog_name="git taskctx", standalone_mode=False)
+        code = app(args=argv, prog_name="git taskctx", standalone_mode=False, obj=begun)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except _USAGE_ERROR as error:
         from git_taskctx.cli.corrections import correct
 
         verb = error.ctx.command_path if error.ctx else "git taskctx"
-        call = error.ctx.obj if error.ctx else None
+        call = begun[0] if begun else None
         meant = correct(argv, typer.main.get_command(app), call or Call())
         raise Usage(_lower(error.format_message()), hint=meant or f"{verb} -h") from error
+    if begun and begun[0].answer is not None:
+        try:
+            emit(begun[0].answer, begun[0].format)
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise Fatal(f"cannot write the answer: {(error.strerror or str(error)).lower()}", hint="df -h") from error
+        return begun[0].answer.code
     return int(code or 0)
 
 
@@ -66,7 +74,9 @@ def root(
             os.chdir(folder)
         except OSError as error:
             raise Fatal(f"cannot change to '{folder}': {(error.strerror or '').lower()}") from error
-    ctx.obj = Call(task=task, context_id=context_id, format=form or "text", folder=Path.cwd())
+    call = Call(task=task, context_id=context_id, format=form or "text", folder=current_folder())
+    ctx.obj.append(call)
+    ctx.obj = call
 
 
 def _lower(message: str) -> str:

@@ -4,6 +4,7 @@ the current folder or the terminal.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from git_taskctx.errors import Fatal
 
 if TYPE_CHECKING:
     from git_taskctx.config import Config
@@ -56,7 +59,9 @@ class Call:
     format: str = "text"
     actor: str | None = None
     force_secrets: bool = False
-    folder: Path = field(default_factory=Path.cwd)
+    folder: Path = field(default_factory=lambda: current_folder())
+    answer: Answer | None = None
+    """What the verb said; written once the command line is done with, whose library has ideas of its own on pipes."""
     _repository: Repository | None = None
 
     @property
@@ -186,9 +191,7 @@ def verb(
                 answer = function(call, **options)
             finally:
                 call.close()
-            emit(answer, call.format)
-            if answer.code:
-                raise typer.Exit(answer.code)
+            call.answer = answer
 
         context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
         signature = inspect.Signature([context, *parameters, *shared])
@@ -198,6 +201,14 @@ def verb(
         return run
 
     return register
+
+
+def current_folder() -> Path:
+    """Return the current folder. Raises: Fatal when it has been deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        raise Fatal("the current folder is gone", hint="cd /") from error
 
 
 def emit(answer: Answer, form: str) -> None:
@@ -221,8 +232,9 @@ def emit(answer: Answer, form: str) -> None:
         if writer is not None:
             document = Document()
             writer(document)
-            document.write(stream, colour=use_colour(stream), width=find_width(stream))
-            stream.flush()
+            with contextlib.suppress(OSError) if stream is sys.stderr else contextlib.nullcontext():
+                document.write(stream, colour=use_colour(stream), width=find_width(stream))
+                stream.flush()
 
 
 def write_text(text: str) -> None:

@@ -35,7 +35,7 @@ def start(
 
     The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
     """
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
@@ -69,7 +69,7 @@ def snapshot(
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's work."""
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.record import record_snapshot
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.snapshot import Options
@@ -228,7 +228,7 @@ def unblock(
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.handoff.coordinate import unblock
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
@@ -249,7 +249,7 @@ def resolve_drift(
     accept: Annotated[bool, typer.Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on."""
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.resolve import resolve_drift
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
@@ -290,7 +290,7 @@ def restore(
 
     Nothing is deleted that was not saved, and no ignored file is overwritten.
     """
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.restore import restore
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text

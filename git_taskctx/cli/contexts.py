@@ -102,7 +102,7 @@ def rebuild(
 
     What the agents have done stays; approvals that were given against the old text are void.
     """
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.rebuild import rebuild
     from git_taskctx.handoff.session import open_session
     from git_taskctx.report import text
@@ -183,7 +183,7 @@ def recover(call: Call, task: Annotated[str, typer.Argument(metavar="TASK", help
     For one that was put away, whose files are gone, or whose context.json was edited by hand.
     """
     from git_taskctx.handoff.lifecycle import recover
-    from git_taskctx.handoff.overview import _next as next_steps
+    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.model.oids import check_task_id
     from git_taskctx.report import text
 

@@ -321,7 +321,7 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
             RefMove(f"refs/taskctx/snapshots/{context_id}/init/1", context.git.init_tree, None),
             RefMove(context_ref_name(context_id), tree, None),
         ],
-        anchor=anchor,
+        context_id=context_id,
         tip=None,
         reason=f"{context.task_id}: begun",
     )

@@ -71,7 +71,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             return _verdict(expected, reading, Outcome.COULD_NOT_TELL, error.message, hints=(error.hint or "git fsck",))
         volatile = _volatile_only(context, reading, changes)
         (notices if volatile else causes).extend(
-            (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file),)
+            (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file, ", ".join(context.policy.task.volatile)),)
             if volatile
             else _explain_paths(reading, expected, changes, present)
         )

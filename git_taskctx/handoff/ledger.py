@@ -6,6 +6,8 @@ The base commit's own note gets the `init` record, through which the anchor is f
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -49,11 +51,30 @@ def read_entries(repository: Repository, context_id: str) -> list[Entry]:
 
     Raises: BadData when a record was edited, inserted or removed in the middle.
     """
+    return read_ledger(repository, context_id)[0]
+
+
+def read_ledger(repository: Repository, context_id: str) -> tuple[list[Entry], int]:
+    """Return a context's records, oldest first, and how many lines beside them are none of its records.
+
+    Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes.
+    """
     lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), anchor_of(repository, context_id))
-    entries = [Entry(load_record(line, what=f"record {index}"), line) for index, line in enumerate(lines, 1)]
-    entries = sorted((entry for entry in entries if entry.record.context == context_id), key=_sequence)
+    entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
+    entries.sort(key=_sequence)
     check_links(entries)
-    return entries
+    return entries, len(lines) - len(entries)
+
+
+def _own_entry(line: str, context_id: str) -> Entry | None:
+    """Return the record in a line, None where it is none of this context's. Raises: BadData for a later version."""
+    try:
+        record = load_record(line)
+    except BadData as error:
+        if error.hint and f'"context":"{context_id}"' in line:
+            raise
+        return None
+    return Entry(record, line) if record.context == context_id else None
 
 
 def check_links(entries: Sequence[Entry]) -> None:
@@ -74,33 +95,37 @@ def append(
     additions: Mapping[str, Sequence[str]],
     moves: Sequence[RefMove],
     *,
-    anchor: str,
+    context_id: str,
     tip: str | None,
     reason: str,
 ) -> None:
     """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
 
-    `additions` maps objects to the lines to attach; `tip` is the hash of the last line on `anchor` that the caller
+    `additions` maps objects to the lines to attach; `tip` is the hash of the context's last record, that the caller
     built upon. Objects taken by the caller are written first.
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
     objects = repository.objects
-    for _ in range(ATTEMPTS):
+    anchor, conflict = anchor_of(repository, context_id), ""
+    for attempt in range(ATTEMPTS):
+        time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
         current = find_ref(repository.git, NOTES_REF)
-        known = read_note(objects, current, anchor)
-        if (sha256_hex(known[-1].encode("utf-8", "surrogateescape")) if known else None) != tip:
+        lines = reversed(read_note(objects, current, anchor))
+        last = next((entry for line in lines if (entry := _own_entry(line, context_id)) is not None), None)
+        if (last.sha if last is not None else None) != tip:
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
         commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
         objects.flush()
         try:
             move_refs(repository.git, [*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
-        except RefConflict:
+        except RefConflict as error:
+            conflict = error.message
             if find_ref(repository.git, NOTES_REF) == current and not _all_at_old(repository, moves):
                 raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
             continue
         return
-    raise TryAgain(f"{NOTES_REF} keeps moving", hint="run the same command again")
+    raise TryAgain(f"cannot write to the ledger: {conflict}", hint=f"git show-ref {NOTES_REF}   # then try again")
 
 
 def _all_at_old(repository: Repository, moves: Sequence[RefMove]) -> bool:

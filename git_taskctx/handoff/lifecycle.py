@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 
-from git_taskctx.errors import CouldNotTell, Fatal, GitFailed
+from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
@@ -19,12 +20,12 @@ from git_taskctx.handoff.session import (
     Caller,
     Event,
     Session,
-    context_in_tree,
     context_ref_name,
     find_contexts,
     load_from_ref,
     open_session,
 )
+from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.store import CONTEXT
 
@@ -39,12 +40,12 @@ class Listed:
     task: str
     context_id: str
     state: str
-    """active, archived, elsewhere (alive in another worktree) or kept (in the refs only)."""
+    """active, archived, elsewhere (alive in another worktree), kept (in the refs only) or unreadable."""
     title: str
     owner: str
     updated: str
     place: str | None = None
-    """The other worktree's git dir."""
+    """The other worktree."""
     sealed: CommitOid | None = None
     """The task's commit, when it is over."""
 
@@ -93,7 +94,10 @@ def recover(caller: Caller, task: str) -> Session:
             )
         elsewhere = store.alive_elsewhere(context_id)
         if elsewhere is not None:
-            raise Fatal(f"{task} is alive in another worktree ({elsewhere})", hint="git taskctx purge   # run there")
+            raise Fatal(
+                f"{task} is alive in another worktree ({elsewhere})",
+                hint=f"git -C {shlex.quote(os.fspath(elsewhere))} taskctx purge",
+            )
         entries = ledger.read_entries(repository, context_id)
         if not entries:
             raise CouldNotTell(f"the ledger has no record of context {context_id}", hint=f"git log {NOTES_REF}")
@@ -126,8 +130,7 @@ def list_contexts(caller: Caller) -> list[Listed]:
     store.check()
     marker, archived = store.marker(), set(store.archived())
     listed = []
-    for context_id, tree in find_contexts(repository).items():
-        context = context_in_tree(repository, tree)
+    for context_id, context in find_contexts(repository).items():
         elsewhere = store.alive_elsewhere(context_id)
         state = (
             "active"
@@ -138,7 +141,13 @@ def list_contexts(caller: Caller) -> list[Listed]:
             if elsewhere
             else "kept"
         )
-        chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
+        try:
+            if isinstance(context, TaskctxError):
+                raise context
+            chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
+        except TaskctxError as error:
+            listed.append(Listed("?", context_id, "unreadable", error.message, "?", ""))
+            continue
         listed.append(
             Listed(
                 task=context.task_id,
@@ -175,7 +184,7 @@ def _which(caller: Caller, task: str) -> str:
             raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
         return caller.context_id
     marker = caller.store.marker()
-    contexts = {one: context_in_tree(caller.repository, tree) for one, tree in known.items()}
+    contexts = {one: context for one, context in known.items() if isinstance(context, Context)}
     mine = [one for one, context in contexts.items() if context.task_id == task]
     if marker in mine and marker is not None:
         return marker

@@ -84,12 +84,13 @@ def overview(caller: Caller) -> Overview:
             validated=chain.validated,
             archived=session.archived,
             verdict=verdict,
-            next=_next(session, verdict),
+            next=next_steps(session, verdict),
             warnings=tuple(warnings),
         )
 
 
-def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
+def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, ...]:
+    """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
     chain = session.chain
     owner = chain.owner
     if session.archived or session.edited:
@@ -103,7 +104,11 @@ def _next(session: Session, verdict: Verdict | None) -> tuple[str, ...]:
     mine = chain.owner_seat.open_findings
     if mine:
         unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
-        return (f"git taskctx start --agent {earlier}", unblock) if earlier != owner else (unblock,)
+        return (
+            (f"git taskctx start --agent {earlier}", f"{unblock}   # or, once it is mended")
+            if earlier != owner
+            else (unblock,)
+        )
     if chain.validated:
         return _when_validated(session)
     if position < len(chain.agents) - 1:

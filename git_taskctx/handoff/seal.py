@@ -90,7 +90,7 @@ def end(session: Session) -> CommitOid:
         repository,
         {head: whole, expected.commit_tree: whole},
         [],
-        anchor=ledger.anchor_of(repository, session.context.context_id),
+        context_id=session.context.context_id,
         tip=session.entries[-1].sha,
         reason=f"{session.task}: the chain on {head[:12]}",
     )

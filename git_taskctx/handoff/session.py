@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused, TaskctxError
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.objects import TreeEntry
 from git_taskctx.git.refs import RefMove, find_ref, read_refs
@@ -94,6 +94,8 @@ class Session:
     archived: bool = False
     edited: bool = False
     """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
+    behind: bool = False
+    """True when the file was what an earlier record left: an interrupted write, or one going on."""
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -202,7 +204,7 @@ class Session:
             self.repository,
             {anchor: [entry.line for entry in entries]},
             [*moves, RefMove(ref, tree, self.context_ref)],
-            anchor=anchor,
+            context_id=context.context_id,
             tip=self._tip,
             reason=reason,
         )
@@ -329,7 +331,7 @@ def check_text(text: str, *, what: str) -> str:
         raise Refused(f"the {what} is empty", hint="say in a few words what it is about")
     if len(text.encode("utf-8", "surrogateescape")) > TEXT_LIMIT:
         raise Refused(f"the {what} is longer than {TEXT_LIMIT} bytes", hint="put the long text into a file")
-    return text.encode("utf-8", "replace").decode()
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 @contextlib.contextmanager
@@ -344,7 +346,7 @@ def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
     if not write:
         caller.store.check()
         session = _load(caller, writable=False)
-        if not session.edited and not session.warnings:
+        if not session.edited and not session.behind:
             yield session
             return
         with contextlib.suppress(ReadOnly), caller.store.locked():
@@ -353,7 +355,7 @@ def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
         return
     with caller.store.locked():
         session = _load(caller, writable=True)
-        if session.warnings and not session.archived and not session.edited:
+        if session.behind and not session.archived:
             caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
         yield session
 
@@ -371,18 +373,23 @@ def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context 
     return None
 
 
-def find_contexts(repository: Repository) -> dict[str, TreeOid]:
-    """Return every context that the refs know: id to the tree of its files."""
+def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
+    """Return every context that the refs know, by id; the error instead, for one that does not read."""
     prefix = "refs/taskctx/contexts/"
-    return {ref.removeprefix(prefix): TreeOid(oid) for ref, oid in read_refs(repository.git, prefix).items()}
+    found: dict[str, Context | TaskctxError] = {}
+    for ref, oid in read_refs(repository.git, prefix).items():
+        try:
+            found[ref.removeprefix(prefix)] = _context_in_tree(repository, TreeOid(oid))
+        except TaskctxError as error:
+            found[ref.removeprefix(prefix)] = error
+    return found
 
 
-def context_in_tree(repository: Repository, tree: TreeOid) -> Context:
-    """Read the context from the tree of its own files. Raises: CouldNotTell, BadData."""
+def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
     for entry in repository.objects.read_tree(tree):
         if entry.name == CONTEXT.encode():
             return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
-    raise BadData(f"the tree {tree} holds no {CONTEXT}")
+    raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
 
 
 def _load(caller: Caller, *, writable: bool) -> Session:
@@ -396,10 +403,13 @@ def _load(caller: Caller, *, writable: bool) -> Session:
             raise
         context = None
     context_id = marker or (context.context_id if context else "")
-    entries = ledger.read_entries(caller.repository, context_id)
+    entries, foreign = ledger.read_ledger(caller.repository, context_id)
     if not entries:
         raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
     session_context, edited, warnings = _reconcile(caller.repository, context, data, entries, what, hint)
+    behind = bool(warnings) and not edited
+    if foreign:
+        warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
     return Session(
         caller=caller,
         context=session_context,
@@ -409,6 +419,7 @@ def _load(caller: Caller, *, writable: bool) -> Session:
         writable=writable,
         archived=archived,
         edited=edited,
+        behind=behind,
         warnings=warnings,
     )
 
@@ -437,7 +448,7 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
     if task is None:
         if marker is not None:
             lost = find_contexts(caller.repository).get(marker)
-            name = context_in_tree(caller.repository, lost).task_id if lost else marker
+            name = lost.task_id if isinstance(lost, Context) else marker
             raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
         raise Fatal("no task context is active here", hint='git taskctx init TASK-1 --title "what is to be done"')
     if task == active and caller.context_id in (None, marker):

@@ -68,7 +68,9 @@ def require_turn(chain: Chain, agent: str) -> None:
         next_agent = chain.agents[chain.position(chain.owner) + 1]
         raise Refused(
             f"it is not {agent}'s turn: {chain.owner} owns the tree, and {next_agent} is next",
-            hint=f"git taskctx start --agent {next_agent}",
+            hint=f"git taskctx snapshot --agent {chain.owner}"
+            if chain.at_work
+            else f"git taskctx start --agent {next_agent}",
         )
 
 
@@ -113,6 +115,9 @@ def require_current_text(session: Session) -> None:
 
 def at_work_hint(chain: Chain, agent: str) -> str:
     """Say how to go on while the owner is at work."""
+    findings = chain.owner_seat.open_findings
+    if findings and chain.is_later(agent, chain.owner):
+        return f"git taskctx unblock --agent {chain.owner} --finding {findings[0].id}   # once it is mended"
     return (
         f"git taskctx snapshot --agent {chain.owner}   # when its work is done\n"
         f'git taskctx start --agent {agent} --take-over "why"   # or when it died or gave up'
