@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from git_taskctx.files import require_plain
 from git_taskctx.git.repository import Repository
 
 FEW = 256
@@ -84,9 +83,10 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     process.
     """
     home = repository.private_dir
-    require_plain(home, folder=True)
     try:
         home.mkdir(mode=0o700, exist_ok=True)
+        if home.is_symlink():
+            raise NotADirectoryError(home)
         folder = home / f"tmp-{os.urandom(8).hex()}"
         folder.mkdir(mode=0o700)
     except OSError:

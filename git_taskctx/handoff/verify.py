@@ -104,7 +104,7 @@ def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdic
 
 def _with_budget(session: Session, verdict: Verdict) -> Verdict:
     seat = session.chain.seats.get(verdict.expected_agent or "")
-    return replace(verdict, budget=seat.budget) if seat else verdict
+    return replace(verdict, warnings=tuple(session.warnings), budget=seat.budget if seat else None)
 
 
 def _at_work(session: Session, reading: Reading) -> Verdict:

@@ -68,5 +68,7 @@ class Verdict:
     """Differences that do not count."""
     hints: tuple[str, ...] = ()
     """Commands to type next."""
+    warnings: tuple[str, ...] = ()
+    """What is odd about the records themselves: a file edited by hand, lines that are none of ours."""
     budget: int | None = None
     """The expected agent's drift budget after this verification; None when it was not counted."""

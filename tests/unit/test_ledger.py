@@ -149,11 +149,10 @@ def told(repo: GitRepo) -> Desk:
         lambda lines: [lines[0], lines[1].replace("A U Thor", "Somebody"), *lines[2:]],
         lambda lines: [*lines[:2], *lines[3:]],
         lambda lines: [*lines, lines[-1].replace("A U Thor", "Somebody")],
-        lambda lines: [*lines[:3], "not a record", *lines[3:]],
         lambda lines: lines[1:],
         lambda lines: [line.replace('"v":1', '"v":2') for line in lines],
     ],
-    ids=["edited", "removed", "a fork", "garbage", "no init", "later version"],
+    ids=["edited", "removed", "a fork", "no init", "later version"],
 )
 def test_a_ledger_that_was_tampered_with_is_refused_everywhere(
     told: Desk, change: Callable[[list[str]], list[str]]
@@ -164,6 +163,19 @@ def test_a_ledger_that_was_tampered_with_is_refused_everywhere(
     for args in (("get",), ("verify",), ("start", "--agent", "validator"), ("recover", "TASK-1"), ("status",)):
         told.refuses(*args, code=128)
     assert told.repo.git("rev-parse", "refs/notes/taskctx") == notes
+
+
+def test_lines_of_others_do_not_count(told: Desk) -> None:
+    """Whatever else stands in the note is told and left alone; reading and writing go on."""
+    others = ["not a record", "[]", "null", "{}"]
+    anchor, context = told.records()[0]["anchor"], told.records()[0]["context"]
+    rewrite_note(told.repo, lambda lines: [*others, *lines, *(line.replace(context, "a" * 16) for line in lines)])
+    said = told.run("verify")
+    assert "other lines, which do not count" in said.err
+    assert told.run("block", "--agent", "reviewer", "--finding", "still writing").code == 0
+    note = told.repo.git("notes", "--ref=taskctx", "show", anchor).splitlines()
+    assert set(others) <= set(note)
+    assert sum("still writing" in line for line in note) == 1
 
 
 def test_a_ledger_whose_tail_was_cut_does_not_fit_its_context(told: Desk) -> None:
@@ -211,7 +223,9 @@ def test_writers_of_two_contexts_lose_nothing(repo: GitRepo) -> None:
             repository.objects.add_blob(ledger.anchor_data(context))
             known = ledger.read_entries(repository, context)
             [record] = link([make(seq, context=context)], known[-1].sha if known else None)
-            ledger.append(repository, {anchor: [record.to_line()]}, [], anchor=anchor, tip=record.prev, reason="test")
+            ledger.append(
+                repository, {anchor: [record.to_line()]}, [], context_id=context, tip=record.prev, reason="test"
+            )
         for context in (CONTEXT, other):
             assert [entry.record.seq for entry in ledger.read_entries(one, context)] == [1, 2, 3]
 
@@ -222,9 +236,9 @@ def test_a_writer_that_built_on_an_old_tip_is_refused(repo: GitRepo) -> None:
     with opened(repo) as repository:
         anchor = ledger.anchor_of(repository, CONTEXT)
         lines = [record.to_line() for record in CHAIN]
-        ledger.append(repository, {anchor: lines[:2]}, [], anchor=anchor, tip=None, reason="test")
+        ledger.append(repository, {anchor: lines[:2]}, [], context_id=CONTEXT, tip=None, reason="test")
         with pytest.raises(TryAgain):
-            ledger.append(repository, {anchor: lines[1:2]}, [], anchor=anchor, tip=CHAIN[0].sha, reason="test")
+            ledger.append(repository, {anchor: lines[1:2]}, [], context_id=CONTEXT, tip=CHAIN[0].sha, reason="test")
         assert len(ledger.read_entries(repository, CONTEXT)) == 2
 
 

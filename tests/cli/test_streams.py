@@ -1,0 +1,95 @@
+"""A stream that fails changes no answer: what a verb found out is in its exit code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gitrepo import ROOT, GitRepo, run_taskctx
+
+COMMAND = [sys.executable, "-m", "git_taskctx"]
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepo:
+    """A repository whose implementer has left a snapshot."""
+    repo = GitRepo.init(tmp_path / "repo")
+    repo.write("a.txt", "one\n")
+    repo.commit()
+    run_taskctx("init", "TASK-1", "--title", "streams", cwd=repo.path)
+    repo.write("a.txt", "two\n")
+    run_taskctx("snapshot", "--agent", "implementer", cwd=repo.path)
+    return repo
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.fspath(ROOT)}
+
+
+def test_full_stderr_leaves_the_answer(repo: GitRepo) -> None:
+    """Yes stays 0 and no stays 1 where nothing can be written to stderr."""
+    for change, code in (("two\n", 0), ("three\n", 1)):
+        repo.write("a.txt", change)
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(
+                [*COMMAND, "verify"],
+                cwd=repo.path,
+                env=_environment(),
+                stdout=subprocess.PIPE,
+                stderr=full,
+                check=False,
+            )
+        assert done.returncode == code
+
+
+@pytest.mark.parametrize("words", [("verify",), ("log",), ("-h",), ("schema",)], ids=lambda words: words[0])
+def test_closed_pipe_is_never_a_no(repo: GitRepo, words: tuple[str, ...]) -> None:
+    """A reader that went away ends the verb as it ends git's own, with 141; 1 would mean no."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*COMMAND, *words], cwd=repo.path, env=_environment(), stdout=writing, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr.count(b"Traceback")) == (141, 0)
+
+
+def test_full_stdout_is_told(repo: GitRepo) -> None:
+    """An answer that cannot be written is an error of its own, never a yes."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*COMMAND, "verify"], cwd=repo.path, env=_environment(), stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert done.returncode == 128
+    assert done.stderr.startswith(b"error: cannot write the answer: no space left on device")
+
+
+def test_deleted_folder_is_told(tmp_path: Path) -> None:
+    """A current folder that is gone is one error, not a bug."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    script = f'rmdir ../gone && exec "{sys.executable}" -m git_taskctx status'
+    done = subprocess.run(["sh", "-c", script], cwd=gone, env=_environment(), capture_output=True, check=False)
+    assert done.returncode == 128
+    assert b"error: the current folder is gone\nhint: cd /\n" in done.stderr
+
+
+def test_reading_runs_no_monitor(repo: GitRepo, tmp_path: Path) -> None:
+    """A command that the repository's configuration names is not run by a verb that reads."""
+    canary = tmp_path / "canary"
+    monitor = tmp_path / "monitor"
+    monitor.write_text(f"#!/bin/sh\ntouch '{canary}'\n")
+    monitor.chmod(0o755)
+    repo.git("config", "core.fsmonitor", os.fspath(monitor))
+    for words in (("verify",), ("status",), ("get",), ("fingerprint",), ("snapshot", "--agent", "implementer")):
+        assert run_taskctx(*words, cwd=repo.path)[0] == 0
+    assert not canary.exists()
+
+
+def test_tracing_changes_nothing(repo: GitRepo) -> None:
+    """A trace that cannot be written is left out."""
+    for target in ("/", "/dev/full", "/nonexistent/trace"):
+        assert run_taskctx("verify", cwd=repo.path, env={"GIT_TASKCTX_TRACE": target})[0] == 0
