@@ -38,6 +38,8 @@ _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """All that the caller's environment may tell the git that makes diffs."""
+_BATCH = 52 * 4096
+"""Bytes that are encoded at once: whole lines of a binary patch, and whole groups of base85."""
 _BLOCK = 65535
 """The longest stored block of RFC 1951."""
 
@@ -89,20 +91,30 @@ class Patch:
 
 
 def compress(data: bytes) -> bytes:
-    """Gzip without a time or a name in the header, so that equal data makes equal files."""
+    """Gzip without a time or a name in the header, so that equal data makes equal files; large data in a hurry."""
     buffer = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=6) as file:
+    level = 6 if len(data) <= LARGE else 1
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=level) as file:
         file.write(data)
     return buffer.getvalue()
 
 
-def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]]) -> list[Patch]:
-    """Return the diff of each pair of trees. Raises: CouldNotTell when objects are missing."""
+def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *, binaries: bool = True) -> list[Patch]:
+    """Return the diff of each pair of trees; the same pair is compared once.
+
+    Without `binaries` the content of binary files is left out: such a patch is to be read, not applied.
+
+    Raises: CouldNotTell when objects are missing.
+    """
+    made: dict[tuple[TreeOid, TreeOid], Patch] = {}
     with private_folder(repository) as folder:
         git = _bare_git(repository, folder)
-        return [
-            _parse(_diff(git, old, new), repository.objects) if old != new else Patch(b"", 0, 0) for old, new in pairs
-        ]
+        for old, new in pairs:
+            if old == new:
+                made[old, new] = Patch(b"", 0, 0)
+            elif (old, new) not in made:
+                made[old, new] = _parse(_diff(git, old, new), repository.objects if binaries else None)
+    return [made[pair] for pair in pairs]
 
 
 def _diff(git: Git, old: TreeOid, new: TreeOid) -> bytes:
@@ -140,7 +152,7 @@ def _bare_git(repository: Repository, folder: Path) -> Git:
     return repository.git.with_env(**ours)
 
 
-def _parse(raw: bytes, objects: ObjectStore) -> Patch:
+def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
     out: list[bytes] = []
     added = deleted = 0
     oids = (b"", b"")
@@ -158,8 +170,9 @@ def _parse(raw: bytes, objects: ObjectStore) -> Patch:
             oids = (match[1], match[2])
         elif line.startswith(b"Binary files "):
             binaries.add(oids[1].decode())
-            out.append(b"GIT binary patch\n" + _literal(objects, oids[1]) + _literal(objects, oids[0]))
-            continue
+            if objects is not None:
+                out += (b"GIT binary patch\n", _literal(objects, oids[1]), _literal(objects, oids[0]))
+                continue
         out.append(line)
     return Patch(b"".join(out), added, deleted, frozenset(binaries))
 
@@ -181,12 +194,16 @@ def _literal(objects: ObjectStore, oid: bytes) -> bytes:
             raise CouldNotTell(f"the blob {name} is not in this repository", hint="git fsck")
         data = found.data
     stream = _stored(data)
-    lines = [b"literal %d\n" % len(data)]
-    for start in range(0, len(stream), 52):
-        chunk = stream[start : start + 52]
-        length = len(chunk) + (64 if len(chunk) <= 26 else 70)
-        lines.append(bytes([length]) + base64.b85encode(chunk, pad=True) + b"\n")
-    return b"".join(lines) + b"\n"
+    text = bytearray(b"literal %d\n" % len(data))
+    for start in range(0, len(stream), _BATCH):
+        batch = stream[start : start + _BATCH]
+        encoded = base64.b85encode(batch, pad=True)
+        for line in range(0, len(batch), 52):
+            length = min(52, len(batch) - line)
+            text.append(length + (64 if length <= 26 else 70))
+            text += encoded[line // 4 * 5 : (line + 52) // 4 * 5]
+            text += b"\n"
+    return bytes(text) + b"\n"
 
 
 def _stored(data: bytes) -> bytes:

@@ -162,7 +162,7 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
 
 def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid) -> list[secrets.Hit]:
     changes = reading.changes_since(since)
-    patch = make_patches(reading.repository, [(since, reading.tree)])[0]
+    (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
     allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
     hits: list[secrets.Hit] = []
     for name, lines in patch.added_lines():
