@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import os
 import sys
@@ -54,7 +53,7 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
 
         write_text(render_json_error(error))
         return error.exit_code
-    from git_taskctx.cli.call import use_colour
+    from git_taskctx.cli.call import give_up, use_colour
     from git_taskctx.report.document import Document
     from git_taskctx.report.text import hints
 
@@ -67,9 +66,11 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
     if shown and len(error.paths) > 20:
         document.line(f"  and {len(error.paths) - 20} more")
     hints(document, (error.hint,) if error.hint else ())
-    with contextlib.suppress(OSError):  # the exit code still tells
+    try:
         document.write(sys.stderr, colour=use_colour(sys.stderr))
         sys.stderr.flush()
+    except OSError:  # the exit code still tells
+        give_up(sys.stderr)
     return error.exit_code
 
 

@@ -94,15 +94,15 @@ _PATTERNS = [
     *_token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", rb"[A-Za-z0-9]{36}"),
     *_token("GitHub token", "github_pat_", rb"[A-Za-z0-9_]{22}"),
     *_token("GitLab token", "glpat-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs-", rb"(?=[A-Za-z-]{0,99}+[0-9])[A-Za-z0-9-]{10}"),
+    *_token("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs-", rb"(?=[A-Za-z-]{0,99}[0-9])[A-Za-z0-9-]{10}"),
     *_token("Slack webhook", "hooks.slack.com/services/", rb"[A-Z0-9]{1,20}/[A-Z0-9]{1,20}/[A-Za-z0-9]{16}"),
     *_token("Google API key", "AIza", rb"[A-Za-z0-9_-]{35}"),
     *_token("Google client secret", "GOCSPX-", rb"[A-Za-z0-9_-]{20}"),
     *_token("Anthropic key", "sk-ant-", rb"[A-Za-z0-9_-]{20}"),
     *_token("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("OpenAI key", "sk-", rb"(?=[A-Za-z]{0,19}+[0-9]|[A-Za-z0-9]{32})[A-Za-z0-9]{20}"),
+    *_token("OpenAI key", "sk-", rb"(?=[A-Za-z]{0,19}[0-9]|[A-Za-z0-9]{32})[A-Za-z0-9]{20}"),
     # From its very start, or a long run of `-eyJ` would be read again from each of them.
-    *_token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}+\.eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]{8}"),
+    *_token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8}"),
     *[
         (anchor, re.compile(anchor + rb"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?----"), "private key")
         for anchor in (b"---BEGIN ", b"--- BEGIN ")
@@ -117,13 +117,14 @@ _ASSIGNED = "assigned secret"
 _NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
 _NAMES = re.compile(_NAME)
 """Searched in a copy in lower case: far faster than a search that ignores case."""
+# No possessive quantifiers in this module: Python 3.11.2 (Debian 12) takes them for greedy ones that match too little.
 _ASSIGNMENT = re.compile(
-    rb"(?P<name>(?i:" + _NAME + rb"))(?P<tail>[A-Za-z0-9_.-]{0,40}+)"
-    rb"(?:\\{0,7}[\"'`])?\]?[ \t]{0,40}+"
+    rb"(?P<name>(?i:" + _NAME + rb"))(?P<tail>[A-Za-z0-9_.-]{0,40}(?![A-Za-z0-9_.-]))"
+    rb"(?:\\{0,7}[\"'`])?\]?[ \t]{0,40}"
     rb"(?::[ \t]{0,9}[&A-Za-z_][\w.<>|\[\] ]{0,40}?(?==)|(?:string|String|str)[ \t]{1,9})?"  # a type
-    rb"(?::=|=>|(?:\|\||\?\?|[?+])?=(?![=~>])|:(?![:=]))[ \t]{0,40}+"
+    rb"(?::=|=>|(?:\|\||\?\?|[?+])?=(?![=~>])|:(?![:=]))[ \t]{0,40}"
     rb"(?:[rbfuRBFU@$]{1,2}(?=[\"'`]))?"
-    rb"(?P<quote>\\{0,7}[\"'`])(?P<value>(?:(?!(?P=quote))\S){16,2000}+)(?P=quote)"
+    rb"(?P<quote>\\{0,7}[\"'`])(?P<value>(?:(?!(?P=quote))\S){16,2000})(?P=quote)"
 )
 _OTHER_WORD = re.compile(rb"[a-rt-z]|s[a-z]")
 """A name that goes on in lower case is another word: tokenizer, secretary; a plural is not."""

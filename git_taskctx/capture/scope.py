@@ -206,7 +206,7 @@ def _character(piece: re.Match[str]) -> str:
         return "[^/]"
     if piece["set"]:
         # Files named like `[id].tsx` exist: the brackets mean themselves, too.
-        return rf"(?>{re.escape(piece[0])}|(?!/){_set(piece['set'], negated=bool(piece['not']))})"
+        return rf"(?:{re.escape(piece[0])}|(?!/){_set(piece['set'], negated=bool(piece['not']))})"
     return re.escape(piece["escaped"] or piece["text"] or piece[0])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -10,7 +11,7 @@ import typer.main
 
 from git_taskctx import __version__
 from git_taskctx.cli import chain, contexts, plumbing
-from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption, current_folder, emit
+from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption, current_folder, emit, give_up
 from git_taskctx.errors import Fatal, Usage
 
 app = typer.Typer(
@@ -49,6 +50,7 @@ def run_app(argv: list[str]) -> int:
         except BrokenPipeError:
             raise
         except OSError as error:
+            give_up(sys.stdout)
             raise Fatal(f"cannot write the answer: {(error.strerror or str(error)).lower()}", hint="df -h") from error
         return begun[0].answer.code
     return int(code or 0)

@@ -4,7 +4,6 @@ the current folder or the terminal.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import os
@@ -232,9 +231,18 @@ def emit(answer: Answer, form: str) -> None:
         if writer is not None:
             document = Document()
             writer(document)
-            with contextlib.suppress(OSError) if stream is sys.stderr else contextlib.nullcontext():
+            try:
                 document.write(stream, colour=use_colour(stream), width=find_width(stream))
                 stream.flush()
+            except OSError:
+                give_up(stream)
+                if stream is sys.stdout:
+                    raise
+
+
+def give_up(stream: Any) -> None:
+    """Let what is left in a stream that takes nothing more go nowhere, also when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_text(text: str) -> None:
