@@ -102,9 +102,9 @@ def rebuild(
 
     What the agents have done stays; approvals that were given against the old text are void.
     """
+    from git_taskctx.handoff.opening import open_session
     from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.rebuild import rebuild
-    from git_taskctx.handoff.session import open_session
     from git_taskctx.report import text
 
     with open_session(call.caller(), write=True) as session:

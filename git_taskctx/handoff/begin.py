@@ -19,16 +19,10 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.scope import paths_in
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import (
-    TASK_FILE,
-    Caller,
-    add_context_tree,
-    check_secrets,
-    context_ref_name,
-    open_session,
-)
+from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets, context_ref_name
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain

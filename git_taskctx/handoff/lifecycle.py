@@ -12,19 +12,9 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
-from git_taskctx.handoff.session import (
-    ANCHOR,
-    PREVIOUS,
-    TASK_FILE,
-    Caller,
-    Event,
-    Session,
-    context_ref_name,
-    find_contexts,
-    load_from_ref,
-    open_session,
-)
+from git_taskctx.handoff.session import ANCHOR, PREVIOUS, TASK_FILE, Caller, Event, Session, context_ref_name
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.store import CONTEXT

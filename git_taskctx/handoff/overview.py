@@ -9,8 +9,9 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.mend import NOTE, commit_command
+from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import Caller, Session, open_session
+from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Coordination, Finding

@@ -10,7 +10,8 @@ from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.handoff import ledger
-from git_taskctx.handoff.session import Caller, Event, Session, open_session
+from git_taskctx.handoff.opening import open_session
+from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.verdict import Outcome, Verdict
 

@@ -6,22 +6,19 @@ replayed from the refs (a crash), or stands as a blocking finding (somebody edit
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused, TaskctxError
-from git_taskctx.files import ReadOnly
+from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.objects import TreeEntry
-from git_taskctx.git.refs import RefMove, find_ref, read_refs
+from git_taskctx.git.refs import RefMove, find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
-from git_taskctx.handoff.chain import Chain, fold
+from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.ledger import Entry
-from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.context import Audit, Context, load_context
+from git_taskctx.model.context import Audit, Context
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record, RecordType, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
@@ -332,147 +329,3 @@ def check_text(text: str, *, what: str) -> str:
     if len(text.encode("utf-8", "surrogateescape")) > TEXT_LIMIT:
         raise Refused(f"the {what} is longer than {TEXT_LIMIT} bytes", hint="put the long text into a file")
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
-@contextlib.contextmanager
-def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
-    """Open the context that the caller means.
-
-    With `write` the lock is held meanwhile, and a file that a crash left behind the ledger is replayed. Without it
-    nothing is written; a file that seems to be behind is read once more under the lock, because a writer may be at it.
-
-    Raises: Fatal where there is no such context; BadData, CouldNotTell where it does not read.
-    """
-    if not write:
-        caller.store.check()
-        session = _load(caller, writable=False)
-        if not session.edited and not session.behind:
-            yield session
-            return
-        with contextlib.suppress(ReadOnly), caller.store.locked():
-            session = _load(caller, writable=False)
-        yield session
-        return
-    with caller.store.locked():
-        session = _load(caller, writable=True)
-        if session.behind and not session.archived:
-            caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
-        yield session
-
-
-def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
-    """Return the context with hash `sha` that the refs keep; None where they have another, or none."""
-    tree = find_ref(repository.git, context_ref_name(context_id))
-    if tree is None:
-        return None
-    for entry in repository.objects.read_tree(tree):
-        if entry.name.decode() in (CONTEXT, PREVIOUS):
-            data = repository.objects.get(entry.oid, "blob")
-            if sha256_hex(data) == sha:
-                return load_context(data, what=f"{entry.name.decode()} in {context_ref_name(context_id)}")
-    return None
-
-
-def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
-    """Return every context that the refs know, by id; the error instead, for one that does not read."""
-    prefix = "refs/taskctx/contexts/"
-    found: dict[str, Context | TaskctxError] = {}
-    for ref, oid in read_refs(repository.git, prefix).items():
-        try:
-            found[ref.removeprefix(prefix)] = _context_in_tree(repository, TreeOid(oid))
-        except TaskctxError as error:
-            found[ref.removeprefix(prefix)] = error
-    return found
-
-
-def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
-    for entry in repository.objects.read_tree(tree):
-        if entry.name == CONTEXT.encode():
-            return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
-    raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
-
-
-def _load(caller: Caller, *, writable: bool) -> Session:
-    task, data, archived, marker = _find(caller)
-    hint = f"git taskctx recover {task}"
-    what = f"{CONTEXT} of {task}"
-    try:
-        context = load_context(data, what=what, hint=hint)
-    except BadData:
-        if marker is None or _is_newer(data):
-            raise
-        context = None
-    context_id = marker or (context.context_id if context else "")
-    entries, foreign = ledger.read_ledger(caller.repository, context_id)
-    if not entries:
-        raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
-    session_context, edited, warnings = _reconcile(caller.repository, context, data, entries, what, hint)
-    behind = bool(warnings) and not edited
-    if foreign:
-        warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
-    return Session(
-        caller=caller,
-        context=session_context,
-        chain=fold(entry.record for entry in entries),
-        entries=entries,
-        context_ref=find_ref(caller.repository.git, context_ref_name(context_id)),
-        writable=writable,
-        archived=archived,
-        edited=edited,
-        behind=behind,
-        warnings=warnings,
-    )
-
-
-def _reconcile(
-    repository: Repository, context: Context | None, data: bytes, entries: list[Entry], what: str, hint: str
-) -> tuple[Context, bool, list[str]]:
-    """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
-    last = entries[-1].record
-    sha = sha256_hex(data)
-    if context is not None and sha == last.context_sha:
-        return context, False, []
-    kept = load_from_ref(repository, last.context, last.context_sha)
-    if kept is None:
-        raise CouldNotTell(f"{what} is not what the ledger says, and the refs do not keep the one it names", hint=hint)
-    if any(sha == entry.record.context_sha for entry in entries):
-        return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
-    return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
-
-
-def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
-    """Return the task, its file, whether it is archived, and the context id that the git dir remembers."""
-    store = caller.store
-    active, marker = store.active(), store.marker()
-    task = caller.task or active
-    if task is None:
-        if marker is not None:
-            lost = find_contexts(caller.repository).get(marker)
-            name = lost.task_id if isinstance(lost, Context) else marker
-            raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
-        raise Fatal("no task context is active here", hint='git taskctx init TASK-1 --title "what is to be done"')
-    if task == active and caller.context_id in (None, marker):
-        data = store.read(task, CONTEXT)
-        if data is None:
-            raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
-        return task, data, False, marker
-    for context_id in reversed(store.archived()):
-        data = store.read_archived(context_id, CONTEXT)
-        if data is not None and caller.context_id in (None, context_id):
-            context = load_context(data, what=f"{CONTEXT} in the archive, {context_id}")
-            if context.task_id == task:
-                return task, data, True, None
-    if caller.context_id is not None:
-        raise Fatal(f"{task} has no context {caller.context_id} here", hint="git taskctx list")
-    raise Fatal(f"no context of {task} is here", hint="git taskctx list")
-
-
-def _is_newer(data: bytes) -> bool:
-    """Tell whether a file reads as JSON of a later schema, which is no damage."""
-    import json
-
-    try:
-        version = json.loads(data).get("version")
-    except (ValueError, AttributeError, RecursionError):
-        return False
-    return isinstance(version, int) and version > 1

@@ -10,8 +10,9 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.drift import Present, digest_of, judge
 from git_taskctx.handoff.mend import ways_out
+from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import Caller, Event, Session, open_session
+from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.verdict import Outcome, Verdict
 
 CAUSES_KEPT = 50

@@ -21,9 +21,10 @@ from git_taskctx.git.repository import open_repository
 from git_taskctx.handoff.begin import Request, begin
 from git_taskctx.handoff.chain import Chain, fold
 from git_taskctx.handoff.coordinate import block, unblock, update
+from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.record import record_snapshot
 from git_taskctx.handoff.resolve import resolve_drift
-from git_taskctx.handoff.session import Caller, Session, open_session
+from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.handoff.snapshot import Options
 from git_taskctx.handoff.start import Started, start
 from git_taskctx.handoff.verify import verify
