@@ -114,7 +114,9 @@ def demo(
 
     from git_taskctx.demo import play
 
-    return Answer(code=play(sys.stdout, environ=os.environ, colour=use_colour(sys.stdout), keep=keep))
+    stream = sys.stdout if call.format == "text" else sys.stderr
+    code = play(stream, environ=os.environ, colour=use_colour(stream), keep=keep)
+    return Answer({"played": code == 0}, code=code, reason="the demo did not go as its story says" if code else None)
 
 
 def show_help(
@@ -123,12 +125,13 @@ def show_help(
     """Show the manual without `man`."""
     from git_taskctx.cli.corrections import nearest
 
-    root = ctx.find_root()
+    root, call = ctx.find_root(), ctx.obj
     if name is None:
         page = resources.files("git_taskctx").joinpath("share", "man", "man1", "git-taskctx.1").read_text("utf-8")
         from git_taskctx.report.manual import render_manual
 
-        typer.echo(render_manual(page))
+        manual = render_manual(page)
+        call.answer = Answer({"manual": manual}, raw=f"{manual}\n".encode())
         return
     commands: dict[str, Any] = getattr(root.command, "commands", {})
     command = commands.get(name)
@@ -136,4 +139,5 @@ def show_help(
         near = nearest(name, commands)
         raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
     with typer.Context(command, info_name=name, parent=root) as inner:
-        typer.echo(command.get_help(inner))
+        manual = command.get_help(inner)
+    call.answer = Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -93,3 +94,11 @@ def test_tracing_changes_nothing(repo: GitRepo) -> None:
     """A trace that cannot be written is left out."""
     for target in ("/", "/dev/full", "/nonexistent/trace"):
         assert run_taskctx("verify", cwd=repo.path, env={"GIT_TASKCTX_TRACE": target})[0] == 0
+
+
+@pytest.mark.parametrize("words", [("help",), ("help", "start"), ("demo",)], ids="-".join)
+def test_talking_verbs_have_a_document_too(repo: GitRepo, words: tuple[str, ...]) -> None:
+    """`--format json` gives one document on stdout, also for verbs that are made to be read."""
+    code, out, _ = run_taskctx("--format", "json", *words, cwd=repo.path)
+    assert code == 0
+    assert json.loads(out)["success"] is True
