@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,8 +14,6 @@ from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
-
-MINIMUM_GIT = (2, 31)
 
 _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("rebase-merge", "rebase"),
@@ -183,10 +180,6 @@ class Repository:
         found = self.git.run("reflog", "-1", "--format=%gs", "HEAD", ok=(0, 128))
         return found.out.decode("utf-8", "replace").strip() or None
 
-    def is_ancestor(self, commit: CommitOid, of: CommitOid) -> bool:
-        """Tell whether `commit` is `of` or one of its ancestors; False where either is missing."""
-        return self.git.run("merge-base", "--is-ancestor", commit, of, ok=(0, 1, 128)).code == 0
-
     def find_blob(self, commit: CommitOid | None, path: str) -> bytes | None:
         """Return the content of `path` in `commit`; None where there is no such file."""
         if commit is None:
@@ -234,15 +227,6 @@ def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str
     if environ.get("GIT_OBJECT_DIRECTORY"):
         named["GIT_OBJECT_DIRECTORY"] = os.path.abspath(folder / environ["GIT_OBJECT_DIRECTORY"])  # noqa: PTH100
     return named
-
-
-def check_git_version(git: Git) -> str:
-    """Return git's version. Raises: Fatal when it is too old."""
-    text = git.run("version").out.decode("utf-8", "replace").strip()
-    match = re.search(r"(\d+)\.(\d+)", text)
-    if match is None or (int(match[1]), int(match[2])) < MINIMUM_GIT:
-        raise Fatal(f"{text} is too old", hint="install git {}.{} or newer".format(*MINIMUM_GIT))
-    return text.removeprefix("git version ")
 
 
 def _discover(git: Git) -> tuple[Path, Path, Path, Path, str]:

@@ -12,7 +12,6 @@ import functools
 import hashlib
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Generic, TypeVar
 
 from git_taskctx.errors import GitFailed
@@ -45,7 +44,6 @@ class Reading:
         repository: Repository,
         view: Repository,
         tree: TreeOid,
-        folder: Path,
         scan: Scan | None,
         listing: _Background[bytes],
         staged: _Background[TreeOid | None],
@@ -55,7 +53,6 @@ class Reading:
         self.tree = tree
         """Tracked files plus untracked files that are not ignored."""
         self._real = repository
-        self._folder = folder
         self._scan = scan
         self._listing = listing
         self._staged = staged
@@ -111,8 +108,8 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
     """Read the worktree into a tree.
 
     With `keep` its objects go to the repository at once; otherwise they are in quarantine, gone afterwards unless
-    `Reading.keep` is called. `exact` lets git do
-    all of it; `cold`, too, and makes git read every file again, whatever times and sizes say.
+    `Reading.keep` is called. `exact` lets git do all of it; `cold`, too, and makes git read every file again, whatever
+    times and sizes say.
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
@@ -131,7 +128,7 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
             tree = scan.tree if scan is not None else read_exact(repository, view.git, folder, cold=cold)
-            reading = Reading(repository, view, tree, folder, scan=scan, listing=listing, staged=staged)
+            reading = Reading(repository, view, tree, scan=scan, listing=listing, staged=staged)
             if keep:
                 reading.keep()
             yield reading

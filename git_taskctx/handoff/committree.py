@@ -6,7 +6,6 @@ import os
 
 from git_taskctx.git.changes import ABSENT, compare_trees
 from git_taskctx.git.private import private_folder
-from git_taskctx.git.process import QUIET
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -37,7 +36,7 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
         if change.mode != ABSENT
     )
     with private_folder(repository) as folder:
-        git = repository.git.with_settings(QUIET).with_env(GIT_INDEX_FILE=os.fspath(folder / "index"))
+        git = repository.git.with_env(GIT_INDEX_FILE=os.fspath(folder / "index"))
         git.run("read-tree", tree)
         git.run("update-index", "-z", "--index-info", stdin=gone + back)
         return TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())

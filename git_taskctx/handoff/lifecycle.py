@@ -108,7 +108,6 @@ def recover(caller: Caller, task: str) -> Session:
             chain=fold(entry.record for entry in entries),
             entries=entries,
             context_ref=find_ref(repository.git, context_ref_name(context_id)),
-            writable=True,
         )
         session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
         return session

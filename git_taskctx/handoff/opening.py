@@ -30,16 +30,16 @@ def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
     """
     if not write:
         caller.store.check()
-        session = _load(caller, writable=False)
+        session = _load(caller)
         if not session.edited and not session.behind:
             yield session
             return
         with contextlib.suppress(ReadOnly), caller.store.locked():
-            session = _load(caller, writable=False)
+            session = _load(caller)
         yield session
         return
     with caller.store.locked():
-        session = _load(caller, writable=True)
+        session = _load(caller)
         if session.behind and not session.archived:
             caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
         yield session
@@ -77,7 +77,7 @@ def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
     raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
 
 
-def _load(caller: Caller, *, writable: bool) -> Session:
+def _load(caller: Caller) -> Session:
     task, data, archived, marker = _find(caller)
     hint = f"git taskctx recover {task}"
     what = f"{CONTEXT} of {task}"
@@ -101,7 +101,6 @@ def _load(caller: Caller, *, writable: bool) -> Session:
         chain=fold(entry.record for entry in entries),
         entries=entries,
         context_ref=find_ref(caller.repository.git, context_ref_name(context_id)),
-        writable=writable,
         archived=archived,
         edited=edited,
         behind=behind,

@@ -13,7 +13,6 @@ from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import CouldNotTell, Fatal, Refused
 from git_taskctx.git.changes import ABSENT, SUBMODULE, Change, compare_trees
 from git_taskctx.git.private import private_folder
-from git_taskctx.git.process import QUIET
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -186,7 +185,7 @@ def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None
     if not written:
         return
     with private_folder(repository) as folder:
-        git = repository.git.with_settings((*QUIET, *_NO_FETCH)).with_env(
+        git = repository.git.with_settings(_NO_FETCH).with_env(
             GIT_INDEX_FILE=os.fspath(folder / "index"), GIT_LFS_SKIP_DOWNLOAD_ERRORS="1"
         )
         git.run("read-tree", tree)

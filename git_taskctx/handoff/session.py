@@ -87,7 +87,6 @@ class Session:
     entries: list[Entry]
     context_ref: str | None
     """Where `refs/taskctx/contexts/<id>` is."""
-    writable: bool
     archived: bool = False
     edited: bool = False
     """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
