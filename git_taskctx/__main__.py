@@ -24,9 +24,7 @@ def main(argv: Sequence[str]) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        from git_taskctx.cli.app import run_app
-
-        return run_app(list(argv))
+        return _run(argv)
     except TaskctxError as error:
         return _say(error, argv)
     except KeyboardInterrupt:
@@ -38,6 +36,17 @@ def main(argv: Sequence[str]) -> int:
         return _closed()
     except Exception as error:  # a bug of ours, told as such
         return _say_bug(error, argv)
+
+
+def _run(argv: Sequence[str]) -> int:
+    from git_taskctx.cli.plain import run_plain
+
+    code = run_plain(argv)
+    if code is None:
+        from git_taskctx.cli.app import run_app
+
+        return run_app(list(argv))
+    return code
 
 
 def _closed() -> int:

@@ -11,9 +11,9 @@ import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from git_taskctx.errors import BadData
+from git_taskctx.model.values import dataclass
 
 MAX_ALTERNATIVES = 1000
 """A pattern whose braces stand for more patterns than this is refused."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from git_taskctx.errors import BadData
+from git_taskctx.model.values import dataclass, field
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32

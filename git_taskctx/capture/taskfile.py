@@ -9,13 +9,13 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass, field
 
 MAX_TEXT = 2048
 """Bytes of UTF-8; a longer text is cut at a word."""

@@ -1,33 +1,23 @@
-"""The root of the command line: what stands before the verb, and the verbs in families."""
+"""The root of the command line as typer has it: help, errors, and every line that is not plain."""
 
 from __future__ import annotations
 
-import os
-import sys
+import functools
+import inspect
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 import typer.main
 
 from git_taskctx import __version__
-from git_taskctx.cli import chain, contexts, plumbing
-from git_taskctx.cli.call import Call, ContextOption, FormatOption, TaskOption, current_folder, emit, give_up
-from git_taskctx.errors import Fatal, Usage
+from git_taskctx.cli.call import Call, begin, finish, perform
+from git_taskctx.cli.options import ROOT, Argument, Parameter, Verb
+from git_taskctx.cli.plain import VERBS
+from git_taskctx.errors import Usage
 
-app = typer.Typer(
-    name="git-taskctx",
-    add_completion=False,
-    no_args_is_help=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
-)
 _USAGE_ERROR: Any = typer.BadParameter.__base__
 """click's UsageError, wherever typer has its click from: it ships one of its own."""
-
-for family in (contexts, chain, plumbing):
-    family.register(app)
 
 
 def run_app(argv: list[str]) -> int:
@@ -44,43 +34,86 @@ def run_app(argv: list[str]) -> int:
         call = begun[0] if begun else None
         meant = correct(argv, typer.main.get_command(app), call or Call())
         raise Usage(_lower(error.format_message()), hint=meant or f"{verb} -h") from error
-    if begun and begun[0].answer is not None:
-        try:
-            emit(begun[0].answer, begun[0].format)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            give_up(sys.stdout)
-            raise Fatal(f"cannot write the answer: {(error.strerror or str(error)).lower()}", hint="df -h") from error
-        return begun[0].answer.code
-    return int(code or 0)
+    return finish(begun[0]) if begun and begun[0].answer is not None else int(code or 0)
 
 
-@app.callback(invoke_without_command=True)
-def root(
-    ctx: typer.Context,
-    task: TaskOption = None,
-    context_id: ContextOption = None,
-    form: FormatOption = None,
-    folder: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Run as if started in DIR.")] = None,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
+def usage_of(name: str) -> str:
+    """Return the help of one verb, as `-h` prints it."""
+    root: Any = typer.main.get_command(app)
+    with (
+        typer.Context(root, info_name="git taskctx", **root.context_settings) as outer,
+        typer.Context(root.commands[name], info_name=name, parent=outer) as inner,
+    ):
+        return str(root.commands[name].get_help(inner))
+
+
+def _root(ctx: typer.Context, *, folder: str | None, version: bool, **values: Any) -> None:
     """Take what stands before the verb."""
     if version:
         typer.echo(f"git-taskctx {__version__}")
         raise typer.Exit
     if ctx.invoked_subcommand is None:
         raise Usage("no verb given", hint="git taskctx -h")
-    if folder is not None:
-        try:
-            os.chdir(folder)
-        except OSError as error:
-            raise Fatal(f"cannot change to '{folder}': {(error.strerror or '').lower()}") from error
-    call = Call(task=task, context_id=context_id, format=form or "text", folder=current_folder())
+    call = begin(values, folder)
     ctx.obj.append(call)
     ctx.obj = call
+
+
+def _command(verb: Verb) -> Callable[..., None]:
+    @functools.wraps(verb.function)
+    def run(ctx: typer.Context, **values: Any) -> None:
+        perform(verb, ctx.obj, values)
+
+    return _with_parameters(run, verb.parameters())
+
+
+def _with_parameters(run: Callable[..., None], parameters: Iterable[Parameter]) -> Callable[..., None]:
+    """Give a function the signature from which typer makes a command."""
+    signature = inspect.Signature(
+        [
+            inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),
+            *(
+                inspect.Parameter(
+                    parameter.name,
+                    inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty if parameter.default is ... else parameter.default,
+                    annotation=_annotation(parameter),
+                )
+                for parameter in parameters
+            ),
+        ]
+    )
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
+    return run
+
+
+def _annotation(parameter: Parameter) -> Any:
+    spec = parameter.spec
+    if isinstance(spec, Argument):
+        return Annotated[parameter.kind, typer.Argument(metavar=spec.metavar, help=spec.help)]
+    return Annotated[parameter.kind, typer.Option(*spec.names, metavar=spec.metavar, help=spec.help, min=spec.min)]
+
+
+def _build() -> typer.Typer:
+    made = typer.Typer(
+        name="git-taskctx",
+        add_completion=False,
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
+    )
+    made.callback(invoke_without_command=True)(_with_parameters(_root, ROOT))
+    for verb in VERBS.values():
+        made.command(verb.name)(_command(verb))
+    return made
 
 
 def _lower(message: str) -> str:
     first = message.strip().splitlines()[0].removesuffix(" Choose from:").rstrip(".")
     return first[:1].lower() + first[1:]
+
+
+app = _build()

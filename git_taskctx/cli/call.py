@@ -4,29 +4,24 @@ the current folder or the terminal.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import Fatal
+from git_taskctx.model.values import dataclass, field
 
 if TYPE_CHECKING:
+    from git_taskctx.cli.options import Verb
     from git_taskctx.config import Config
     from git_taskctx.git.repository import Repository
     from git_taskctx.handoff.session import Caller
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.report.document import Document
-
-Format = Literal["text", "json"]
 
 
 @dataclass(frozen=True)
@@ -131,83 +126,50 @@ class Call:
             self._repository.close()
 
 
-TaskOption = Annotated[
-    str | None, typer.Option("--task", metavar="ID", help="The task; by default GIT_TASKCTX_TASK, then the active one.")
-]
-ContextOption = Annotated[
-    str | None, typer.Option("--context", metavar="CTX", help="The context, where one task has several.")
-]
-FormatOption = Annotated[
-    Format | None, typer.Option("--format", metavar="text|json", help="Output for people or machines.")
-]
-ActorOption = Annotated[
-    str | None, typer.Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, then user.name.")
-]
-ForceOption = Annotated[
-    bool, typer.Option("--force-secrets", help="Record even what looks like a secret; this is recorded too.")
-]
-AgentOption = Annotated[str, typer.Option("--agent", metavar="A", help="The agent, as in implementer.")]
-
-_COMMON = {
-    "task": (TaskOption, None),
-    "context_id": (ContextOption, None),
-    "format": (FormatOption, None),
-    "actor": (ActorOption, None),
-    "force_secrets": (ForceOption, False),
-}
-READS = ("task", "context_id", "format")
-WRITES = (*READS, "actor", "force_secrets")
-
-
-def verb(
-    app: typer.Typer,
-    name: str,
-    *,
-    common: tuple[str, ...] = READS,
-    **settings: Any,
-) -> Callable[[Callable[..., Answer]], Callable[..., None]]:
-    """Register a verb: the function gets a `Call` and its own options, and returns an `Answer`."""
-
-    def register(function: Callable[..., Answer]) -> Callable[..., None]:
-        own = inspect.signature(function, eval_str=True)
-        shared = [
-            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-            for key, (annotation, default) in _COMMON.items()
-            if key in common
-        ]
-        parameters = [
-            parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in list(own.parameters.values())[1:]
-        ]
-
-        @functools.wraps(function)
-        def run(ctx: typer.Context, **options: Any) -> None:
-            call: Call = ctx.obj
-            for key in common:
-                value = options.pop(key)
-                if value:
-                    setattr(call, key, value)
-            try:
-                answer = function(call, **options)
-            finally:
-                call.close()
-            call.answer = answer
-
-        context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        signature = inspect.Signature([context, *parameters, *shared])
-        run.__signature__ = signature  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in signature.parameters.values()}
-        app.command(name, **settings)(run)
-        return run
-
-    return register
-
-
 def current_folder() -> Path:
     """Return the current folder. Raises: Fatal when it has been deleted."""
     try:
         return Path.cwd()
     except OSError as error:
         raise Fatal("the current folder is gone", hint="cd /") from error
+
+
+def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
+    """Run a verb with the values of its parameters; what many verbs take goes into the call."""
+    own = dict(values)
+    for name in verb.common:
+        value = own.pop(name, None)
+        if value:
+            setattr(call, name, value)
+    try:
+        call.answer = verb.function(call, **own)
+    finally:
+        call.close()
+
+
+def finish(call: Call) -> int:
+    """Write the answer of a call and return its exit code. Raises: Fatal when it cannot be written."""
+    if call.answer is None:
+        return 0
+    try:
+        emit(call.answer, call.format)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        give_up(sys.stdout)
+        raise Fatal(f"cannot write the answer: {(error.strerror or str(error)).lower()}", hint="df -h") from error
+    return call.answer.code
+
+
+def begin(values: Mapping[str, Any], folder: str | None) -> Call:
+    """Return the call for what stands before the verb, in the folder that `-C` names. Raises: Fatal."""
+    if folder is not None:
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise Fatal(f"cannot change to '{folder}': {(error.strerror or '').lower()}") from error
+    given = {name: value for name, value in values.items() if value}
+    return Call(folder=current_folder(), **given)
 
 
 def emit(answer: Answer, form: str) -> None:

@@ -5,30 +5,16 @@ from __future__ import annotations
 import os
 from typing import Annotated, Literal
 
-import typer
-
-from git_taskctx.cli.call import WRITES, AgentOption, Answer, Call, verb
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import READS, WRITES, AgentOption, Option, Verb
 from git_taskctx.errors import Usage
-
-
-def register(app: typer.Typer) -> None:
-    """Add the family to the command line."""
-    verb(app, "start", common=WRITES)(start)
-    verb(app, "snapshot", common=WRITES)(snapshot)
-    verb(app, "verify", common=WRITES)(verify)
-    verb(app, "diff")(diff)
-    verb(app, "update", common=WRITES)(update)
-    verb(app, "block", common=WRITES)(block)
-    verb(app, "unblock", common=WRITES)(unblock)
-    verb(app, "resolve-drift", common=WRITES)(resolve_drift)
-    verb(app, "restore", common=WRITES)(restore)
 
 
 def start(
     call: Call,
     agent: AgentOption,
     take_over: Annotated[
-        str | None, typer.Option("--take-over", metavar="NOTE", help="The owner died or gave up: say why.")
+        str | None, Option("--take-over", metavar="NOTE", help="The owner died or gave up: say why.")
     ] = None,
 ) -> Answer:
     """Hand the tree to an agent, once it is verified.
@@ -61,11 +47,11 @@ def start(
 def snapshot(
     call: Call,
     agent: AgentOption,
-    done: Annotated[bool, typer.Option("--done", help="Approve this tree; the last agent must say so.")] = False,
-    wip: Annotated[bool, typer.Option("--wip", help="Record a checkpoint and stay at work.")] = False,
-    allow_clean: Annotated[bool, typer.Option("--allow-clean", help="Record even that nothing was changed.")] = False,
+    done: Annotated[bool, Option("--done", help="Approve this tree; the last agent must say so.")] = False,
+    wip: Annotated[bool, Option("--wip", help="Record a checkpoint and stay at work.")] = False,
+    allow_clean: Annotated[bool, Option("--allow-clean", help="Record even that nothing was changed.")] = False,
     attest: Annotated[
-        str | None, typer.Option("--attest", metavar="NOTE", help="Vouch that unverified changes are this agent's own.")
+        str | None, Option("--attest", metavar="NOTE", help="Vouch that unverified changes are this agent's own.")
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's work."""
@@ -97,12 +83,12 @@ def snapshot(
 
 def verify(
     call: Call,
-    expect: Annotated[str | None, typer.Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
+    expect: Annotated[str | None, Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
     start_for: Annotated[
-        str | None, typer.Option("--for", metavar="B", help="Hand over to B: this starts B, as `start --agent B` does.")
+        str | None, Option("--for", metavar="B", help="Hand over to B: this starts B, as `start --agent B` does.")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="What is staged counts too.")] = False,
-    exact: Annotated[bool, typer.Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    strict: Annotated[bool, Option("--strict", help="What is staged counts too.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its times say.")] = False,
 ) -> Answer:
     """Tell whether the worktree is still what was recorded.
 
@@ -133,19 +119,17 @@ def verify(
 
 def diff(
     call: Call,
-    agent: Annotated[
-        str | None, typer.Option("--agent", metavar="A", help="Whose snapshot; by default the last.")
-    ] = None,
+    agent: Annotated[str | None, Option("--agent", metavar="A", help="Whose snapshot; by default the last.")] = None,
     number: Annotated[
         int | None,
-        typer.Option("--round", metavar="N", min=1, help="Which snapshot of the agent; by default its last."),
+        Option("--round", metavar="N", min=1, help="Which snapshot of the agent; by default its last."),
     ] = None,
     kind: Annotated[
         Literal["from-base", "incremental"],
-        typer.Option("--type", help="Since the base commit, or since the owner before."),
+        Option("--type", help="Since the base commit, or since the owner before."),
     ] = "incremental",
     path: Annotated[
-        bool, typer.Option("--path", help="Print the absolute path of the stored diff instead of the diff.")
+        bool, Option("--path", help="Print the absolute path of the stored diff instead of the diff.")
     ] = False,
 ) -> Answer:
     """Show what an agent changed."""
@@ -177,12 +161,10 @@ def update(
     agent: AgentOption,
     status: Annotated[
         Literal["pending", "in_progress", "done", "blocked"] | None,
-        typer.Option("--status", help="What it says of itself."),
+        Option("--status", help="What it says of itself."),
     ] = None,
-    qa_log: Annotated[str | None, typer.Option("--qa-log", metavar="PATH", help="Where its QA log is.")] = None,
-    session_id: Annotated[
-        str | None, typer.Option("--session-id", metavar="ID", help="Its session, for reuse.")
-    ] = None,
+    qa_log: Annotated[str | None, Option("--qa-log", metavar="PATH", help="Where its QA log is.")] = None,
+    session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, for reuse.")] = None,
 ) -> Answer:
     """Record what an agent says of itself."""
     from git_taskctx.handoff.coordinate import update
@@ -202,7 +184,7 @@ def update(
 def block(
     call: Call,
     agent: AgentOption,
-    finding: Annotated[str, typer.Option("--finding", metavar="TEXT", help="What is wrong.")],
+    finding: Annotated[str, Option("--finding", metavar="TEXT", help="What is wrong.")],
 ) -> Answer:
     """Record a finding that blocks the chain."""
     from git_taskctx.handoff.coordinate import block
@@ -224,7 +206,7 @@ def block(
 def unblock(
     call: Call,
     agent: AgentOption,
-    finding: Annotated[str, typer.Option("--finding", metavar="ID", help="Id of the finding, as in F1.")],
+    finding: Annotated[str, Option("--finding", metavar="ID", help="Id of the finding, as in F1.")],
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.handoff.coordinate import unblock
@@ -245,8 +227,8 @@ def unblock(
 
 def resolve_drift(
     call: Call,
-    note: Annotated[str, typer.Option("--note", metavar="TEXT", help="What happened.")],
-    accept: Annotated[bool, typer.Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
+    note: Annotated[str, Option("--note", metavar="TEXT", help="What happened.")],
+    accept: Annotated[bool, Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on."""
     from git_taskctx.handoff.overview import next_steps
@@ -273,13 +255,11 @@ def resolve_drift(
 
 def restore(
     call: Call,
-    agent: Annotated[str, typer.Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.")],
-    number: Annotated[
-        int | None, typer.Option("--round", metavar="N", min=1, help="Which one; by default the last.")
-    ] = None,
+    agent: Annotated[str, Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.")],
+    number: Annotated[int | None, Option("--round", metavar="N", min=1, help="Which one; by default the last.")] = None,
     paths: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--paths",
             metavar="PATTERN",
             help="Only these: a path, a folder, or a glob as in 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
@@ -306,3 +286,16 @@ def restore(
         text=lambda document: text.restored(document, restored),
         notes=lambda document: text.notes(document, warnings, steps),
     )
+
+
+VERBS = (
+    Verb("start", start, common=WRITES),
+    Verb("snapshot", snapshot, common=WRITES),
+    Verb("verify", verify, common=WRITES),
+    Verb("diff", diff, common=READS),
+    Verb("update", update, common=WRITES),
+    Verb("block", block, common=WRITES),
+    Verb("unblock", unblock, common=WRITES),
+    Verb("resolve-drift", resolve_drift, common=WRITES),
+    Verb("restore", restore, common=WRITES),
+)

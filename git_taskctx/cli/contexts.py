@@ -6,39 +6,20 @@ import json
 import sys
 from typing import Annotated
 
-import typer
-
-from git_taskctx.cli.call import READS, WRITES, Answer, Call, verb
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
 from git_taskctx.errors import Usage
-
-
-def register(app: typer.Typer) -> None:
-    """Add the family to the command line."""
-    verb(app, "init", common=("format", "actor", "force_secrets"))(init)
-    verb(app, "get")(get)
-    verb(app, "status", common=(*READS, "actor"))(status)
-    verb(app, "list", common=("format",))(list_contexts)
-    verb(app, "log")(log)
-    verb(app, "rebuild", common=WRITES)(rebuild)
-    verb(app, "purge", common=("format", "actor"))(purge)
-    verb(app, "recover", common=("context_id", "format", "actor"))(recover)
 
 
 def init(
     call: Call,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
-    title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="What is to be done; instead of a task file.")
-    ] = None,
-    description: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="More words on it; - reads standard input.")
-    ] = None,
-    task_file: Annotated[str | None, typer.Option(metavar="FILE", help="The task file, where it is not found.")] = None,
-    base_commit: Annotated[str | None, typer.Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
-    agents: Annotated[str | None, typer.Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
-    any_status: Annotated[
-        bool, typer.Option("--any-status", help="Take a task file whatever its status says.")
-    ] = False,
+    task: Annotated[str, Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
+    title: Annotated[str | None, Option(metavar="TEXT", help="What is to be done; instead of a task file.")] = None,
+    description: Annotated[str | None, Option(metavar="TEXT", help="More words on it; - reads standard input.")] = None,
+    task_file: Annotated[str | None, Option(metavar="FILE", help="The task file, where it is not found.")] = None,
+    base_commit: Annotated[str | None, Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
+    agents: Annotated[str | None, Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
+    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
 ) -> Answer:
     """Capture a task and begin its context.
 
@@ -94,9 +75,7 @@ def get(call: Call) -> Answer:
 
 def rebuild(
     call: Call,
-    any_status: Annotated[
-        bool, typer.Option("--any-status", help="Take a task file whatever its status says.")
-    ] = False,
+    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
 ) -> Answer:
     """Capture the task anew from its file.
 
@@ -157,7 +136,7 @@ def log(call: Call) -> Answer:
 
 
 def purge(
-    call: Call, every: Annotated[bool, typer.Option("--all", help="Also contexts whose files are gone.")] = False
+    call: Call, every: Annotated[bool, Option("--all", help="Also contexts whose files are gone.")] = False
 ) -> Answer:
     """Put the active context away.
 
@@ -177,7 +156,7 @@ def purge(
     )
 
 
-def recover(call: Call, task: Annotated[str, typer.Argument(metavar="TASK", help="The task to bring back.")]) -> Answer:
+def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The task to bring back.")]) -> Answer:
     """Bring a context back, whole, from the ledger.
 
     For one that was put away, whose files are gone, or whose context.json was edited by hand.
@@ -196,3 +175,15 @@ def recover(call: Call, task: Annotated[str, typer.Argument(metavar="TASK", help
         ),
         notes=lambda document: text.notes(document, session.warnings, steps),
     )
+
+
+VERBS = (
+    Verb("init", init, common=("format", "actor", "force_secrets")),
+    Verb("get", get, common=READS),
+    Verb("status", status, common=(*READS, "actor")),
+    Verb("list", list_contexts, common=("format",)),
+    Verb("log", log, common=READS),
+    Verb("rebuild", rebuild, common=WRITES),
+    Verb("purge", purge, common=("format", "actor")),
+    Verb("recover", recover, common=("context_id", "format", "actor")),
+)

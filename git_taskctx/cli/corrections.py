@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from git_taskctx.cli.call import Call
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import DEFAULT_AGENTS
+from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.report.shell import shell_words
 
 BARE: Mapping[str, tuple[str, ...]] = {

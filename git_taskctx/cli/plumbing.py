@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from typing import Annotated, Any, Literal
 
-import typer
-
-from git_taskctx.cli.call import Answer, Call, use_colour, verb
+from git_taskctx.cli.call import Answer, Call, use_colour
+from git_taskctx.cli.options import Argument, Option, Verb
 from git_taskctx.errors import Usage
-
-
-def register(app: typer.Typer) -> None:
-    """Add the family to the command line."""
-    verb(app, "fingerprint", common=("format",))(fingerprint)
-    verb(app, "config", common=("format",))(config)
-    verb(app, "schema", common=("format",))(schema)
-    verb(app, "completion", common=("format",))(completion)
-    verb(app, "demo", common=())(demo)
-    app.command("help")(show_help)
 
 
 def fingerprint(
     call: Call,
-    exact: Annotated[bool, typer.Option("--exact", help="Read every file again, whatever its times say.")] = False,
-    write: Annotated[bool, typer.Option("--write", help="Keep the objects in the repository.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    write: Annotated[bool, Option("--write", help="Keep the objects in the repository.")] = False,
 ) -> Answer:
     """Print the oid of the worktree's tree.
 
@@ -42,7 +30,7 @@ def fingerprint(
 
 def config(
     call: Call,
-    show_origin: Annotated[bool, typer.Option("--show-origin", help="Say where each value comes from.")] = False,
+    show_origin: Annotated[bool, Option("--show-origin", help="Say where each value comes from.")] = False,
 ) -> Answer:
     """Show the policy and the settings in force."""
     from git_taskctx.config import flatten
@@ -74,7 +62,7 @@ def config(
 def schema(
     call: Call,
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Which file; without it, all of them in one document.")
+        str | None, Argument(metavar="[NAME]", help="Which file; without it, all of them in one document.")
     ] = None,
 ) -> Answer:
     """Print the JSON schemas of the files we write."""
@@ -91,22 +79,20 @@ def schema(
     return Answer(document, raw=json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
-def completion(
-    call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], typer.Argument(help="The shell.")]
-) -> Answer:
+def completion(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="The shell.")]) -> Answer:
     """Print the completion script for a shell."""
     place = {
         "bash": "bash-completion/completions/git-taskctx",
         "zsh": "zsh/site-functions/_git-taskctx",
         "fish": "fish/vendor_completions.d/git-taskctx.fish",
     }[shell]
-    script = resources.files("git_taskctx").joinpath("share", *place.split("/")).read_bytes()
+    script = _shared(place)
     return Answer({"shell": shell, "script": script.decode()}, raw=script)
 
 
 def demo(
     call: Call,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave the throw-away repository to look at.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Leave the throw-away repository to look at.")] = False,
 ) -> Answer:
     """Show a full handoff in a throw-away repository."""
     import os
@@ -119,25 +105,35 @@ def demo(
     return Answer({"played": code == 0}, code=code, reason="the demo did not go as its story says" if code else None)
 
 
-def show_help(
-    ctx: typer.Context, name: Annotated[str | None, typer.Argument(metavar="[VERB]", help="A verb.")] = None
-) -> None:
+def show_help(call: Call, name: Annotated[str | None, Argument(metavar="[VERB]", help="A verb.")] = None) -> Answer:
     """Show the manual without `man`."""
+    from git_taskctx.cli import plain
+    from git_taskctx.cli.app import usage_of
     from git_taskctx.cli.corrections import nearest
 
-    root, call = ctx.find_root(), ctx.obj
     if name is None:
-        page = resources.files("git_taskctx").joinpath("share", "man", "man1", "git-taskctx.1").read_text("utf-8")
         from git_taskctx.report.manual import render_manual
 
-        manual = render_manual(page)
-        call.answer = Answer({"manual": manual}, raw=f"{manual}\n".encode())
-        return
-    commands: dict[str, Any] = getattr(root.command, "commands", {})
-    command = commands.get(name)
-    if command is None:
-        near = nearest(name, commands)
+        manual = render_manual(_shared("man/man1/git-taskctx.1").decode("utf-8"))
+        return Answer({"manual": manual}, raw=f"{manual}\n".encode())
+    if name not in plain.VERBS:
+        near = nearest(name, plain.VERBS)
         raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
-    with typer.Context(command, info_name=name, parent=root) as inner:
-        manual = command.get_help(inner)
-    call.answer = Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())
+    manual = usage_of(name)
+    return Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())
+
+
+def _shared(path: str) -> bytes:
+    from importlib import resources
+
+    return resources.files("git_taskctx").joinpath("share", *path.split("/")).read_bytes()
+
+
+VERBS = (
+    Verb("fingerprint", fingerprint, common=("format",)),
+    Verb("config", config, common=("format",)),
+    Verb("schema", schema, common=("format",)),
+    Verb("completion", completion, common=("format",)),
+    Verb("demo", demo, common=()),
+    Verb("help", show_help, common=()),
+)

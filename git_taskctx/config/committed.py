@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from git_taskctx.config.keys import (
@@ -19,6 +18,7 @@ from git_taskctx.config.keys import (
 from git_taskctx.config.kinds import Misfit, describe, show_key
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass, field
 
 MAX_BYTES = 256 * 1024
 """A committed policy file larger than this is not read."""

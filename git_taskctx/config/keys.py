@@ -10,7 +10,6 @@ import functools
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from git_taskctx.config.kinds import Kind, Misfit, kind_of
@@ -18,6 +17,7 @@ from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.codec import field_hints, to_plain
 from git_taskctx.model.oids import check_agent_name
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass
 
 MAX_AGENTS = 16
 

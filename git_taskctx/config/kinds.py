@@ -7,8 +7,9 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from git_taskctx.model.values import dataclass
 
 
 class Misfit(Exception):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from git_taskctx.config.committed import CommittedPolicy
@@ -24,6 +23,7 @@ from git_taskctx.config.kinds import KINDS, Misfit
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass
 
 Setting = tuple[str, str | None, str]
 """Key as git writes it, value (None where the key stands without `=`), and git's text for where it comes from."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.process import Git
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import ChangeStatus
+from git_taskctx.model.values import dataclass, replace
 
 ABSENT = "000000"
 LINK = "120000"

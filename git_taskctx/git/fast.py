@@ -11,12 +11,12 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, field
 
 MOST = 64 * 1024 * 1024
 """Changed files with more bytes than this, together, are left to git, which reads them in pieces."""

@@ -7,7 +7,6 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,6 +14,7 @@ from git_taskctx.git.changes import LINK, SUBMODULE
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.model.snapshot import HiddenChange
+from git_taskctx.model.values import dataclass
 
 REGULAR = ("100644", "100755")
 

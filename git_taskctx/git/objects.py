@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import zlib
-from dataclasses import dataclass
 from typing import Literal
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.process import Git, stop
 from git_taskctx.model.oids import BlobOid, TreeOid
+from git_taskctx.model.values import dataclass
 
 Kind = Literal["commit", "tree", "blob", "tag"]
 

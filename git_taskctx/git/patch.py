@@ -14,7 +14,6 @@ import os
 import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
@@ -25,6 +24,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass
 
 LARGE = 10 * 1024 * 1024
 """A diff over this many bytes usually means a binary that nobody meant to add."""

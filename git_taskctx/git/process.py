@@ -9,11 +9,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain
 from git_taskctx.git.quoting import quote
+from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
 """Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git
+from git_taskctx.model.values import dataclass
 
 _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
 _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")

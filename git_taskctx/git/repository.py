@@ -6,7 +6,6 @@ import functools
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
@@ -14,6 +13,7 @@ from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
+from git_taskctx.model.values import dataclass
 
 _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("rebase-merge", "rebase"),

@@ -6,7 +6,6 @@ import fnmatch
 import os
 import secrets as randomness
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,7 @@ from git_taskctx.model.context import (
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, record_id
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.store import CONTEXT
 
 POLICY_FILE = ".taskctx.toml"

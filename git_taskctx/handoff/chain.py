@@ -7,7 +7,6 @@ and the record changes the chain. So what the ledger proves and what the verbs e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
@@ -15,6 +14,7 @@ from git_taskctx.model.context import Coordination, Finding, Status
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, Operation, WorktreeSnapshot
+from git_taskctx.model.values import dataclass, field, replace
 
 
 @dataclass(frozen=True)

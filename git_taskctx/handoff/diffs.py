@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from dataclasses import dataclass
 from typing import Literal
 
 from git_taskctx.errors import CouldNotTell, Fatal
@@ -12,6 +11,7 @@ from git_taskctx.git.patch import Patch, make_patches
 from git_taskctx.handoff.chain import Expectation
 from git_taskctx.handoff.session import Session
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass
 from git_taskctx.store import FOLDER
 
 DiffKind = Literal["from-base", "incremental"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
@@ -23,6 +22,7 @@ from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import HiddenChange, Operation
+from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 
 IGNORE_FILE = b".gitignore"

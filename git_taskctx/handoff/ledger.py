@@ -9,7 +9,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
@@ -18,6 +17,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import BlobOid
 from git_taskctx.model.record import Record, load_record
+from git_taskctx.model.values import dataclass
 
 ATTEMPTS = 50
 """How often a write is tried while others move the notes ref."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
 
 from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
@@ -17,6 +16,7 @@ from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import ANCHOR, PREVIOUS, TASK_FILE, Caller, Event, Session, context_ref_name
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import dataclass
 from git_taskctx.store import CONTEXT
 
 KEPT_ONLY = frozenset({TASK_FILE, ANCHOR, PREVIOUS})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
@@ -16,6 +15,7 @@ from git_taskctx.handoff.staleness import stale_text
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any
 
 from git_taskctx.errors import Refused
@@ -13,6 +12,7 @@ from git_taskctx.handoff.session import TASK_FILE, Event, Session, check_secrets
 from git_taskctx.handoff.staleness import read_task_file_bytes
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.values import dataclass, replace
 
 UNCOUNTED = ("sources", "repo_paths")
 """Parts of the block that follow from the file's lines and from the tree: no change of the task's text."""

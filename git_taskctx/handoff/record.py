@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -24,6 +22,7 @@ from git_taskctx.handoff.start import (
 )
 from git_taskctx.handoff.verify import judge_session, record_drift
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
@@ -11,6 +9,7 @@ from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.verify import judge_session
+from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import CouldNotTell, Fatal, Refused
@@ -19,6 +18,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.session import Event, Session
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass
 
 SAVED = "saved"
 """The name beside agents under which states are saved before they are overwritten."""

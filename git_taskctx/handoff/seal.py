@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import replace
 
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.files import ReadOnly
@@ -13,6 +12,7 @@ from git_taskctx.handoff import ledger
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
 

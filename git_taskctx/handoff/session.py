@@ -7,7 +7,6 @@ replayed from the refs (a crash), or stands as a blocking finding (somebody edit
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from git_taskctx.model.context import Audit, Context
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record, RecordType, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
+from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.store import CONTEXT, Store
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ import shlex
 import stat
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from git_taskctx import secrets
@@ -31,6 +30,7 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.snapshot import FileChange, WorktreeSnapshot
+from git_taskctx.model.values import dataclass, field
 
 UNTRACKED_SHOWN = 50
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from git_taskctx.errors import Refused
@@ -13,6 +12,7 @@ from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.session import Event, Session, check_secrets, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.verify import judge_session, record_drift
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
 

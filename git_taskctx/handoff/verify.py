@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from git_taskctx.errors import TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
@@ -13,6 +11,7 @@ from git_taskctx.handoff.mend import ways_out
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
 CAUSES_KEPT = 50

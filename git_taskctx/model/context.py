@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from git_taskctx.errors import BadData
@@ -13,6 +12,7 @@ from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.snapshot import WorktreeSnapshot
+from git_taskctx.model.values import dataclass, field
 
 SCHEMA_VERSION = 1
 

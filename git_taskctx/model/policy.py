@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from git_taskctx.model.values import dataclass, field
 
 DEFAULT_AGENTS = ("implementer", "reviewer", "validator")
 

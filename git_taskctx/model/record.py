@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, field
 
 RECORD_VERSION = 1
 

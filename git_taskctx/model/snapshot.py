@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, field
 
 Operation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am"]
 ChangeStatus = Literal["A", "M", "D", "T"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass
 
 
 class Outcome(StrEnum):

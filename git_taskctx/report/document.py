@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TextIO
+
+from git_taskctx.model.values import dataclass, field
 
 Span = str | tuple[str, str]
 """Text, or text with a style: ok, bad, warn, dim, bold, path, command."""

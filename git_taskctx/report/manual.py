@@ -6,7 +6,8 @@ import re
 import shlex
 import textwrap
 from collections.abc import Callable
-from dataclasses import dataclass, field
+
+from git_taskctx.model.values import dataclass, field
 
 WIDTH = 80
 _STEP = 7

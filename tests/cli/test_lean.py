@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from gitrepo import ROOT, GitRepo, run_taskctx
 
-HEAVY = ("pydantic", "rich", "markdown_it", "ruamel", "detect_secrets", "jinja2", "asyncio")
+HEAVY = ("pydantic", "rich", "markdown_it", "ruamel", "detect_secrets", "jinja2", "asyncio", "pygit2", "typer")
 _LOADED = """
 import sys
 from git_taskctx.__main__ import main

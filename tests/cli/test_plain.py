@@ -1,0 +1,86 @@
+"""A plain command line is read as typer reads it, or left to typer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from git_taskctx.cli import app, plain
+from git_taskctx.cli.options import COMMON, Parameter, Verb
+
+CHOSEN = {"format": "json", "shell": "bash", "kind": "incremental", "status": "blocked"}
+"""Values of parameters that do not take every word."""
+
+
+def _by_typer(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    """Return what typer makes of a line: what stands before the verb, the verb, and its values."""
+    seen: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
+
+    def note(verb: Verb, call: Any, values: dict[str, Any]) -> None:
+        before = {name: getattr(call, name) for name in ("task", "context_id", "format")}
+        seen.append((before, verb.name, values))
+
+    monkeypatch.setattr(app, "perform", note)
+    app.run_app(argv)
+    return seen[0]
+
+
+def _words(parameter: Parameter) -> list[str]:
+    if parameter.kind is bool:
+        return [parameter.words[0]]
+    return [*parameter.words[-1:], CHOSEN.get(parameter.name, "value-1")]
+
+
+def _lines() -> list[list[str]]:
+    """Every verb with what it needs, and with each of its options added, in both ways to write them."""
+    lines = []
+    for verb in plain.VERBS.values():
+        parameters = verb.parameters()
+        needed = [word for one in parameters if one.default is ... for word in _words(one)]
+        lines.append([verb.name, *needed])
+        for one in parameters:
+            if one.default is ... or not one.words or one.spec.min is not None:
+                continue
+            words = _words(one)
+            lines += [[verb.name, *needed, *words], [verb.name, *words, *needed]]
+            if one.kind is not bool:
+                lines.append([verb.name, *needed, "=".join(words)])
+        if "task" in verb.common:
+            lines.append(["--task", "T-1", "--format=json", verb.name, *needed])
+    return lines
+
+
+@pytest.mark.parametrize("argv", _lines(), ids=" ".join)
+def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every verb with every option: the same verb and the same values, or the plain reader declines a list."""
+    before, verb, values = _by_typer(argv, monkeypatch)
+    if "--paths" in " ".join(argv):
+        with pytest.raises(plain.Declined):
+            plain.read_plain(argv)
+        return
+    told, plainly, taken = plain.read_plain(argv)
+    assert (verb, values) == (plainly.name, taken)
+    assert before == {"task": None, "context_id": None, "format": "text", **told}
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [], ["-h"], ["--version"], ["verify", "-h"], ["verify", "--help"], ["nonsense"], ["verify", "extra"],
+        ["start"], ["start", "--agent"], ["start", "--agent", "-x"], ["start", "--agnet", "a"], ["start", "--", "a"],
+        ["start", "--agent", "a", "--agent", "b"], ["verify", "--strict=yes"], ["get", "--format", "xml"],
+        ["diff", "--round", "1"], ["--agent", "a", "start"], ["completion", "zhs"], ["verify", "-C", "x"],
+        ["init", "T", "--description", "-"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_what_is_not_plain_is_left_to_typer(argv: list[str]) -> None:
+    """Help, mistakes, repeated options and values that begin with a dash are not for the plain reader."""
+    with pytest.raises(plain.Declined):
+        plain.read_plain(argv)
+
+
+def test_common_options_are_told_by_their_parameter() -> None:
+    """The name under which a verb takes an option is the parameter's own."""
+    assert all(name == parameter.name for name, parameter in COMMON.items())
