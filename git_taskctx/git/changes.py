@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.process import Git
+from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import ChangeStatus
 from git_taskctx.model.values import dataclass, replace
@@ -31,12 +31,21 @@ class Change:
     """Another path, deleted in the same step, that held exactly this blob. For display only."""
 
 
-def compare_trees(git: Git, old: TreeOid, new: TreeOid) -> list[Change]:
-    """Return the paths that differ between two trees, in byte order.
+def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:
+    """Return the paths that differ between two trees, in byte order; the same two are compared once.
 
     Raises: CouldNotTell when an object on the way is missing.
     """
-    raw = git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1").run(
+    if old == new:
+        return []
+    if (old, new) not in repository.compared:
+        repository.objects.flush()
+        repository.compared[old, new] = _compare(repository, old, new)
+    return list(repository.compared[old, new])
+
+
+def _compare(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:
+    raw = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1").run(
         "-c", "diff.orderFile=/dev/null", "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames",
         "--no-ext-diff", "--no-relative", "--ignore-submodules=none", "--end-of-options", old, new, ok=(0, 128),
     )  # fmt: skip

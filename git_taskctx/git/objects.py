@@ -1,4 +1,4 @@
-"""Objects: read through one `git cat-file --batch`, written through one `git unpack-objects`.
+"""Objects: read through one `git cat-file --batch`, written through one `git unpack-objects` or `git index-pack`.
 
 Both are git's own doors, so that every store works the same way: packed, alternate, quarantined, sha256, shared
 between users, partial. The number of processes does not depend on the number of objects.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import zlib
+from collections.abc import Collection
 from typing import Literal
 
 from git_taskctx.errors import CouldNotTell, GitFailed
@@ -22,6 +23,9 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
+FEW = 100
+"""So many objects are written loose, beyond they stay in one pack: where git itself draws the line
+(`transfer.unpackLimit`)."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,9 @@ class TreeEntry:
 class ObjectStore:
     """Reads objects, and collects new ones until they are written all at once."""
 
-    def __init__(self, git: Git, algorithm: str) -> None:
+    def __init__(self, git: Git, algorithm: str, *, durable: bool = True) -> None:
         self._git = git.with_env(GIT_NO_REPLACE_OBJECTS="1")
+        self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
         self._reader: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
@@ -134,15 +139,31 @@ class ObjectStore:
         return entries
 
     def flush(self) -> None:
-        """Write every object taken so far, durably, in one process. Raises: GitFailed."""
+        """Write every object taken so far in one process, durably unless they are in quarantine. Raises: GitFailed."""
         if not self._pending:
             return
-        pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(self._pending).to_bytes(4, "big"))
-        for kind, data in self._pending.values():
-            pack += _pack_header(_PACK_TYPE[kind], len(data)) + zlib.compress(data)
-        pack += hashlib.new(self._algorithm, pack).digest()
-        self._git.with_settings(DURABLE).run("unpack-objects", "-q", stdin=bytes(pack))
+        missing = self._missing() if len(self._pending) > FEW else set()
+        if len(missing) > FEW:
+            self._writer.run("index-pack", "--stdin", stdin=self._pack(missing))
+        else:
+            missing = set()
+        there = self._pending.keys() - missing
+        if there:  # git makes those young again that are there already, so that no gc takes them away
+            self._writer.run("unpack-objects", "-q", stdin=self._pack(there))
         self._pending.clear()
+
+    def _missing(self) -> set[str]:
+        """Return which of the objects taken so far are nowhere yet."""
+        names = b"".join(b"%s\n" % oid.encode() for oid in self._pending)
+        told = self._git.run("cat-file", "--batch-check", stdin=names).out.splitlines()
+        return {line.split(b" ", 1)[0].decode() for line in told if line.endswith(b" missing")}
+
+    def _pack(self, oids: Collection[str]) -> bytes:
+        pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(oids).to_bytes(4, "big"))
+        for oid in oids:
+            kind, data = self._pending[oid]
+            pack += _pack_header(_PACK_TYPE[kind], len(data)) + zlib.compress(data, 1)
+        return bytes(pack + hashlib.new(self._algorithm, pack).digest())
 
     def close(self) -> None:
         """End the reading process."""

@@ -106,6 +106,7 @@ def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *
 
     Raises: CouldNotTell when objects are missing.
     """
+    repository.objects.flush()
     made: dict[tuple[TreeOid, TreeOid], Patch] = {}
     with private_folder(repository) as folder:
         git = _bare_git(repository, folder)

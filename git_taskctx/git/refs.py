@@ -70,3 +70,32 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
     if not _FOR_GOOD.search(done.err) and _CONFLICT.search(done.err):
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}")
     raise GitFailed(f"`git update-ref`: {done.complaint}")
+
+
+class Refs:
+    """Some refs as they were last read, and as we moved them since; every move is checked against what they are."""
+
+    def __init__(self, git: Git, *prefixes: str) -> None:
+        self._git = git
+        self._prefixes = prefixes
+        self._known: dict[str, str] = {}
+        self.reread()
+
+    def reread(self) -> None:
+        """Read them again."""
+        self._known = read_refs(self._git, *self._prefixes)
+
+    def find(self, ref: str) -> str | None:
+        """Return the oid of one ref, None where it does not exist."""
+        if any(ref == prefix or ref.startswith(prefix + "/") for prefix in self._prefixes):
+            return self._known.get(ref)
+        return find_ref(self._git, ref)
+
+    def move(self, moves: Sequence[RefMove], *, reason: str) -> None:
+        """Move refs as `move_refs` does; raises what it raises."""
+        move_refs(self._git, moves, reason=reason)
+        for move in moves:
+            if move.new is not None:
+                self._known[move.ref] = move.new
+            else:
+                self._known.pop(move.ref, None)

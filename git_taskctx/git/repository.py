@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
@@ -14,6 +16,9 @@ from git_taskctx.git.process import QUIET, Git
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
+
+if TYPE_CHECKING:
+    from git_taskctx.git.changes import Change
 
 _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("rebase-merge", "rebase"),
@@ -52,17 +57,15 @@ class Repository:
         """The index in force: `GIT_INDEX_FILE` holds."""
         self.algorithm = algorithm
         """`sha1` or `sha256`."""
+        self.compared: dict[tuple[TreeOid, TreeOid], list[Change]] = {}
+        """What `compare_trees` has found so far; two trees never differ otherwise later."""
 
     def view(self, **variables: str) -> Repository:
         """Return the same repository as git sees it with more variables set."""
-        return Repository(
-            self.git.with_env(**variables),
-            toplevel=self.toplevel,
-            git_dir=self.git_dir,
-            common_dir=self.common_dir,
-            index=self.index,
-            algorithm=self.algorithm,
-        )
+        view = copy.copy(self)
+        view.__dict__.pop("objects", None)  # the settings stay: they are the same
+        view.git = self.git.with_env(**variables)
+        return view
 
     @property
     def object_dir(self) -> Path:
@@ -144,10 +147,8 @@ class Repository:
 
     def find_commit(self, revision: str) -> CommitOid | None:
         """Resolve a revision to a commit; None where there is none."""
-        found = self.git.run(
-            "rev-parse", "-q", "--verify", "--end-of-options", f"{revision}^{{commit}}", ok=(0, 1, 128)
-        )
-        return CommitOid(found.out.decode().strip()) if found.code == 0 and found.out.strip() else None
+        found = self.objects.find(f"{revision}^{{commit}}")
+        return CommitOid(found.oid) if found is not None else None
 
     def resolve_commit(self, revision: str) -> CommitOid:
         """Resolve a user's words to a commit. Raises: Fatal."""

@@ -80,7 +80,7 @@ class Reading:
 
     def changes_since(self, tree: TreeOid) -> list[Change]:
         """Return what differs from `tree`, by path. Raises: CouldNotTell when objects are missing."""
-        return [] if tree == self.tree else compare_trees(self.git, tree, self.tree)
+        return compare_trees(self.repository, tree, self.tree)
 
     @functools.cached_property
     def index_tree(self) -> TreeOid | None:
@@ -115,8 +115,10 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
     """
     repository.read_index()  # git would wait for ever for a FIFO in its place
     with private_folder(repository) as folder:
+        quiet = _no_config_hooks(repository)
         view = repository.view(**quarantine(repository, folder / "objects"))
-        view.git = view.git.with_settings(_no_config_hooks(repository))
+        view.git = view.git.with_settings(quiet)
+        view.objects = ObjectStore(view.git, view.algorithm, durable=False)
         # Both run while git scans the worktree.
         listing = _Background(lambda: list_index(repository))
         staged = _Background(lambda: read_index(repository, view.git, folder))

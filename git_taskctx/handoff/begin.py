@@ -18,10 +18,11 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.scope import paths_in
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets, context_ref_name
+from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain
@@ -102,7 +103,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
         with read_worktree(repository, keep=False) as reading:
             captured = _capture(request, config.policy, reading)
             _keep_new_files(caller, config.policy, reading, head.commit)
-            dirty = compare_trees(repository.git, repository.tree_of(head.commit), reading.tree)
+            dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
             context = _new_context(caller, config.policy, draft, captured, head.branch)
@@ -310,6 +311,7 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
     base = record.base or TreeOid(repository.objects.add("tree", b""))
     ledger.append(
         repository,
+        refs_of(repository, context_id),
         {anchor: [record.to_line()], base: [record.to_line()]},
         [
             RefMove(f"refs/taskctx/snapshots/{context_id}/init/1", context.git.init_tree, None),

@@ -16,16 +16,12 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
 
     After a clean start that is `tree` itself. The new trees are written to the repository.
     """
-    dirt = {
-        change.path for change in compare_trees(repository.git, repository.tree_of(chain.init_head), chain.init_tree)
-    }
+    dirt = {change.path for change in compare_trees(repository, repository.tree_of(chain.init_head), chain.init_tree)}
     if not dirt:
         return tree
-    touched = {change.path for change in compare_trees(repository.git, chain.init_tree, tree)}
+    touched = {change.path for change in compare_trees(repository, chain.init_tree, tree)}
     old = dirt - touched
-    changes = [
-        change for change in compare_trees(repository.git, tree, repository.tree_of(parent)) if change.path in old
-    ]
+    changes = [change for change in compare_trees(repository, tree, repository.tree_of(parent)) if change.path in old]
     if not changes:
         return tree
     zero = repository.objects.zero

@@ -218,7 +218,7 @@ def _side(change: Change) -> tuple[str, str]:
 def _entries(reading: Reading, known: TreeOid, other: TreeOid, changes: list[Change]) -> dict[bytes, tuple[str, str]]:
     """Return what `other` holds at the paths of `changes`, read from its difference to `known`."""
     wanted = {change.path: (change.old_mode, change.old_oid) for change in changes if change.old_mode != ABSENT}
-    for change in compare_trees(reading.git, known, other):
+    for change in compare_trees(reading.repository, known, other):
         if change.mode == ABSENT:
             wanted.pop(change.path, None)
         else:
@@ -263,7 +263,7 @@ def _why_not_sealed(chain: Chain, expected: Expectation, present: Present, head:
     parents = repository.parents_of(head)
     if (parents[0] if parents else None) != chain.parent:
         return f"but the task must be one commit on {_short(chain.parent)}"
-    dirt = compare_trees(present.reading.git, expected.commit_tree, repository.tree_of(head))
+    dirt = compare_trees(present.reading.repository, expected.commit_tree, repository.tree_of(head))
     if not dirt:
         return "but drift from before it is unresolved"
     shown = ", ".join(quote(change.path) for change in dirt[:3]) + (", …" if len(dirt) > 3 else "")

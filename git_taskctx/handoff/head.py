@@ -78,12 +78,11 @@ def _refuse_reverting(session: Session, chain: Chain, reading: Reading, head: He
 
 def _would_revert(reading: Reading, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
     """Return the paths that differ between two commits and are in the worktree as the old one has them."""
-    moved = compare_trees(reading.git, old, new)
+    moved = compare_trees(reading.repository, old, new)
     if not moved:
         return ()
-    differs = {
-        change.path: (change.old_mode, change.old_oid) for change in compare_trees(reading.git, reading.tree, new)
-    }
+    changes = compare_trees(reading.repository, reading.tree, new)
+    differs = {change.path: (change.old_mode, change.old_oid) for change in changes}
     return tuple(
         quote(change.path) for change in moved if differs.get(change.path) == (change.old_mode, change.old_oid)
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
-from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs
+from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import BlobOid
@@ -51,15 +51,26 @@ def read_entries(repository: Repository, context_id: str) -> list[Entry]:
 
     Raises: BadData when a record was edited, inserted or removed in the middle.
     """
-    return read_ledger(repository, context_id)[0]
+    return read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))[0]
 
 
-def read_ledger(repository: Repository, context_id: str) -> tuple[list[Entry], int]:
+def refs_of(repository: Repository, context_id: str) -> Refs:
+    """Read the refs that a context is about: the notes, and its own."""
+    return Refs(repository.git, NOTES_REF, context_ref_name(context_id), f"refs/taskctx/snapshots/{context_id}")
+
+
+def context_ref_name(context_id: str) -> str:
+    """Name the ref that keeps a context's own files."""
+    return f"refs/taskctx/contexts/{context_id}"
+
+
+def read_ledger(repository: Repository, context_id: str, notes: str | None) -> tuple[list[Entry], int]:
     """Return a context's records, oldest first, and how many lines beside them are none of its records.
 
+    `notes` is the commit that the notes ref is at.
     Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes.
     """
-    lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), anchor_of(repository, context_id))
+    lines = read_note(repository.objects, notes, anchor_of(repository, context_id))
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
     entries.sort(key=_sequence)
     check_links(entries)
@@ -92,6 +103,7 @@ def check_links(entries: Sequence[Entry]) -> None:
 
 def append(
     repository: Repository,
+    refs: Refs,
     additions: Mapping[str, Sequence[str]],
     moves: Sequence[RefMove],
     *,
@@ -101,8 +113,8 @@ def append(
 ) -> None:
     """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
 
-    `additions` maps objects to the lines to attach; `tip` is the hash of the context's last record, that the caller
-    built upon. Objects taken by the caller are written first.
+    `refs` are those of the context; `additions` maps objects to the lines to attach; `tip` is the hash of the
+    context's last record, that the caller built upon. Objects taken by the caller are written first.
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
@@ -110,7 +122,7 @@ def append(
     anchor, conflict = anchor_of(repository, context_id), ""
     for attempt in range(ATTEMPTS):
         time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
-        current = find_ref(repository.git, NOTES_REF)
+        current = refs.find(NOTES_REF)
         lines = reversed(read_note(objects, current, anchor))
         last = next((entry for line in lines if (entry := _own_entry(line, context_id)) is not None), None)
         if (last.sha if last is not None else None) != tip:
@@ -118,18 +130,15 @@ def append(
         commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
         objects.flush()
         try:
-            move_refs(repository.git, [*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
+            refs.move([*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
         except RefConflict as error:
             conflict = error.message
-            if find_ref(repository.git, NOTES_REF) == current and not _all_at_old(repository, moves):
+            refs.reread()
+            if refs.find(NOTES_REF) == current and any(refs.find(move.ref) != move.old for move in moves):
                 raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
             continue
         return
     raise TryAgain(f"cannot write to the ledger: {conflict}", hint=f"git show-ref {NOTES_REF}   # then try again")
-
-
-def _all_at_old(repository: Repository, moves: Sequence[RefMove]) -> bool:
-    return all(find_ref(repository.git, move.ref) == move.old for move in moves)
 
 
 def _sequence(entry: Entry) -> tuple[int, str]:

@@ -11,9 +11,10 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
-from git_taskctx.handoff.session import ANCHOR, PREVIOUS, TASK_FILE, Caller, Event, Session, context_ref_name
+from git_taskctx.handoff.session import ANCHOR, PREVIOUS, TASK_FILE, Caller, Event, Session
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
@@ -107,7 +108,7 @@ def recover(caller: Caller, task: str) -> Session:
             context=kept,
             chain=fold(entry.record for entry in entries),
             entries=entries,
-            context_ref=find_ref(repository.git, context_ref_name(context_id)),
+            refs=refs_of(repository, context_id),
         )
         session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
         return session

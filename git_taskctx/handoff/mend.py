@@ -57,7 +57,7 @@ def commit_command(session: Session) -> str:
     expected = session.chain.expected
     if expected is None or expected.tree == expected.commit_tree:
         return "git add -A && git commit"
-    dirt = compare_trees(session.repository.git, expected.commit_tree, expected.tree)
+    dirt = compare_trees(session.repository, expected.commit_tree, expected.tree)
     left_out = " ".join(shlex.quote(f":(top,exclude,literal){os.fsdecode(change.path)}") for change in dirt)
     return f"git add -A -- :/ {left_out} && git commit"
 

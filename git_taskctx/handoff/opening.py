@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.files import ReadOnly
+from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.ledger import Entry
-from git_taskctx.handoff.session import PREVIOUS, Caller, Session, context_ref_name
+from git_taskctx.handoff.ledger import Entry, context_ref_name, refs_of
+from git_taskctx.handoff.session import PREVIOUS, Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
@@ -88,7 +89,8 @@ def _load(caller: Caller) -> Session:
             raise
         context = None
     context_id = marker or (context.context_id if context else "")
-    entries, foreign = ledger.read_ledger(caller.repository, context_id)
+    refs = refs_of(caller.repository, context_id)
+    entries, foreign = ledger.read_ledger(caller.repository, context_id, refs.find(NOTES_REF))
     if not entries:
         raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
     session_context, edited, warnings = _reconcile(caller.repository, context, data, entries, what, hint)
@@ -100,7 +102,7 @@ def _load(caller: Caller) -> Session:
         context=session_context,
         chain=fold(entry.record for entry in entries),
         entries=entries,
-        context_ref=find_ref(caller.repository.git, context_ref_name(context_id)),
+        refs=refs,
         archived=archived,
         edited=edited,
         behind=behind,

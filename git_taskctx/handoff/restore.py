@@ -54,7 +54,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     repository = session.repository
     wanted = _selector(paths)
     with read_worktree(repository, keep=False) as reading:
-        changes = [change for change in compare_trees(reading.git, reading.tree, tree) if wanted(change.path)]
+        changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
             raise Fatal(
                 f"no path of {agent}'s snapshot {number}, or of the worktree, matches {', '.join(paths)}",

@@ -89,6 +89,7 @@ def end(session: Session) -> CommitOid:
     whole = [entry.line for entry in session.entries]
     ledger.append(
         repository,
+        session.refs,
         {head: whole, expected.commit_tree: whole},
         [],
         context_id=session.context.context_id,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.objects import TreeEntry
-from git_taskctx.git.refs import RefMove, find_ref
+from git_taskctx.git.refs import RefMove, Refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import Chain
@@ -85,8 +85,8 @@ class Session:
     context: Context
     chain: Chain
     entries: list[Entry]
-    context_ref: str | None
-    """Where `refs/taskctx/contexts/<id>` is."""
+    refs: Refs
+    """The notes ref and the context's own."""
     archived: bool = False
     edited: bool = False
     """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
@@ -147,7 +147,7 @@ class Session:
     def keep(self, agent: str, n: int, tree: TreeOid) -> RefMove:
         """Return the move that keeps a tree alive; a leftover of a killed write is replaced."""
         ref = self.snapshot_ref(agent, n)
-        return RefMove(ref, tree, find_ref(self.repository.git, ref))
+        return RefMove(ref, tree, self.refs.find(ref))
 
     def details(self) -> dict[str, WorktreeSnapshot | None]:
         """Return each agent's last snapshot as the context has it."""
@@ -187,25 +187,27 @@ class Session:
         records = link([replace(draft, context_sha=context.sha) for draft in drafts], self._tip)
         entries = [Entry(record, record.to_line()) for record in records]
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
+        ref = ledger.context_ref_name(context.context_id)
+        old = self.refs.find(ref)
         tree = add_context_tree(
             self.repository,
-            self.context_ref,
+            old,
             {**contents, **(kept or {})},
             previous=self.context,
             context_id=context.context_id,
         )
-        ref = context_ref_name(context.context_id)
         anchor = ledger.anchor_of(self.repository, context.context_id)
         ledger.append(
             self.repository,
+            self.refs,
             {anchor: [entry.line for entry in entries]},
-            [*moves, RefMove(ref, tree, self.context_ref)],
+            [*moves, RefMove(ref, tree, old)],
             context_id=context.context_id,
             tip=self._tip,
             reason=reason,
         )
         self.caller.store.write(self.task, contents)
-        self.context, self.chain, self.context_ref = context, chain, tree
+        self.context, self.chain = context, chain
         self.warnings += self.caller.forced
         self.caller.forced.clear()
         self.entries += entries
@@ -269,11 +271,6 @@ class Session:
         if limits.enforce:
             raise Refused(text, hint="shorten the findings, or raise limits.context_kib")
         self.warnings.append(text)
-
-
-def context_ref_name(context_id: str) -> str:
-    """Name the ref that keeps a context's own files."""
-    return f"refs/taskctx/contexts/{context_id}"
 
 
 def link(records: Sequence[Record], tip: str | None) -> list[Record]:

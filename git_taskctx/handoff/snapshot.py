@@ -87,23 +87,26 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     Raises: Refused for a secret, a path out of scope by policy, or old content that would silently revert others'
     work; TryAgain when a file changed after the tree was read.
     """
-    repository = session.repository
-    keep_new_content(session.caller, session.context.policy.secrets, reading, since=chain.settled_tree)
+    repository = reading.repository
     head = reading.head
     base, parent, events = follow_head(session, chain, reading, head, accepted=options.accepted)
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
     patches = _make_patches(draft, previous)
-    changes = pair_renames(compare_trees(repository.git, repository.tree_of(base), reading.tree))
+    if reading.tree != chain.settled_tree:
+        policy = session.context.policy.secrets
+        refuse_secrets(session.caller, _secrets_added(policy, reading, chain.settled_tree, patches[-1]))
+    changes = pair_renames(compare_trees(reading.repository, repository.tree_of(base), reading.tree))
     out_of_scope = _check_scope(draft, previous)
     status = reading.status
     hidden = reading.hidden
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side = _side_file(draft, changes, status)
-    untracked = _untracked(status, since_init=compare_trees(repository.git, chain.init_tree, reading.tree))
+    untracked = _untracked(status, since_init=compare_trees(reading.repository, chain.init_tree, reading.tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
+    reading.keep()
     snapshot = WorktreeSnapshot(
         n=draft.n,
         base_commit=base,
@@ -156,13 +159,13 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
     Raises: Refused, and nothing of it stays.
     """
     if reading.tree != since:
-        refuse_secrets(caller, _secrets_added(policy, reading, since))
+        (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
+        refuse_secrets(caller, _secrets_added(policy, reading, since, patch))
     reading.keep()
 
 
-def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid) -> list[secrets.Hit]:
+def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> list[secrets.Hit]:
     changes = reading.changes_since(since)
-    (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
     allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
     hits: list[secrets.Hit] = []
     for name, lines in patch.added_lines():
@@ -209,25 +212,26 @@ def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: t
     )
 
 
-def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None]:
-    repository = draft.session.repository
-    base = repository.tree_of(draft.base)
+def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None, Patch]:
+    """Return the diffs from the base, from the owner before, and from what is on record."""
+    repository, tree = draft.reading.repository, draft.reading.tree
+    base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
+    incremental: Patch | None
     try:
-        from_base, incremental = make_patches(repository, [(base, draft.reading.tree), (previous, draft.reading.tree)])
+        from_base, incremental, added = make_patches(repository, [(base, tree), (previous, tree), (settled, tree)])
     except CouldNotTell:
-        (from_base,) = make_patches(repository, [(base, draft.reading.tree)])
-        return from_base, None
+        (from_base, added), incremental = make_patches(repository, [(base, tree), (settled, tree)]), None
     if len(from_base.data) > LARGE:
         draft.warnings.append(
             f"the diff from the base has {len(from_base.data) / 1048576:.1f} MiB, more than {LARGE // 1048576}: "
             "is a binary file in it by mistake?"
         )
-    return from_base, incremental
+    return from_base, incremental, added
 
 
 def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     context = draft.session.context
-    changed = [quote(change.path) for change in compare_trees(draft.reading.git, previous, draft.reading.tree)]
+    changed = [quote(change.path) for change in compare_trees(draft.reading.repository, previous, draft.reading.tree)]
     found = outside(context.immutable.scope_patterns, (path for path in changed if path != context.git.task_file))
     if found and context.policy.scope.outside == "block":
         raise Refused(

@@ -69,19 +69,22 @@ def _processes(repo: GitRepo, *words: str) -> list[str]:
 
 @pytest.mark.parametrize("words", [("verify",), ("snapshot", "--agent", "implementer")], ids=lambda words: words[0])
 def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, words: tuple[str, ...]) -> None:
-    """As many git processes for two hundred changed, new and deleted files as for one."""
+    """As many git processes for four hundred changed, new and deleted files as for two hundred; two for the pack."""
     for number in range(200):
         repo.write(f"many/{number}.txt", f"{number}\n")
     repo.commit("many")
     run_taskctx("snapshot", "--agent", "implementer", cwd=repo.path)
     repo.write("a.txt", "three\n")
     few = _processes(repo, *words)
-    run_taskctx("resolve-drift", "--accept", "--note", "again", cwd=repo.path)
-    for number in range(200):
-        repo.write(f"new/{number}.txt", f"{number}\n")
-        if number % 2:
-            repo.write(f"many/{number}.txt", "changed\n")
-        else:
-            repo.remove(f"many/{number}.txt")
-    many = _processes(repo, *words)
-    assert len(many) <= len(few)
+    counts = []
+    for numbers in (range(100), range(100, 200)):
+        run_taskctx("resolve-drift", "--accept", "--note", "again", cwd=repo.path)
+        for number in numbers:
+            repo.write(f"new/{number}.txt", f"{number}\n")
+            repo.write(f"newer/{number}.txt", f"{number}\n")
+            if number % 2:
+                repo.write(f"many/{number}.txt", "changed\n")
+            else:
+                repo.remove(f"many/{number}.txt")
+        counts.append(len(_processes(repo, *words)))
+    assert counts[0] == counts[1] <= len(few) + 2

@@ -224,7 +224,13 @@ def test_writers_of_two_contexts_lose_nothing(repo: GitRepo) -> None:
             known = ledger.read_entries(repository, context)
             [record] = link([make(seq, context=context)], known[-1].sha if known else None)
             ledger.append(
-                repository, {anchor: [record.to_line()]}, [], context_id=context, tip=record.prev, reason="test"
+                repository,
+                ledger.refs_of(repository, context),
+                {anchor: [record.to_line()]},
+                [],
+                context_id=context,
+                tip=record.prev,
+                reason="test",
             )
         for context in (CONTEXT, other):
             assert [entry.record.seq for entry in ledger.read_entries(one, context)] == [1, 2, 3]
@@ -236,9 +242,12 @@ def test_a_writer_that_built_on_an_old_tip_is_refused(repo: GitRepo) -> None:
     with opened(repo) as repository:
         anchor = ledger.anchor_of(repository, CONTEXT)
         lines = [record.to_line() for record in CHAIN]
-        ledger.append(repository, {anchor: lines[:2]}, [], context_id=CONTEXT, tip=None, reason="test")
+        refs = ledger.refs_of(repository, CONTEXT)
+        ledger.append(repository, refs, {anchor: lines[:2]}, [], context_id=CONTEXT, tip=None, reason="test")
         with pytest.raises(TryAgain):
-            ledger.append(repository, {anchor: lines[1:2]}, [], context_id=CONTEXT, tip=CHAIN[0].sha, reason="test")
+            ledger.append(
+                repository, refs, {anchor: lines[1:2]}, [], context_id=CONTEXT, tip=CHAIN[0].sha, reason="test"
+            )
         assert len(ledger.read_entries(repository, CONTEXT)) == 2
 
 

@@ -162,18 +162,36 @@ def test_read_by_pygit2(repo: GitRepo, sealed_pygit2: ModuleType) -> None:
     assert other[tree]["a"].data == b"x"
 
 
-def test_many_objects_take_two_processes(repo: GitRepo, tmp_path: Path) -> None:
-    """The number of git processes does not depend on the number of objects."""
+def test_many_objects_take_few_processes(repo: GitRepo, tmp_path: Path) -> None:
+    """A handful of objects takes one git to write and one to read them, and however many there are, one more."""
     log = tmp_path / "log"
     environ = {**os.environ, **counting(tmp_path, log)}
-    for count in (1, 300):
+    for count, processes in ((1, 2), (100, 2), (300, 3), (900, 3)):
         log.write_text("")
         objects = ObjectStore(Git(repo.path, environ), "sha1")
         oids = [objects.add_blob(b"%d of %d" % (number, count)) for number in range(count)]
         objects.flush()
         assert all(objects.find(oid) for oid in oids)
         objects.close()
-        assert len(log.read_text().splitlines()) == 2
+        assert len(log.read_text().splitlines()) == processes
+
+
+def test_many_new_objects_are_one_pack(repo: GitRepo) -> None:
+    """Many objects make one pack of those that were nowhere yet; the others are made young again."""
+    objects = ObjectStore(Git(repo.path, dict(os.environ)), "sha1")
+    old = objects.add_blob(b"old")
+    objects.flush()
+    place = repo.path / ".git/objects" / old[:2] / old[2:]
+    os.utime(place, (1_000_000_000, 1_000_000_000))
+    oids = [objects.add_blob(b"%d" % number) for number in range(300)]
+    objects.add_blob(b"old")
+    objects.flush()
+    objects.close()
+    (pack,) = (repo.path / ".git/objects/pack").glob("*.idx")
+    packed = repo.git("show-index", input=pack.read_bytes())
+    assert sorted(line.split()[1] for line in packed.splitlines()) == sorted(oids)
+    assert place.stat().st_mtime > 1_000_000_000
+    assert repo.git("fsck", "--strict", "--no-dangling") == ""
 
 
 def counting(folder: Path, log: Path) -> dict[str, str]:
