@@ -10,7 +10,18 @@ from pathlib import Path
 import pytest
 from gitrepo import ROOT, GitRepo, run_taskctx
 
-HEAVY = ("pydantic", "rich", "markdown_it", "ruamel", "detect_secrets", "jinja2", "asyncio", "pygit2", "typer")
+HEAVY = (
+    "pydantic",
+    "rich",
+    "markdown_it",
+    "ruamel",
+    "detect_secrets",
+    "jinja2",
+    "asyncio",
+    "pygit2",
+    "typer",
+    "filelock",
+)
 _LOADED = """
 import sys
 from git_taskctx.__main__ import main
