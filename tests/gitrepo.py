@@ -237,7 +237,7 @@ def _exact(path: Path) -> tuple[object, ...]:
 
 def _git_files(git_dir: Path) -> dict[str, object]:
     """Return every file of a git dir but objects, our own folder, our own refs and packed refs (read as refs)."""
-    ours = {git_dir / "taskctx", git_dir / "reftable", git_dir / "packed-refs"}
+    ours = {git_dir / "taskctx", git_dir / "reftable", git_dir / "packed-refs", *git_dir.glob("worktrees/*/taskctx")}
     ours.add(git_dir / "lfs")  # git-lfs's own object store: its clean filter writes there, as under `git add`
     ours |= {git_dir / place / ref for ref in _OURS for place in ("", "logs")}
     found: dict[str, object] = {}

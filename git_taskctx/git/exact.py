@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 
 from git_taskctx.errors import GitFailed, TryAgain
+from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.process import Git, Result
-from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 
 PASSES = 4
@@ -22,7 +22,7 @@ _LEFT_OUT = re.compile(rb"^(?:warning: )?(?:could not open directory .*|.*: Perm
 """git says this, ends with 0, and leaves files out."""
 
 
-def read_exact(repository: Repository, git: Git, folder: Path, *, cold: bool) -> TreeOid:
+def read_exact(copy: IndexCopy, git: Git, folder: Path, *, cold: bool) -> TreeOid:
     """Return the worktree's tree, its objects written where `git` writes them.
 
     `cold` makes git read every file again, whatever times and sizes say.
@@ -31,18 +31,8 @@ def read_exact(repository: Repository, git: Git, folder: Path, *, cold: bool) ->
     """
     index = folder / "index"
     began = folder.stat().st_mtime_ns
-    copy_index(repository, index, cold=cold)
+    copy.write(index, cold=cold)
     return _settle(git.with_env(GIT_INDEX_FILE=os.fspath(index)), index, began)
-
-
-def read_index(repository: Repository, git: Git, folder: Path) -> TreeOid | None:
-    """Return the tree of what is staged; None while the index is unmerged."""
-    copy = folder / "staged"
-    copy_index(repository, copy)
-    staged = git.with_env(GIT_INDEX_FILE=os.fspath(copy)).run("write-tree", "--missing-ok", ok=(0, 128))
-    if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
-        raise GitFailed(f"`git write-tree`: {staged.complaint}")
-    return TreeOid(staged.out.decode().strip()) if staged.code == 0 else None
 
 
 def _settle(git: Git, index: Path, began: int) -> TreeOid:
@@ -72,17 +62,3 @@ def _refuse_left_out(added: Result) -> None:
     raise GitFailed(
         f"git cannot read the whole worktree: {reason}", hint="git add -A --dry-run   # mend what it complains about"
     )
-
-
-def copy_index(repository: Repository, target: Path, *, cold: bool = False) -> None:
-    """Copy the index and keep its mtime: git's racy check compares entries with it.
-
-    With `cold` the copy is a second older than every file, so that git trusts no entry.
-    """
-    read = repository.read_index()
-    if read is None:
-        return
-    data, found = read
-    target.write_bytes(data)
-    times = (1_000_000_000, 1_000_000_000) if cold else (found.st_atime_ns, found.st_mtime_ns)
-    os.utime(target, ns=times)

@@ -6,21 +6,22 @@ see its content otherwise than the bytes that lie there, the engine declines and
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
+from git_taskctx.git.background import Background
+from git_taskctx.git.changes import LINK, SUBMODULE
+from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 MOST = 64 * 1024 * 1024
 """Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
-LINK = "120000"
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
 _CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
 _UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
@@ -63,11 +64,15 @@ def read_fast(
     git: Git,
     status: tuple[str, ...],
     objects: ObjectStore,
-    staged: Callable[[], TreeOid | None],
+    index: IndexCopy,
+    staged: Background[TreeOid | None],
+    listing: Background[bytes],
 ) -> Scan:
     """Return the worktree's tree; its new objects are taken by `objects`, and not written yet.
 
-    What is staged (`staged` gives git's own tree of it) is the base, and `status` says where the worktree differs.
+    `staged` and `listing` are begun while git scans, where they will be asked for.
+
+    What is staged is the base, and `status` says where the worktree differs.
     HEAD's tree would not do: git writes the trees of an odd old tool anew.
 
     Raises: Declined.
@@ -75,18 +80,22 @@ def read_fast(
     _require_plain_repository(repository)
     process = git.start(*status)
     try:
-        _require_whole_index(repository)  # while git scans
+        _require_whole_index(index)  # while git scans
+        if not _is_canonical(repository, index, repository.find_commit("HEAD")):
+            staged.start()
+        if not index.unflagged:
+            listing.start()
     except BaseException:
         stop(process)
         raise
     scanned = git.finish(process, *status, ok=(0, 128))
     if scanned.code or scanned.err:
+        index.doubtful = True
         raise Declined(f"git status complains: {scanned.complaint}")
     entries = scanned.out.split(b"\0")[:-1]
     paths = list(_paths(entries))
-    base = staged()
-    if base is None:
-        raise Declined("the index has no tree")
+    head = _head(repository, entries)
+    base = _base(repository, index, head, entries, staged)
     converted = _attributes(repository, [path.path for path in paths if not path.gone])
     root, total = _Node(), 0
     for path in paths:
@@ -98,22 +107,38 @@ def read_fast(
             raise Declined("the changed files are large")
         _place(root, path.path.split(b"/"), entry)
     tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
-    return Scan(scanned.out, _head(repository, entries), base, TreeOid(tree))
+    return Scan(scanned.out, head, base, TreeOid(tree))
 
 
-def _require_whole_index(repository: Repository) -> None:
-    """Check what git itself does not when it only reads: that the index is as it was written.
+def _base(
+    repository: Repository, index: IndexCopy, head: Head, entries: list[bytes], staged: Background[TreeOid | None]
+) -> TreeOid:
+    """Return the tree of what is staged.
 
-    Its last bytes are the hash of all others, or zeros where `index.skipHash` is set (gitformat-index).
+    Where nothing is, it is HEAD's tree, unless an odd old tool wrote that one: git writes such a tree anew. What git
+    wrote as it was is remembered, and need not be written again.
     """
-    read = repository.read_index()
-    if read is None:
-        return
-    data = read[0]
-    width = hashlib.new(repository.algorithm).digest_size
-    content, trailer = data[:-width], data[-width:]
-    if any(trailer) and hashlib.new(repository.algorithm, content).digest() != trailer:
+    nothing = not any(entry[:2] == b"1 " and entry[2:3] != b"." for entry in entries)
+    if nothing and _is_canonical(repository, index, head.commit):
+        return repository.tree_of(head.commit)
+    base = staged.result()
+    if base is None:
+        raise Declined("the index has no tree")
+    if nothing and head.commit is not None and base == repository.tree_of(head.commit):
+        index.canonical = (base, *(tree for tree in index.canonical if tree != base))
+    return base
+
+
+def _is_canonical(repository: Repository, index: IndexCopy, commit: CommitOid | None) -> bool:
+    return commit is not None and bool(index.canonical) and repository.tree_of(commit) in index.canonical
+
+
+def _require_whole_index(index: IndexCopy) -> None:
+    if not index.is_whole():
         raise Declined("the index is damaged")
+    if not index.is_trusted():
+        index.doubtful = True
+        raise Declined("our copy of the index is damaged")
 
 
 def _require_plain_repository(repository: Repository) -> None:
@@ -239,7 +264,7 @@ def _place(root: _Node, parts: list[bytes], entry: TreeEntry | None) -> None:
 
 def _splice(objects: ObjectStore, tree: str | None, node: _Node) -> str | None:
     """Return the tree with what is new in it; None when nothing is left."""
-    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree is not None else {}
+    entries = {entry.name: _as_git_writes(entry) for entry in objects.read_tree(tree)} if tree is not None else {}
     for name, child in node.children.items():
         old = entries.pop(name, None)
         new = child.entry
@@ -250,3 +275,13 @@ def _splice(objects: ObjectStore, tree: str | None, node: _Node) -> str | None:
         if new is not None:
             entries[name] = new
     return objects.add_tree(list(entries.values())) if entries else None
+
+
+def _as_git_writes(entry: TreeEntry) -> TreeEntry:
+    """Return an entry with one of the modes that git still writes (`create_ce_mode`); old tools wrote others."""
+    if entry.mode in ("100644", "100755", "40000", LINK, SUBMODULE):
+        return entry
+    mode = int(entry.mode, 8)
+    if stat.S_ISREG(mode):
+        return replace(entry, mode="100755" if mode & 0o100 else "100644")
+    return replace(entry, mode=f"{stat.S_IFMT(mode):o}")

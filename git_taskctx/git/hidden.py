@@ -30,6 +30,11 @@ def list_index(repository: Repository) -> bytes:
     return repository.git.run("ls-files", "-v", "-s", "-z").out
 
 
+def has_flagged(index: bytes) -> bool:
+    """Tell whether an entry stands under assume-unchanged or skip-worktree."""
+    return _FLAGGED.search(index) is not None
+
+
 def find_hidden(repository: Repository, status: bytes, index: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:
     """Return the hidden changes, sorted by path.
 

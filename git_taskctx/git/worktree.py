@@ -10,16 +10,17 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-import threading
-from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+import os
+from collections.abc import Iterator
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly
+from git_taskctx.git.background import Background
 from git_taskctx.git.changes import NO_INDEX, Change, compare_trees
-from git_taskctx.git.exact import read_exact, read_index
+from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
-from git_taskctx.git.hidden import find_hidden, list_index
+from git_taskctx.git.hidden import find_hidden, has_flagged, list_index
+from git_taskctx.git.index import IndexCopy, copy_index
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine, release
 from git_taskctx.git.process import Git, trace
@@ -33,9 +34,6 @@ STATUS = (
 )  # fmt: skip
 
 
-T = TypeVar("T")
-
-
 class Reading:
     """A worktree as it was read; what is asked for beside its tree is read once, when it is asked for."""
 
@@ -44,9 +42,11 @@ class Reading:
         repository: Repository,
         view: Repository,
         tree: TreeOid,
+        *,
         scan: Scan | None,
-        listing: _Background[bytes],
-        staged: _Background[TreeOid | None],
+        index: IndexCopy,
+        listing: Background[bytes],
+        staged: Background[TreeOid | None],
     ) -> None:
         self.repository = view
         """The repository, with the objects of the reading in quarantine."""
@@ -54,6 +54,7 @@ class Reading:
         """Tracked files plus untracked files that are not ignored."""
         self._real = repository
         self._scan = scan
+        self._index = index
         self._listing = listing
         self._staged = staged
 
@@ -95,42 +96,43 @@ class Reading:
     @functools.cached_property
     def status(self) -> bytes:
         """git's own status, porcelain v2 with NULs, as the user's index has it."""
-        return self._scan.raw if self._scan is not None else _status_git(self.repository).run(*STATUS).out
+        return self._scan.raw if self._scan is not None else _status_git(self.repository, self._index).run(*STATUS).out
 
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
         """What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
-        return find_hidden(self.repository, self.status, self._listing.result(), _state_of)
+        listing = b"" if self._index.unflagged else self._listing.result()
+        self._index.unflagged = not has_flagged(listing)
+        return find_hidden(self.repository, self.status, listing, _state_of)
 
 
 @contextlib.contextmanager
-def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exact: bool = False) -> Iterator[Reading]:
+def read_worktree(
+    repository: Repository, *, keep: bool, cold: bool = False, exact: bool = False, lasting: bool = True
+) -> Iterator[Reading]:
     """Read the worktree into a tree.
 
     With `keep` its objects go to the repository at once; otherwise they are in quarantine, gone afterwards unless
     `Reading.keep` is called. `exact` lets git do all of it; `cold`, too, and makes git read every file again, whatever
-    times and sizes say.
+    times and sizes say. With `lasting` our own folder keeps what makes the next reading quicker.
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
-    repository.read_index()  # git would wait for ever for a FIFO in its place
-    with private_folder(repository) as folder:
-        quiet = _no_config_hooks(repository)
-        view = repository.view(**quarantine(repository, folder / "objects"))
-        view.git = view.git.with_settings(quiet)
+    with private_folder(repository) as folder, copy_index(repository, folder, lasting=lasting) as index:
+        view = repository.view(**quarantine(repository, folder / "objects"), GIT_INDEX_FILE=os.fspath(index.path))
+        view.git = view.git.with_settings(_no_config_hooks(repository))
         view.objects = ObjectStore(view.git, view.algorithm, durable=False)
-        # Both run while git scans the worktree.
-        listing = _Background(lambda: list_index(repository))
-        staged = _Background(lambda: read_index(repository, view.git, folder))
+        listing = Background(lambda: list_index(view))
+        staged = Background(lambda: index.write_tree(view.git, folder))
         try:
             scan = None
             if not (cold or exact):
                 try:
-                    scan = read_fast(repository, _status_git(repository), STATUS, view.objects, staged.result)
+                    scan = read_fast(view, _status_git(view, index), STATUS, view.objects, index, staged, listing)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
-            tree = scan.tree if scan is not None else read_exact(repository, view.git, folder, cold=cold)
-            reading = Reading(repository, view, tree, scan=scan, listing=listing, staged=staged)
+            tree = scan.tree if scan is not None else read_exact(index, view.git, folder, cold=cold)
+            reading = Reading(repository, view, tree, scan=scan, index=index, listing=listing, staged=staged)
             if keep:
                 reading.keep()
             yield reading
@@ -140,42 +142,17 @@ def read_worktree(repository: Repository, *, keep: bool, cold: bool = False, exa
             view.close()
 
 
-class _Background(Generic[T]):
-    """A call that runs beside others, in a thread; its error is raised to whoever asks for the result."""
-
-    def __init__(self, call: Callable[[], T]) -> None:
-        self._call = call
-        self._values: list[T] = []
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def result(self) -> T:
-        """Wait for the call and return what it gave. Raises: what it raised."""
-        self.wait()
-        if self._error is not None:
-            raise self._error
-        return self._values[0]
-
-    def wait(self) -> None:
-        """Wait for the call to end."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            self._values.append(self._call())
-        except BaseException as error:  # for `result`
-            self._error = error
-
-
-def _status_git(repository: Repository) -> Git:
+def _status_git(view: Repository, index: IndexCopy) -> Git:
+    git = view.git.with_settings(("diff.orderFile=/dev/null", "index.skipHash=false"))
+    if index.untracked_cache:
+        git = git.with_settings(("core.untrackedCache=true", "status.showUntrackedFiles=all"))
     # Replacements would make it compare with another tree than HEAD's own.
-    return repository.git.with_settings(("diff.orderFile=/dev/null",)).with_env(GIT_NO_REPLACE_OBJECTS="1")
+    return git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_OPTIONAL_LOCKS="1" if index.writable else "0")
 
 
 def _state_of(repository: Repository) -> str:
     """Name the whole state of a worktree, hidden changes included."""
-    with read_worktree(repository, keep=False) as reading:
+    with read_worktree(repository, keep=False, lasting=False) as reading:
         nested = "".join(f"{change.path}\0{change.sha256}\0" for change in reading.hidden)
         return hashlib.sha256(f"{reading.tree}\0{nested}".encode()).hexdigest()
 

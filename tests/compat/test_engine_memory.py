@@ -1,0 +1,188 @@
+"""What is remembered from one reading to the next makes it quicker, and never wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from compat.engine import agree, read
+from gitrepo import GitRepo
+
+Step = Callable[[GitRepo], object]
+
+
+@pytest.fixture
+def warm(repo: GitRepo) -> GitRepo:
+    """A repository that was read often enough for everything to be remembered."""
+    repo.write(".gitignore", "*.log\n")
+    for folder in ("a", "a/b", "a/b/c", "d"):
+        repo.write(f"{folder}/file", folder)
+        repo.write(f"{folder}/new.log", "ignored")
+    repo.commit()
+    repo.write("a/b/untracked", "x")
+    for _ in range(3):
+        assert read(repo) == repo.oracle()
+    assert b"UNTR" in _memory(repo).read_bytes()
+    return repo
+
+
+def _memory(repo: GitRepo) -> Path:
+    return repo.git_dir() / "taskctx/index"
+
+
+def _restore_times(repo: GitRepo) -> None:
+    """Put a file into a folder and give the folder its times back."""
+    found = repo.at("a/b").stat()
+    repo.write("a/b/sneaked", "x")
+    os.utime(repo.at("a/b"), ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _same_size_and_time(repo: GitRepo) -> None:
+    """Write a file as long as before in the moment that it has already."""
+    found = repo.at("d/file").stat()
+    repo.write("d/file", "e")
+    os.utime(repo.at("d/file"), ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def _excludes(repo: GitRepo) -> None:
+    repo.write("a/more.txt", "x")
+    read(repo)
+    (repo.git_dir() / "info").mkdir(exist_ok=True)
+    (repo.git_dir() / "info/exclude").write_text("more.txt\n")
+
+
+STEPS: dict[str, Step] = {
+    "an untracked file deep down": lambda repo: repo.write("a/b/c/new", "x"),
+    "an untracked folder": lambda repo: repo.write("x/y/z/new", "x"),
+    "an untracked file gone": lambda repo: repo.remove("a/b/untracked"),
+    "an untracked file edited": lambda repo: repo.write("a/b/untracked", "other"),
+    "a tracked file edited": lambda repo: repo.write("a/b/file", "other"),
+    "a tracked file gone": lambda repo: repo.remove("d/file"),
+    "a tracked folder gone": lambda repo: repo.remove("a"),
+    "a folder renamed": lambda repo: repo.at("a/b").rename(repo.at("a/q")),
+    "a file for a folder": lambda repo: (repo.remove("a/b"), repo.write("a/b", "x")),
+    "a link for a folder": lambda repo: (repo.remove("d"), repo.symlink("d", "a")),
+    "nothing ignored any more": lambda repo: repo.remove(".gitignore"),
+    "other things ignored": lambda repo: repo.write(".gitignore", "untracked\n"),
+    "a nested ignore file": lambda repo: repo.write("a/.gitignore", "!*.log\nuntracked\n"),
+    "an exclude file": _excludes,
+    "global excludes": lambda repo: (
+        repo.write("../excluded", "untracked\n"),
+        repo.config("core.excludesFile", os.fspath(repo.at("../excluded"))),
+    ),
+    "something staged": lambda repo: (repo.write("a/file", "staged"), repo.add("a/file")),
+    "staged, then edited": lambda repo: (repo.write("a/file", "s"), repo.add("a/file"), repo.write("a/file", "t")),
+    "an ignored file added": lambda repo: repo.git("add", "-f", "d/new.log"),
+    "no longer tracked": lambda repo: repo.git("rm", "--cached", "-q", "d/file"),
+    "a commit": lambda repo: repo.commit("more"),
+    "another branch": lambda repo: (repo.commit("more"), repo.checkout("-b", "other", "HEAD~1")),
+    "a hard reset": lambda repo: repo.git("reset", "-q", "--hard"),
+    "cleaned": lambda repo: repo.git("clean", "-q", "-f", "-d", "-x"),
+    "a stash": lambda repo: (repo.write("d/file", "x"), repo.git("stash", "push", "-q", "-u")),
+    "no file to ignore by mode": lambda repo: repo.chmod("d/file", 0o755),
+    "a flag": lambda repo: (repo.git("update-index", "--assume-unchanged", "d/file"), repo.write("d/file", "h")),
+    "an attribute": lambda repo: repo.write(".gitattributes", "* text=auto\n"),
+    "everything touched": lambda repo: [
+        os.utime(path) for path in repo.path.rglob("*") if ".git" not in path.parts and path.is_file()
+    ],
+    "a repository inside": lambda repo: GitRepo.init(repo.at("inner")).commit(),
+    "a file under restored times": _restore_times,
+    "a file of the same size and time": _same_size_and_time,
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+def test_a_change_is_seen_whatever_is_remembered(warm: GitRepo, step: Step) -> None:
+    """After each kind of change the next readings give git's tree, and so does the one after it is undone."""
+    step(warm)
+    agree(warm)
+    warm.write("a/after", "more")
+    agree(warm)
+
+
+@pytest.mark.parametrize("key", ["core.trustctime=false", "core.checkStat=minimal"])
+def test_folders_are_not_remembered_where_their_times_can_be_put_back(repo: GitRepo, key: str) -> None:
+    """A file that comes into a folder whose times are restored is found as git finds it."""
+    repo.config(*key.split("="))
+    repo.write("a/b/file", "x")
+    repo.commit()
+    for _ in range(3):
+        read(repo)
+    _restore_times(repo)
+    agree(repo)
+
+
+def _truncate(memory: Path) -> None:
+    memory.write_bytes(memory.read_bytes()[:-30])
+
+
+def _flip(memory: Path) -> None:
+    data = bytearray(memory.read_bytes())
+    data[len(data) // 2] ^= 1
+    memory.write_bytes(data)
+
+
+DAMAGE: dict[str, Callable[[Path], object]] = {
+    "truncated": _truncate,
+    "a bit flipped": _flip,
+    "empty": lambda memory: memory.write_bytes(b""),
+    "gone": lambda memory: memory.unlink(),
+    "a folder": lambda memory: (memory.unlink(), memory.mkdir()),
+    "a link": lambda memory: (memory.unlink(), memory.symlink_to("/etc/passwd")),
+    "its lock left": lambda memory: memory.with_name("index.lock").write_bytes(b""),
+    "its lock a folder": lambda memory: memory.with_name("index.lock").mkdir(),
+    "notes no JSON": lambda memory: memory.with_name("index.json").write_bytes(b"{"),
+    "notes a list": lambda memory: memory.with_name("index.json").write_bytes(b"[]"),
+    "notes of other types": lambda memory: memory.with_name("index.json").write_bytes(
+        json.dumps({**json.loads(memory.with_name("index.json").read_bytes()), "canonical": 7}).encode()
+    ),
+    "all of it gone": lambda memory: [file.unlink() for file in memory.parent.iterdir() if file.is_file()],
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+def test_a_damaged_memory_is_only_slower(warm: GitRepo, damage: Callable[[Path], object]) -> None:
+    """Whatever became of our private files, the tree is git's, and the memory is built anew."""
+    damage(_memory(warm))
+    warm.write("d/file", "more")
+    agree(warm)
+    agree(warm)
+
+
+def test_a_memory_in_use_is_left_alone(warm: GitRepo) -> None:
+    """While another reading has it, one reads without, and the tree is the same."""
+    warm.write("d/file", "more")
+    before = _memory(warm).read_bytes()
+    with _memory(warm).with_name("index.held").open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert read(warm) == warm.oracle()
+    assert _memory(warm).read_bytes() == before
+
+
+def test_two_readings_at_once_agree(warm: GitRepo) -> None:
+    """Readings side by side all give git's tree."""
+    warm.write("d/file", "more")
+    trees: list[str] = []
+    threads = [threading.Thread(target=lambda: trees.append(read(warm))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert trees == [warm.oracle()] * 4
+
+
+def test_an_odd_tree_in_head_is_never_taken_for_what_git_writes(repo: GitRepo) -> None:
+    """A tree with a mode that git no longer writes is written anew at every reading, not only at the first."""
+    blob = repo.git("hash-object", "-w", "--stdin", input="x")
+    raw = b"100664 a\0" + bytes.fromhex(blob)
+    tree = repo.git("hash-object", "-w", "-t", "tree", "--literally", "--stdin", input=raw)
+    repo.git("update-ref", "HEAD", repo.git("commit-tree", "-m", "odd", tree))
+    repo.git("reset", "-q", "--hard")
+    repo.write("b", "new")
+    for _ in range(3):
+        assert read(repo) == repo.oracle()
