@@ -26,8 +26,6 @@ CANONICAL_KEPT = 8
 """How many trees are remembered to be as git itself would write them."""
 _GITLINK = b"\0\0\xe0\0"
 """The mode of a submodule as it stands in an index (gitformat-index); it may stand there by chance, too."""
-_BLIND_TO_CTIME = {"core.trustctime": ("false", "no", "off", "0"), "core.checkstat": ("minimal",)}
-"""Settings under which a folder's times can be put back, so that git would trust what it remembers of it."""
 
 
 class IndexCopy:
@@ -138,7 +136,7 @@ class _Lasting:
         copy.canonical = tuple(map(str, canonical)) if isinstance(canonical, list) else ()
         copy.unflagged = again and known.get("unflagged") is True
         copy.writable = not copy.may_hold_submodules
-        copy.untracked_cache = again and copy.writable and _has_honest_times(repository)
+        copy.untracked_cache = again and copy.writable and repository.trusts_ctime
         self._saved = known if again else {}
 
     def save(self) -> None:
@@ -182,8 +180,3 @@ def _lasting(
     finally:
         if descriptor is not None:
             os.close(descriptor)
-
-
-def _has_honest_times(repository: Repository) -> bool:
-    told = ((repository.core.get(key) or "").lower() in values for key, values in _BLIND_TO_CTIME.items())
-    return not any(told)

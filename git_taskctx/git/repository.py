@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import os
+import shlex
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 from git_taskctx.errors import Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git
+from git_taskctx.git.quoting import quote
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
@@ -29,6 +32,14 @@ _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("REVERT_HEAD", "revert"),
     ("BISECT_LOG", "bisect"),
 )
+
+DISCOVERY_LIMIT = 20.0
+"""Seconds that git may take to say where the repository is; it reads three small files for that."""
+_WAITED_FOR = (
+    "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
+    "refs/notes/taskctx",
+)  # fmt: skip
+"""Files of a git dir that git opens without a look at what they are: it waits for ever where one is a FIFO."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +127,29 @@ class Repository:
             os.close(descriptor)
 
     @property
+    def trusts_ctime(self) -> bool:
+        """False where git does not look at the time that nobody can put back, so that an edit may escape it."""
+        off = (self.core.get("core.trustctime") or "true").lower() in ("false", "no", "off", "0")
+        return not off and (self.core.get("core.checkstat") or "").lower() != "minimal"
+
+    @property
     def has_split_index(self) -> bool:
         """Tell whether a part of the index may stand in another file."""
         return any(self.git_dir.glob("sharedindex.*"))
+
+    @property
+    def has_replacements(self) -> bool:
+        """Tell whether git may show one object in the place of another (git-replace)."""
+        if "GIT_REPLACE_REF_BASE" in self.git.environ:
+            return True
+        if self.core.get("extensions.refstorage", "files") != "files":
+            return bool(self.git.run("for-each-ref", "--count=1", "refs/replace/").out)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if any((self.common_dir / "refs/replace").iterdir()):
+                return True
+        with contextlib.suppress(FileNotFoundError):
+            return b" refs/replace/" in (self.common_dir / "packed-refs").read_bytes()
+        return False
 
     def is_indexed(self, name: str) -> bool:
         """Tell whether the index holds `name` or anything below it.
@@ -200,7 +231,7 @@ def open_repository(folder: Path, environ: Mapping[str, str]) -> Repository:
     Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
     dir that git would take for content, and for a git that is too old.
     """
-    git = Git(folder, environ)
+    git = Git(folder, environ, time_limit=DISCOVERY_LIMIT)
     try:
         toplevel, git_dir, common_dir, index, algorithm = _discover(git)
     except GitFailed as error:
@@ -212,6 +243,7 @@ def open_repository(folder: Path, environ: Mapping[str, str]) -> Repository:
             f"the git dir {git_dir} lies inside the worktree under another name than .git, and git would add it",
             hint="move it out of the worktree, or name it .git",
         )
+    _refuse_special_files(git_dir, common_dir)
     dot_git = toplevel / ".git"
     explicit = "GIT_DIR" in environ or "GIT_WORK_TREE" in environ or not dot_git.exists()
     git = Git(toplevel, environ, _absolute(folder, environ, index), QUIET)
@@ -244,6 +276,22 @@ def _discover(git: Git) -> tuple[Path, Path, Path, Path, str]:
         lines = [git.run("rev-parse", *question).out.removesuffix(b"\n") for question in questions]
     toplevel, git_dir, common_dir, index = (Path(os.fsdecode(line)) for line in lines[:4])
     return toplevel, git_dir, common_dir, index, lines[4].decode()
+
+
+def _refuse_special_files(git_dir: Path, common_dir: Path) -> None:
+    """Check the files that every git process reads. Raises: GitFailed for a FIFO, a socket or a device."""
+    places = [common_dir / name for name in _WAITED_FOR]
+    with contextlib.suppress(OSError):
+        ref = (git_dir / "HEAD").read_bytes().strip().removeprefix(b"ref: ")
+        places += [folder / os.fsdecode(ref) for folder in {git_dir, common_dir}]
+    for place in places:
+        with contextlib.suppress(OSError, ValueError):
+            mode = place.stat().st_mode
+            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+                raise GitFailed(
+                    f"{quote(os.fsencode(place))} is no regular file, and git would wait for it for ever",
+                    hint=f"ls -l {shlex.quote(os.fspath(place))}",
+                )
 
 
 def _is_content(git_dir: Path, toplevel: Path) -> bool:

@@ -142,13 +142,10 @@ def _sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
 
 def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change], present: Present) -> list[Cause]:
     back = _where_they_went(reading, expected, changes, present)
-    causes = []
-    renamed = {change.renamed_from for change in pair_renames(changes) if change.renamed_from}
-    for change in pair_renames(changes):
-        if change.path in renamed:
-            continue
-        causes.append(_explain_path(reading, change, back(change)))
-    return causes
+    paired = pair_renames(changes)
+    told = {change.path: _explain_path(reading, change, back(change)) for change in paired}
+    moved = {change.renamed_from for change in paired if told[change.path].kind is CauseKind.RENAMED}
+    return [cause for path, cause in told.items() if path not in moved]
 
 
 def _explain_path(reading: Reading, change: Change, back: Cause | None) -> Cause:

@@ -6,6 +6,7 @@ Nothing is deleted that was not saved, nothing ignored is overwritten, and the u
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable
 
 from git_taskctx.capture.scope import compile_patterns
@@ -53,7 +54,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
     wanted = _selector(paths)
-    with read_worktree(repository, keep=False) as reading:
+    cold = not repository.trusts_ctime  # what is saved is what really lies there
+    with read_worktree(repository, keep=False, cold=cold) as reading:
         changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
             raise Fatal(
@@ -63,6 +65,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
         changes = [change for change in changes if change not in skipped]
         _refuse_in_the_way(reading, changes)
+        _refuse_hidden(reading, changes)
         keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
         saved = session.chain.saved + 1
         event = Event(
@@ -76,7 +79,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
             [event], moves=[session.keep(SAVED, saved, reading.tree)], reason=f"{session.task}: restore of {agent}"
         )
         _write_files(reading, tree, changes)
-    with read_worktree(repository, keep=False) as after:
+    with read_worktree(repository, keep=False, cold=cold) as after:
         exact = after.tree == tree
     return Restored(
         agent=agent,
@@ -145,10 +148,28 @@ def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
         )
 
 
+def _refuse_hidden(reading: Reading, changes: list[Change]) -> None:
+    """Refuse to write over edits that git was told not to look at: the state that is saved does not hold them."""
+    top = os.fsencode(reading.repository.toplevel)
+    kinds = {change.path: change.kind for change in reading.hidden}
+    found = [change.path for change in changes if quote(change.path) in kinds]
+    blocked = [path for path in found if os.path.lexists(top + b"/" + path) and not _is_folder(top + b"/" + path)]
+    if blocked:
+        flags = {kind: shlex.quote(os.fsdecode(path)) for path in blocked for kind in (kinds[quote(path)],)}
+        raise Refused(
+            f"{len(blocked)} file{'s' * (len(blocked) > 1)} edited under {' or '.join(sorted(flags))} "
+            f"{'are' if len(blocked) > 1 else 'is'} in the way, and cannot be saved",
+            hint="\n".join(
+                f"git update-index --no-{flag} {path}   # then restore again" for flag, path in sorted(flags.items())
+            ),
+            paths=tuple(map(quote, blocked)),
+        )
+
+
 def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
     """Tell whether what lies at `path` is a folder in which everything goes away in the same step."""
     full = top + b"/" + path
-    if os.path.islink(full) or not os.path.isdir(full):  # noqa: PTH112, PTH114 - bytes
+    if not _is_folder(full):
         return path in leaving
     for folder, _, names in os.walk(full):
         inside = folder.removeprefix(top + b"/")
@@ -160,9 +181,13 @@ def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
 def _find_parent_that_is_no_folder(top: bytes, path: bytes) -> bytes | None:
     for parent in _parents(path):
         full = top + b"/" + parent
-        if os.path.lexists(full) and (os.path.islink(full) or not os.path.isdir(full)):  # noqa: PTH112, PTH114 - bytes
+        if os.path.lexists(full) and not _is_folder(full):
             return parent
     return None
+
+
+def _is_folder(full: bytes) -> bool:
+    return os.path.isdir(full) and not os.path.islink(full)  # noqa: PTH112, PTH114 - bytes
 
 
 def _parents(path: bytes) -> list[bytes]:
@@ -175,12 +200,12 @@ def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None
     top = os.fsencode(repository.toplevel)
     for change in changes:
         if change.mode == ABSENT or change.status == "T":
-            os.unlink(top + b"/" + change.path)  # noqa: PTH108 - bytes
+            _remove_file(top + b"/" + change.path)
             _remove_empty(top, change.path)
     written = [change.path for change in changes if change.mode != ABSENT]
     for path in written:
         full = top + b"/" + path
-        if os.path.isdir(full) and not os.path.islink(full):  # noqa: PTH112, PTH114 - bytes
+        if _is_folder(full):
             _remove_tree_of_empty(full)
     if not written:
         return
@@ -195,6 +220,12 @@ def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None
                 f"git could not write every file: {done.complaint}",
                 hint=f"git taskctx restore --agent {SAVED}   # what was there before",
             )
+
+
+def _remove_file(full: bytes) -> None:
+    """Remove a file that is in the tree; it may be missing where git was told not to look."""
+    if os.path.lexists(full) and not _is_folder(full):
+        os.unlink(full)  # noqa: PTH108 - bytes
 
 
 def _remove_empty(top: bytes, path: bytes) -> None:

@@ -173,7 +173,7 @@ def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid, patc
             hits += secrets.scan_lines(lines, name=name)
     for change in changes:
         name = quote(change.path)
-        if change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
+        if change.mode != ABSENT and change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
             hits += secrets.scan(reading.objects.get(change.oid, "blob"), name=name)
     return hits
 
@@ -301,18 +301,17 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest(), os.fstat(opened.fileno()).st_size
-    except FileNotFoundError:
-        if _is_sparse(reading, change.path):
-            return None, None
-        raise TryAgain(f"{quote(change.path)} went away while it was read", hint="run the same command again") from None
     except OSError as error:
-        raise TryAgain(f"{quote(change.path)} changed while it was read: {error.strerror}") from error
+        if _is_flagged(reading, change.path):
+            return None, None
+        what = "went away" if isinstance(error, FileNotFoundError) else "changed"
+        raise TryAgain(f"{quote(change.path)} {what} while it was read", hint="run the same command again") from error
 
 
-def _is_sparse(reading: Reading, path: bytes) -> bool:
-    """Tell whether a path is in the tree though it is not on disk, because a sparse checkout leaves it out."""
-    listed = reading.repository.git.run("--literal-pathspecs", "ls-files", "-t", "-z", "--", path).out
-    return listed.startswith(b"S ")
+def _is_flagged(reading: Reading, path: bytes) -> bool:
+    """Tell whether a path is in the tree whatever lies on disk: skip-worktree (S), or assume-unchanged (lower case)."""
+    listed = reading.repository.git.run("--literal-pathspecs", "ls-files", "-v", "-z", "--", path).out
+    return listed[:1] == b"S" or listed[:1].islower()
 
 
 def _untracked(status: bytes, *, since_init: list[Change]) -> list[str]:

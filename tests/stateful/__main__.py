@@ -1,0 +1,14 @@
+"""The command: `python -m tests.stateful`, or `python tests/stateful`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from stateful.command import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
