@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import sys
 from collections.abc import Sequence
 
-from git_taskctx.errors import TaskctxError
+from git_taskctx.errors import Fatal, TaskctxError
 
 INTERRUPTED = 130
 CLOSED = 141
+_MACHINE = {
+    errno.ENOSPC: "df -h; df -i   # make room, then run the same command again",
+    errno.EDQUOT: "quota   # make room, then run the same command again",
+    errno.EIO: "dmesg | tail   # what the disk says",
+    errno.EMFILE: "ulimit -n",
+    errno.ENFILE: "cat /proc/sys/fs/file-nr",
+    errno.ENOMEM: "free -m",
+    errno.EROFS: None,
+    errno.EACCES: None,
+    errno.EPERM: None,
+}
+"""What the machine can refuse at any step: no bug of ours, and what to look at."""
 
 
 def run() -> None:
@@ -35,6 +48,10 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return _closed()
     except Exception as error:  # a bug of ours, told as such
+        if isinstance(error, OSError) and error.errno in _MACHINE:
+            where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+            reason = (error.strerror or str(error)).lower()
+            return _say(Fatal(f"{where}{reason}", hint=_MACHINE[error.errno]), argv)
         return _say_bug(error, argv)
 
 

@@ -165,6 +165,15 @@ def fsync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+@contextlib.contextmanager
+def told_of(path: Path) -> Iterator[None]:
+    """Name `path` in what the system refuses meanwhile. Raises: Fatal, ReadOnly."""
+    try:
+        yield
+    except OSError as error:
+        raise _as_error(error, path) from error
+
+
 def _as_error(error: OSError, path: Path) -> Fatal:
     reason = (error.strerror or str(error)).lower()
     if isinstance(error, PermissionError) or error.errno in _READ_ONLY:

@@ -56,23 +56,43 @@ class Store:
         if files.read_plain(self.root / ".gitignore", limit=MAX_BYTES) != _IGNORE:
             files.write_atomic(self.root / ".gitignore", _IGNORE)
         with files.held_lock(self.root / ".context_store.lock"):
-            for folder in (self.root, self.root / "tasks", self.root / "archive"):
+            for folder in (self.root, self.root / "tasks", self.root / "archive", *map(self.folder, self.tasks())):
                 if files.require_plain(folder, folder=True):
                     files.sweep_temporaries(folder)
+            if not self._private.is_symlink():
+                files.sweep_temporaries(self._private)
             yield
 
     def active(self) -> str | None:
-        """Return the active task's id; None where no context is active here. Raises: Fatal, BadData."""
+        """Return the active task's id; None where no context is active here. Raises: Fatal, BadData.
+
+        Where a kill came between the two notes of it, or before the last of them was gone, the git dir's note decides.
+        """
         path = self.root / "active"
         data = files.read_plain(path, limit=4096)
         text = data.decode("utf-8", "replace").strip() if data else ""
         if text and not is_task_id(text):
             raise BadData(f"{path} does not hold a task id", hint=f"rm '{path}' && git taskctx status")
-        return text or None
+        if not text:
+            marker = _read_marker(self._marker)
+            return next((task for task in self.tasks() if marker and self._holds(task, marker)), None)
+        return None if self._is_put_away(text) else text
 
     def marker(self) -> str | None:
         """Return the active context's id as the git dir remembers it, also when the folder is gone."""
-        return _read_marker(self._marker)
+        active = files.read_plain(self.root / "active", limit=4096) or b""
+        return None if self._is_put_away(active.decode("utf-8", "replace").strip()) else _read_marker(self._marker)
+
+    def _is_put_away(self, active: str) -> bool:
+        """Tell whether the context that is noted as active lies in the archive: only the notes of it are left."""
+        if is_task_id(active) and files.require_plain(self.folder(active), folder=True):
+            return False
+        marker = _read_marker(self._marker)
+        return marker is not None and marker in self.archived()
+
+    def _holds(self, task: str, context_id: str) -> bool:
+        data = self.read(task, CONTEXT)
+        return data is not None and f'"context_id": "{context_id}"'.encode() in data
 
     def activate(self, task: str, context_id: str) -> None:
         """Make a context the active one of this worktree."""
@@ -82,8 +102,9 @@ class Store:
 
     def deactivate(self) -> None:
         """Leave no context active. Doing it twice is no error."""
-        (self.root / "active").unlink(missing_ok=True)
-        self._marker.unlink(missing_ok=True)
+        for note in (self.root / "active", self._marker):
+            with files.told_of(note):
+                note.unlink(missing_ok=True)
 
     def alive_elsewhere(self, context_id: str) -> Path | None:
         """Return another worktree in which this context is active; its git dir where it cannot be told."""
@@ -135,10 +156,11 @@ class Store:
         if not files.require_plain(source, folder=True):
             return
         files.make_folder(target.parent)
-        if files.require_plain(target, folder=True):
-            shutil.rmtree(target)
-        source.rename(target)
-        files.fsync_folder(target.parent)
+        with files.told_of(target):
+            if files.require_plain(target, folder=True):
+                shutil.rmtree(target)
+            source.rename(target)
+            files.fsync_folder(target.parent)
 
     def unarchive(self, task: str, context_id: str) -> bool:
         """Move an archived context back to its task's folder; False where it is not in the archive."""
@@ -148,8 +170,9 @@ class Store:
         files.make_folder(target.parent)
         if files.require_plain(target, folder=True):
             raise Fatal(f"{target} is in the way", hint=f"ls -l '{target}'   # look at it, then move it away")
-        source.rename(target)
-        files.fsync_folder(target.parent)
+        with files.told_of(target):
+            source.rename(target)
+            files.fsync_folder(target.parent)
         return True
 
     def _names(self, folder: Path) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,9 +59,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip loudly what needs git-lfs where there is none; in CI that is a failure."""
-    if item.get_closest_marker("needs_lfs") and shutil.which("git-lfs") is None:
-        tell_missing("git-lfs is not on PATH")
+    """Skip loudly what needs a later git, or a tool that is not there; in CI the latter is a failure."""
+    for marker in item.iter_markers("needs_git"):
+        if _git_version() < marker.args:
+            pytest.skip(f"needs git {marker.args[0]}.{marker.args[1]}; this is {_git_version()[0]}.{_git_version()[1]}")
+    for marker, tool in {"needs_lfs": "git-lfs", "needs_gcc": "cc"}.items():
+        if item.get_closest_marker(marker) and shutil.which(tool) is None:
+            tell_missing(f"{tool} is not on PATH")
+
+
+@functools.cache
+def _git_version() -> tuple[int, int]:
+    told = subprocess.run(["git", "version"], capture_output=True, text=True, check=True).stdout.split()[2]
+    major, minor = told.split(".")[:2]
+    return int(major), int(minor)
 
 
 def tell_missing(reason: str) -> None:

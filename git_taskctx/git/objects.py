@@ -7,12 +7,14 @@ between users, partial. The number of processes does not depend on the number of
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import zlib
 from collections.abc import Collection
 from typing import Literal
 
 from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.files import ReadOnly
 from git_taskctx.git.process import Git, stop
 from git_taskctx.model.oids import BlobOid, TreeOid
 from git_taskctx.model.values import dataclass
@@ -26,6 +28,7 @@ DURABLE = ("core.fsync=committed,loose-object,reference",)
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
+_READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
 @dataclass(frozen=True)
@@ -139,18 +142,27 @@ class ObjectStore:
         return entries
 
     def flush(self) -> None:
-        """Write every object taken so far in one process, durably unless they are in quarantine. Raises: GitFailed."""
+        """Write every object taken so far in one process, durably unless they are in quarantine.
+
+        Raises: ReadOnly, GitFailed.
+        """
         if not self._pending:
             return
         missing = self._missing() if len(self._pending) > FEW else set()
         if len(missing) > FEW:
-            self._writer.run("index-pack", "--stdin", stdin=self._pack(missing))
+            self._write("index-pack", "--stdin", stdin=self._pack(missing))
         else:
             missing = set()
         there = self._pending.keys() - missing
         if there:  # git makes those young again that are there already, so that no gc takes them away
-            self._writer.run("unpack-objects", "-q", stdin=self._pack(there))
+            self._write("unpack-objects", "-q", stdin=self._pack(there))
         self._pending.clear()
+
+    def _write(self, *command: str, stdin: bytes) -> None:
+        done = self._writer.run(*command, stdin=stdin, ok=(0, 1, 128))
+        if done.code != 0:
+            refused = f"`git {command[0]}`: {done.complaint}"
+            raise ReadOnly(refused) if _READ_ONLY.search(done.err) else GitFailed(refused)
 
     def _missing(self) -> set[str]:
         """Return which of the objects taken so far are nowhere yet."""

@@ -84,22 +84,35 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     """
     home = repository.private_dir
     try:
-        home.mkdir(mode=0o700, exist_ok=True)
-        if home.is_symlink():
-            raise NotADirectoryError(home)
-        folder = home / f"tmp-{os.urandom(8).hex()}"
-        folder.mkdir(mode=0o700)
+        folder, descriptor = _make_folder(home)
     except OSError:
         folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = _lock(folder)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if folder.parent == home:
-            _sweep(home, but=folder)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(descriptor)
+
+
+def _make_folder(home: Path) -> tuple[Path, int]:
+    """Create a folder in ours, and hold its lock. Nobody sweeps meanwhile: it would go before it is held."""
+    home.mkdir(mode=0o700, exist_ok=True)
+    held = _lock(home)
+    try:
+        folder = home / f"tmp-{os.urandom(8).hex()}"
+        folder.mkdir(mode=0o700)
+        descriptor = _lock(folder)
+        _sweep(home, but=folder)
+    finally:
+        os.close(held)
+    return folder, descriptor
+
+
+def _lock(folder: Path) -> int:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    return descriptor
 
 
 def _outside(repository: Repository) -> str | None:

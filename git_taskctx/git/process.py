@@ -32,6 +32,8 @@ _DROP = re.compile(
 
 QUIET = (
     "core.hooksPath=/dev/null",
+    "hook.post-index-change.enabled=false",
+    "hook.reference-transaction.enabled=false",
     "core.fsmonitor=false",
     "core.splitIndex=false",
     "core.untrackedCache=false",

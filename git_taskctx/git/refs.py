@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly
@@ -15,6 +19,9 @@ _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to 
 _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
 """What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
 _CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
+_LOCKED = re.compile(rb"Unable to create '(.*\.lock)': File exists", re.DOTALL)
+STALE = 10.0
+"""Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
 
 
 class RefConflict(GitFailed):
@@ -50,6 +57,8 @@ def find_ref(git: Git, ref: str) -> str | None:
 def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
     """Move all refs or none, durably; the reflog tells `reason`.
 
+    A lock that a killed git left on one of them is broken.
+
     Raises: RefConflict when a ref is not at `old`, ReadOnly where refs cannot be written, GitFailed.
     """
     if not moves:
@@ -68,7 +77,12 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
     if _READ_ONLY.search(done.err):
         raise ReadOnly(f"cannot write refs: {done.complaint}")
     if not _FOR_GOOD.search(done.err) and _CONFLICT.search(done.err):
-        raise RefConflict(f"a ref moved meanwhile: {done.complaint}")
+        lock = _lock_in_the_way(done.err, moves)
+        if lock is not None and _break(lock):
+            move_refs(git, moves, reason=reason)
+            return
+        hint = f"rm '{lock}'   # if no git is running; in {STALE:g} seconds it is done for you" if lock else None
+        raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)
     raise GitFailed(f"`git update-ref`: {done.complaint}")
 
 
@@ -99,3 +113,26 @@ class Refs:
                 self._known[move.ref] = move.new
             else:
                 self._known.pop(move.ref, None)
+
+
+def _lock_in_the_way(said: bytes, moves: Sequence[RefMove]) -> Path | None:
+    """Return the lock of one of the refs that git could not take; None where that was not the reason."""
+    found = _LOCKED.search(said)
+    path = os.fsdecode(found[1]) if found else ""
+    return Path(path) if any(path.endswith(f"/{move.ref}.lock") for move in moves) else None
+
+
+def _break(lock: Path) -> bool:
+    """Remove a lock that nobody can be holding any more; one at a time, so that no younger one goes in its place."""
+    folder = os.open(lock.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if abs(time.time() - lock.lstat().st_mtime) < STALE:
+            return False
+        lock.unlink()
+    except OSError:  # gone already, or not ours to remove
+        return False
+    else:
+        return True
+    finally:
+        os.close(folder)

@@ -119,7 +119,7 @@ def append(
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
     objects = repository.objects
-    anchor, conflict = anchor_of(repository, context_id), ""
+    anchor, conflict, hint = anchor_of(repository, context_id), "", None
     for attempt in range(ATTEMPTS):
         time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
         current = refs.find(NOTES_REF)
@@ -132,13 +132,15 @@ def append(
         try:
             refs.move([*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
         except RefConflict as error:
-            conflict = error.message
+            conflict, hint = error.message, error.hint
             refs.reread()
             if refs.find(NOTES_REF) == current and any(refs.find(move.ref) != move.old for move in moves):
                 raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
             continue
         return
-    raise TryAgain(f"cannot write to the ledger: {conflict}", hint=f"git show-ref {NOTES_REF}   # then try again")
+    raise TryAgain(
+        f"cannot write to the ledger: {conflict}", hint=hint or f"git show-ref {NOTES_REF}   # then try again"
+    )
 
 
 def _sequence(entry: Entry) -> tuple[int, str]:

@@ -51,6 +51,7 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
     store = caller.store
     store.check()
     if store.active() is None and store.marker() is None:
+        store.deactivate()  # the notes of one that was put away
         return None
     try:
         with open_session(caller, write=True) as session:
@@ -134,7 +135,10 @@ def list_contexts(caller: Caller) -> list[Listed]:
         try:
             if isinstance(context, TaskctxError):
                 raise context
-            chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
+            entries = ledger.read_entries(repository, context_id)
+            if not entries and context.audit.update_count == 1:
+                continue  # an init that was killed before anything was on record
+            chain = fold(entry.record for entry in entries)
         except TaskctxError as error:
             listed.append(Listed("?", context_id, "unreadable", error.message, "?", ""))
             continue

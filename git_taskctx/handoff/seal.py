@@ -101,7 +101,8 @@ def end(session: Session) -> CommitOid:
 
 
 def put_away(session: Session, *, reason: str) -> None:
-    """Archive the active context; its refs stay, and `recover` brings it back."""
-    session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
+    """Archive the active context; its refs stay, and `recover` brings it back. What was interrupted is finished."""
+    if session.entries[-1].record.type != "purge":
+        session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
     session.caller.store.archive(session.task, session.context.context_id)
     session.caller.store.deactivate()

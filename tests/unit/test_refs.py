@@ -109,6 +109,29 @@ def test_in_the_way_for_good(git: Git, two: tuple[str, str]) -> None:
     assert not isinstance(caught.value, RefConflict)
 
 
+def test_a_lock_that_a_killed_git_left_is_broken(repo: GitRepo, git: Git, two: tuple[str, str]) -> None:
+    """A lock that nobody can hold any more is in nobody's way; all that are left are broken at once."""
+    locks = [repo.git_dir() / f"{ref}.lock" for ref in (X, Y)]
+    for lock in locks:
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.write_text("half")
+        os.utime(lock, (1, 1))
+    move_refs(git, [RefMove(X, two[0], None), RefMove(Y, two[1], None)], reason="after the kill")
+    assert (find_ref(git, X), find_ref(git, Y)) == two
+    assert not any(lock.exists() for lock in locks)
+
+
+def test_a_young_lock_is_held_and_named(repo: GitRepo, git: Git, two: tuple[str, str]) -> None:
+    """Somebody may be at it: the lock stays, and the hint is the command that removes it."""
+    lock = repo.git_dir() / f"{X}.lock"
+    lock.parent.mkdir(parents=True)
+    lock.write_text("half")
+    with pytest.raises(RefConflict) as caught:
+        move_refs(git, [RefMove(X, two[0], None)], reason="x")
+    assert (caught.value.hint or "").startswith(f"rm '{lock}'")
+    assert lock.read_text() == "half"
+
+
 @pytest.mark.parametrize("name", ["refs/taskctx/a..b", "refs/taskctx/a b", "refs/taskctx/x.lock"])
 def test_names_that_git_forbids(git: Git, two: tuple[str, str], name: str) -> None:
     """A name that git forbids is an error, not a conflict."""

@@ -1,0 +1,56 @@
+"""A worktree for verbs to be stopped in, and what stops them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.register_assert_rewrite("desk", "records", "steps", "afterwards", "stage")
+
+from desk import Desk  # noqa: E402 - found beside the tests
+from gitrepo import GitRepo  # noqa: E402
+from scenes import Scene  # noqa: E402
+from stage import Stage  # noqa: E402
+from steps import HERE, Hook, Shim, Way  # noqa: E402
+
+
+@pytest.fixture
+def desk(repo: GitRepo) -> Desk:
+    """A worktree with one commit and nothing dirty."""
+    for path in ("parser.py", "README", "tool"):
+        repo.write(path, f"{path}\n")
+    repo.commit("base")
+    return Desk(repo)
+
+
+@pytest.fixture
+def begun(desk: Desk) -> Desk:
+    """The same, with a context begun and the implementer at work."""
+    desk.init()
+    return desk
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Shim:
+    """The library that sees every step of every process; for tests that are marked `needs_gcc`."""
+    library = tmp_path_factory.mktemp("shim") / "steps.so"
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, HERE / "steps.c", "-ldl"], check=True)
+    return Shim(library)
+
+
+@pytest.fixture
+def way(request: pytest.FixtureRequest) -> Way:
+    """How steps are seen: by the shim where a test asks for it, else by Python's own hook."""
+    if request.node.get_closest_marker("needs_gcc"):
+        found: Shim = request.getfixturevalue("shim")
+        return found
+    return Hook()
+
+
+@pytest.fixture
+def stage(desk: Desk, way: Way, tmp_path: Path) -> Callable[[Scene], Stage]:
+    """Prepares a scene."""
+    return lambda scene: Stage(scene, desk, way, tmp_path)

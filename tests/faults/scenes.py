@@ -1,0 +1,144 @@
+"""Every verb that writes, in a state in which it has something to write."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from desk import TASK, Desk
+
+TASK_FILE = """\
+id: TASK-1
+status: in_progress
+title: Mend the parser
+description: It breaks.
+acceptance_criteria:
+  - it parses
+"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A verb, and how to come to where it is typed."""
+
+    name: str
+    prepare: Callable[[Desk], object]
+    verb: tuple[str, ...]
+    code: int = 0
+    """How the verb ends when nothing is in its way."""
+    again: int = 0
+    """How it ends when it is typed a second time."""
+    writes_files: bool = False
+    """True when it is the verb's work to change the worktree."""
+
+
+def edit(desk: Desk) -> None:
+    """Change, add, delete and chmod files."""
+    desk.repo.write("parser.py", "mended\n")
+    desk.repo.write("deep/new.py", "new\n")
+    desk.repo.remove("README")
+    desk.repo.chmod("tool", 0o755)
+
+
+def _begun(desk: Desk) -> None:
+    desk.init()
+    edit(desk)
+
+
+def _filtered(desk: Desk) -> None:
+    desk.repo.write(".gitattributes", "*.py filter=up\n")
+    desk.repo.config("filter.up.clean", "tr a-z A-Z")
+    _begun(desk)
+
+
+def _filed(desk: Desk) -> None:
+    desk.repo.write("tasks/TASK-1.task.yaml", TASK_FILE)
+    desk.repo.commit("task")
+    desk.ok("init", TASK)
+    desk.repo.write("tasks/TASK-1.task.yaml", TASK_FILE.replace("it parses", "it parses everything"))
+
+
+def _implemented(desk: Desk) -> None:
+    _begun(desk)
+    desk.ok("snapshot", "--agent", "implementer")
+
+
+def _reviewed(desk: Desk) -> None:
+    _implemented(desk)
+    desk.ok("snapshot", "--agent", "reviewer")
+
+
+def _validated(desk: Desk) -> None:
+    _reviewed(desk)
+    desk.ok("snapshot", "--agent", "validator", "--done")
+
+
+def _committed(desk: Desk) -> None:
+    _validated(desk)
+    desk.repo.commit("mended")
+
+
+def _drifted(desk: Desk) -> None:
+    _implemented(desk)
+    desk.repo.write("parser.py", "drift\n")
+    desk.repo.write("stray.py", "stray\n")
+    desk.repo.remove("deep/new.py")
+
+
+def _counted(desk: Desk) -> None:
+    _drifted(desk)
+    desk.ends(1, "verify")
+
+
+def _put_right(desk: Desk) -> None:
+    _counted(desk)
+    desk.ok("restore", "--agent", "implementer")
+
+
+def _blocked(desk: Desk) -> None:
+    _implemented(desk)
+    desk.ok("block", "--agent", "reviewer", "--finding", "no test")
+
+
+def _purged(desk: Desk) -> None:
+    _implemented(desk)
+    desk.ok("purge")
+
+
+def _lost(desk: Desk) -> None:
+    _implemented(desk)
+    shutil.rmtree(desk.repo.at(".agent-output"))
+
+
+INIT = ("init", TASK, "--title", "Mend the parser")
+SNAPSHOT = ("snapshot", "--agent")
+
+SCENES = (
+    Scene("init", edit, INIT, again=128),
+    Scene("start", _implemented, ("start", "--agent", "reviewer")),
+    Scene("snapshot", _begun, (*SNAPSHOT, "implementer")),
+    Scene("handoff", _implemented, (*SNAPSHOT, "reviewer")),
+    Scene("verify", _drifted, ("verify",), code=1, again=1),
+    Scene("accept", _counted, ("resolve-drift", "--accept", "--note", "mine"), again=1),
+    Scene("restore", _drifted, ("restore", "--agent", "implementer"), writes_files=True),
+    Scene("block", _implemented, ("block", "--agent", "reviewer", "--finding", "no test")),
+    Scene("purge", _implemented, ("purge",)),
+    Scene("recover", _purged, ("recover", TASK)),
+    Scene("seal", _committed, ("verify",), again=3),
+    Scene("rebuild", _filed, ("rebuild",)),
+    # the same doors again, by other verbs
+    Scene("snapshot through a filter", _filtered, (*SNAPSHOT, "implementer")),
+    Scene("wip", _begun, (*SNAPSHOT, "implementer", "--wip")),
+    Scene("done", _reviewed, (*SNAPSHOT, "validator", "--done")),
+    Scene("attest", _counted, (*SNAPSHOT, "reviewer", "--attest", "mine")),
+    Scene("take over", _begun, ("start", "--agent", "reviewer", "--take-over", "it died")),
+    Scene("note", _put_right, ("resolve-drift", "--note", "put back"), again=1),
+    Scene("unblock", _blocked, ("unblock", "--agent", "reviewer", "--finding", "F1"), again=1),
+    Scene("update", _implemented, ("update", "--agent", "implementer", "--session-id", "s1")),
+    Scene("recover what is lost", _lost, ("recover", TASK)),
+    Scene("purge seals", _committed, ("purge",)),
+    Scene("init seals", _committed, ("init", "TASK-2", "--title", "Another"), again=128),
+    Scene("snapshot is too late", _committed, (*SNAPSHOT, "implementer"), code=128, again=128),
+)
+CORE = SCENES[:12]

@@ -1,0 +1,41 @@
+"""A scene, set up once, and copies of it to disturb."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+from afterwards import Model, copy_of, watch
+from desk import Desk
+from scenes import Scene
+from steps import Fault, Way, run_steps
+
+
+class Stage:
+    """A scene that was prepared: how it goes undisturbed, and copies of it to disturb."""
+
+    def __init__(self, scene: Scene, desk: Desk, way: Way, scratch: Path) -> None:
+        self.scene, self.way = scene, way
+        self._desk, self._scratch, self._number = desk, scratch, 0
+        scene.prepare(desk)
+        self.record = scratch / "steps"
+
+    @functools.cached_property
+    def model(self) -> Model:
+        """How the scene goes when nothing is in its way."""
+        return watch(self.scene, copy_of(self._desk, self._scratch / "model"), self._scratch)
+
+    def copy(self) -> Desk:
+        """Return a worktree in which the verb has not been typed yet."""
+        self._number += 1
+        return copy_of(self._desk, self._scratch / f"copy-{self._number}")
+
+    def count(self, *, reads: bool = False) -> int:
+        """Return how many steps the verb takes."""
+        stepped = run_steps(self.way, self.copy(), *self.scene.verb, record=self.record, fault=Fault(reads=reads))
+        assert stepped.said.code == self.scene.code, stepped.said.both
+        return len(stepped.steps)
+
+
+Prepare = Callable[[Scene], Stage]

@@ -1,0 +1,91 @@
+"""Places where the owner of a context may not write: said in one line, nothing lost, and all goes on afterwards."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from desk import TASK, Desk, Said
+from gitrepo import GitRepo
+from nobody import as_nobody, give_to_nobody, readable_python
+from records import added, read_records
+
+PLACES = (
+    ".", ".agent-output", ".agent-output/tasks", ".agent-output/tasks/TASK-1", ".git", ".git/refs", ".git/refs/notes",
+    ".git/objects", ".git/taskctx", ".git/logs",
+)  # fmt: skip
+READING = (("status",), ("get",), ("log",), ("list",), ("fingerprint",), ("diff",))
+WRITING = (
+    ("snapshot", "--agent", "implementer"),
+    ("start", "--agent", "reviewer"),
+    ("block", "--agent", "reviewer", "--finding", "no test"),
+    ("purge",),
+    ("recover", TASK),
+)
+
+
+@pytest.fixture
+def owned(sealed_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+    """A begun context with a snapshot, in a worktree that belongs to somebody who is not root."""
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "safe.directory")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "*")
+    folder = Path(tempfile.mkdtemp(prefix="taskctx-open-"))
+    folder.chmod(0o755)
+    repo = GitRepo.init(folder / "work")
+    repo.write("parser.py", "broken\n")
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.init()
+    desk.implement()
+    repo.write("parser.py", "mended more\n")
+    give_to_nobody(folder)
+    yield desk
+    shutil.rmtree(folder)
+
+
+def said_to_nobody(python: str, desk: Desk, *args: str) -> Said:
+    """Run a verb as the owner; what it says must be in order, whatever it is."""
+    done = as_nobody(python, desk.repo, *args)
+    said = Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
+    assert "Traceback" not in said.both, said.both
+    assert said.code in (0, 1, 3, 75, 128), said.both
+    if said.code in (75, 128):
+        errors = re.findall(r"^error: .*", said.err, re.MULTILINE)
+        assert len(errors) == 1, said.err
+        assert not re.match(r"error: [A-Z][a-z]", errors[0]), said.err
+    return said
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_folder_of_the_owners_that_is_read_only(owned: Desk, place: str) -> None:
+    """Reading answers; writing works or is refused in one line; what is done is on record, and later all goes on."""
+    python = readable_python()
+    folder = owned.repo.at(place)
+    folder.mkdir(exist_ok=True)
+    before = read_records(owned.repo)
+    folder.chmod(0o555)
+    for verb in READING:
+        assert said_to_nobody(python, owned, *verb).code == 0, verb
+    assert said_to_nobody(python, owned, "verify").code == 1
+    done = [verb[0] for verb in WRITING if said_to_nobody(python, owned, *verb).code == 0]
+    types = added(before, read_records(owned.repo))
+    known = {"snapshot": "snapshot", "start": "start", "block": "block", "purge": "purge", "recover": "recover"}
+    assert [name for name in done if known[name] not in types] == [], (done, types)
+    folder.chmod(0o755)
+    if said_to_nobody(python, owned, "get").code != 0:
+        assert said_to_nobody(python, owned, "recover", TASK).code == 0
+    for verb in (
+        ("resolve-drift", "--accept", "--note", "mine"),
+        ("block", "--agent", "reviewer", "--finding", "more"),
+    ):
+        said = said_to_nobody(python, owned, *verb)
+        assert said.code == 0 or "there is no drift to resolve" in said.err, said.both
+    assert said_to_nobody(python, owned, "verify").code in (0, 3)
+    added(before, read_records(owned.repo))
+    assert owned.repo.git("fsck", "--no-dangling") == ""
