@@ -159,11 +159,11 @@ class GitRepo:
 
     # What the tests compare with
 
-    def oracle(self, *, cold: bool = False) -> str:
+    def oracle(self, *, cold: bool = False, store: Path | None = None) -> str:
         """Return the tree that git itself would write of this worktree, leaving nothing behind.
 
-        The copy of the index keeps its times, and new objects go to a throw-away folder. Raises: GitRefused, also
-        where git leaves files out and only says so.
+        The copy of the index keeps its times, and new objects go to `store`, or to a throw-away folder. Raises:
+        GitRefused, also where git leaves files out and only says so.
         """
         with tempfile.TemporaryDirectory(prefix="oracle-", dir=os.environ.get("HOME")) as folder:
             index = Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index"))
@@ -172,8 +172,8 @@ class GitRepo:
                 shutil.copy2(index, copy)
                 if cold:
                     os.utime(copy, (1, 1))
-            store = Path(folder, "objects")
-            store.mkdir()
+            store = store or Path(folder, "objects")
+            store.mkdir(exist_ok=True)
             real = self.git("rev-parse", "--path-format=absolute", "--git-path", "objects")
             others = self._variable("GIT_ALTERNATE_OBJECT_DIRECTORIES")
             env = {

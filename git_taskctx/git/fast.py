@@ -11,6 +11,7 @@ import re
 import stat
 from collections.abc import Iterator
 
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.background import Background
 from git_taskctx.git.changes import LINK, SUBMODULE
 from git_taskctx.git.index import IndexCopy
@@ -106,7 +107,10 @@ def read_fast(
         if total > MOST:
             raise Declined("the changed files are large")
         _place(root, path.path.split(b"/"), entry)
-    tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
+    try:
+        tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
+    except CouldNotTell as error:  # git takes an untouched folder's oid on trust, so its tree may be missing
+        raise Declined(error.message) from error
     return Scan(scanned.out, head, base, TreeOid(tree))
 
 
@@ -148,6 +152,8 @@ def _require_plain_repository(repository: Repository) -> None:
             raise Declined(f"{key} is {value}")
     if repository.has_split_index:
         raise Declined("the index is split")
+    if repository.has_replacements:  # the index may hold the entries of one tree under the name of another
+        raise Declined("objects are replaced")
 
 
 _FALSE, _TRUE = ("false", "no", "off", "0", ""), ("true", "yes", "on", "1")

@@ -120,7 +120,7 @@ def read_worktree(
     """
     with private_folder(repository) as folder, copy_index(repository, folder, lasting=lasting) as index:
         view = repository.view(**quarantine(repository, folder / "objects"), GIT_INDEX_FILE=os.fspath(index.path))
-        view.git = view.git.with_settings(_no_config_hooks(repository))
+        view.git = view.git.with_env(**_no_config_hooks(repository))
         view.objects = ObjectStore(view.git, view.algorithm, durable=False)
         listing = Background(lambda: list_index(view))
         staged = Background(lambda: index.write_tree(view.git, folder))
@@ -157,7 +157,14 @@ def _state_of(repository: Repository) -> str:
         return hashlib.sha256(f"{reading.tree}\0{nested}".encode()).hexdigest()
 
 
-def _no_config_hooks(repository: Repository) -> tuple[str, ...]:
-    """Switch off hooks that git 2.54 and later take from the configuration."""
-    names = {key.rsplit(".", 1)[0] for key in repository.core if key.startswith("hook.")}
-    return tuple(f"{name}.enabled=false" for name in sorted(names))
+def _no_config_hooks(repository: Repository) -> dict[str, str]:
+    """Return the variables that switch off the hooks that git 2.54 and later take from the configuration.
+
+    Not `-c`, which ends a key at its first `=`, and a hook's name may hold one.
+    """
+    names = sorted({key.rsplit(".", 1)[0] for key in repository.core if key.startswith("hook.")})
+    count = int(repository.git.environ.get("GIT_CONFIG_COUNT") or 0)
+    result = {"GIT_CONFIG_COUNT": str(count + len(names))} if names else {}
+    for number, name in enumerate(names, count):
+        result |= {f"GIT_CONFIG_KEY_{number}": f"{name}.enabled", f"GIT_CONFIG_VALUE_{number}": "false"}
+    return result

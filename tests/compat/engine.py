@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from desk import Desk
 from gitrepo import GitRefused, GitRepo
 
 from git_taskctx.errors import TaskctxError
@@ -14,21 +17,64 @@ from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
 
 MODES = ({"keep": False}, {"keep": True}, {"keep": False, "cold": True}, {"keep": False, "exact": True})
+FATAL = 128
 Build = Callable[[GitRepo], object]
 
 
-class Cases(list[Build]):
+@dataclass(frozen=True)
+class Case:
+    """One repository, and which engine must read it."""
+
+    build: Build
+    declines: str | None
+    """Why the fast engine must decline, as a pattern; empty where it must not; None where it may."""
+
+    def __call__(self, repo: GitRepo) -> None:
+        """Build it."""
+        self.build(repo)
+
+
+class Cases(list[Case]):
     """A table of small functions that each build one repository."""
 
     def __call__(self, build: Build) -> Build:
-        """Add a function to the table, as its decorator."""
-        self.append(build)
+        """Add a function to the table, as its decorator; either engine may read it."""
+        return self._add(build, None)
+
+    def fast(self, build: Build) -> Build:
+        """Add a function whose repository the fast engine must read itself."""
+        return self._add(build, "")
+
+    def declined(self, reason: str) -> Callable[[Build], Build]:
+        """Add a function whose repository the fast engine must leave to the exact one, saying `reason`."""
+        return lambda build: self._add(build, reason)
+
+    def _add(self, build: Build, declines: str | None) -> Build:
+        self.append(Case(build, declines))
         return build
 
     @property
     def table(self) -> pytest.MarkDecorator:
         """The mark that runs a test once for each function."""
-        return pytest.mark.parametrize("build", self, ids=[build.__name__ for build in self])
+        return pytest.mark.parametrize("build", self, ids=[case.build.__name__ for case in self])
+
+
+@dataclass(frozen=True)
+class Witness:
+    """All that reading a worktree must leave as it was, and the objects, of which there may be more."""
+
+    kept: dict[str, object]
+    """Every file and folder by path, down to times and inodes; every ref, and HEAD."""
+    objects: dict[Path, int]
+    """The files of every object store, with their sizes."""
+
+
+def write_home(path: str, text: str) -> Path:
+    """Write a file of the user's own, outside the repository."""
+    place = Path(os.environ["HOME"], path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text)
+    return place
 
 
 def read(repo: GitRepo, *, keep: bool = False, cold: bool = False, exact: bool = False, cwd: Path | None = None) -> str:
@@ -41,30 +87,44 @@ def read(repo: GitRepo, *, keep: bool = False, cold: bool = False, exact: bool =
         repository.close()
 
 
-def agree(repo: GitRepo, *, cwd: Path | None = None) -> str:
-    """Hold that every way of reading gives git's tree, touches nothing, and leaves objects only when told to."""
-    before, store = repo.census(), _objects(repo)
-    trees = [read(repo, **MODES[0], cwd=cwd), read(repo, **MODES[2], cwd=cwd)]
-    assert read(repo, **MODES[3], cwd=cwd) == trees[0], "the engines disagree"
-    assert _objects(repo) == store, "an object was left behind"
-    assert {read(repo, cwd=cwd) for _ in range(2)} == {trees[0]}, "what is remembered misleads"
-    trees.insert(1, read(repo, **MODES[1], cwd=cwd))
-    assert _differences(before, repo.census()) == []
-    assert trees == [repo.oracle(), repo.oracle(), repo.oracle(cold=True)]
-    repo.git("ls-tree", "-r", trees[1])  # it was kept: it can be read without us
-    return trees[0]
+def agree(repo: GitRepo, *, cwd: Path | None = None, declines: str | None = None) -> str:
+    """Hold that every way of reading gives git's tree, touches nothing, and leaves objects only when told to.
+
+    `declines` is what `Case.declines` says.
+    """
+    before = witness(repo)
+    (fast, reason), cold = _read_traced(repo, cwd), read(repo, **MODES[2], cwd=cwd)
+    assert read(repo, **MODES[3], cwd=cwd) == fast, "the engines disagree"
+    assert {read(repo, cwd=cwd) for _ in range(2)} == {fast}, "what is remembered misleads"
+    assert witness(repo) == before
+    kept, again = _read_traced(repo, cwd, keep=True)
+    after = witness(repo)
+    assert _differences(before.kept, after.kept) == []
+    assert before.objects.items() <= after.objects.items(), "an object went away"
+    assert fast == kept == repo.oracle()
+    assert cold == repo.oracle(cold=True)
+    assert bool(reason) == bool(again)
+    _hold_engine(reason, declines)
+    repo.git("ls-tree", "-r", kept, env={"GIT_NO_REPLACE_OBJECTS": "1"})  # it was kept: it can be read without us
+    return fast
 
 
-def refuse(repo: GitRepo, *, cwd: Path | None = None) -> str:
-    """Hold that every way of reading is refused in one line, and touches nothing; return what was said."""
-    before = repo.census()
+def refuse(repo: GitRepo, *, cwd: Path | None = None, code: int = FATAL) -> str:
+    """Hold that every way of reading, and a verb, is refused in one line, and touches nothing; return what was said."""
+    before = witness(repo)
     said = ""
     for mode in MODES:
         with pytest.raises(TaskctxError) as caught:
             read(repo, **mode, cwd=cwd)
         said = caught.value.message
-        assert said.strip() and said.isprintable()
-    assert _differences(before, repo.census()) == []
+        assert said.strip() and not re.search(r"[\0-\x1f\x7f-\x9f]", said)
+        assert caught.value.exit_code == code
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in repo.env.items():
+            patch.setenv(name, value)
+        told = Desk(repo).run("fingerprint", cwd=cwd)
+    assert (told.code, told.out, told.err.count("error: ")) == (code, "", 1)
+    assert witness(repo) == before
     return said
 
 
@@ -75,8 +135,86 @@ def git_refuses(repo: GitRepo) -> str:
     return str(caught.value)
 
 
-def _objects(repo: GitRepo) -> set[Path]:
-    return {path for path in (repo.common_dir() / "objects").rglob("*") if path.is_file()}
+def witness(repo: GitRepo) -> Witness:
+    """Return all that nobody may touch: of the worktree, of its git dirs, and of every repository inside."""
+    kept: dict[str, object] = {}
+    objects: dict[Path, int] = {}
+    *places, store = _places(repo)
+    for place in {place for place in places if place.exists()}:
+        look(place, kept, objects)
+    objects |= _sizes(store)
+    kept["refs"] = repo.run("for-each-ref", "--format=%(refname) %(objectname) %(symref)").stdout
+    kept["HEAD"] = repo.run("rev-parse", "--symbolic-full-name", "HEAD").stdout
+    return Witness(kept, objects)
+
+
+def look(place: Path, kept: dict[str, object], objects: dict[Path, int]) -> None:
+    """Note everything at `place` and below; objects apart, and not what is ours or git-lfs's in a git dir."""
+    if place.is_symlink() or not place.is_dir():
+        kept[os.fspath(place)] = _state(place)
+        return
+    git_dir = (place / "HEAD").exists()
+    if not git_dir:  # the time of a git dir itself tells only of files that came and went, as our own folder
+        kept[os.fspath(place)] = _state(place)
+    for path in _list(place):
+        if git_dir and path.name == "objects":
+            objects |= _sizes(path)
+        elif not (git_dir and path.name in ("taskctx", "lfs")):
+            look(path, kept, objects)
+
+
+def _sizes(store: Path) -> dict[Path, int]:
+    return {file: file.stat().st_size for file in store.rglob("*") if file.is_file()}
+
+
+def _places(repo: GitRepo) -> list[Path]:
+    """Return where a repository is: worktree, git dirs, index, objects."""
+    questions = [
+        ["--show-toplevel"],
+        ["--git-common-dir"],
+        ["--git-dir"],
+        ["--git-path", "index"],
+        ["--git-path", "objects"],
+    ]
+    together = ["--path-format=absolute", *(word for question in questions for word in question)]
+    lines = repo.git("rev-parse", *together).split("\n")
+    if len(lines) != len(questions):  # a newline in a name
+        lines = [repo.git("rev-parse", "--path-format=absolute", *question) for question in questions]
+    return [Path(line) for line in lines]
+
+
+def _list(place: Path) -> list[Path]:
+    try:
+        return sorted(place.iterdir())
+    except PermissionError:
+        return []
+
+
+def _state(path: Path) -> tuple[object, ...]:
+    found = path.lstat()
+    content: object = path.readlink() if path.is_symlink() else None
+    if content is None and path.is_file() and os.access(path, os.R_OK):
+        content = path.read_bytes()
+    if path.name.startswith("sharedindex."):  # git makes it young again at every reading, so that none goes stale
+        return content, found.st_mode
+    return content, found.st_mode, found.st_mtime_ns, found.st_ino
+
+
+def _read_traced(repo: GitRepo, cwd: Path | None, *, keep: bool = False) -> tuple[str, str]:
+    """Read once; return the tree, and why the fast engine declined."""
+    trace = Path(os.environ["HOME"], "trace")
+    trace.write_text("")
+    view = GitRepo(repo.path, env={**repo.env, "GIT_TASKCTX_TRACE": os.fspath(trace)})
+    tree = read(view, keep=keep, cwd=cwd)
+    return tree, "".join(re.findall(r"the fast engine declines: (.+)", trace.read_text()))
+
+
+def _hold_engine(reason: str, declines: str | None) -> None:
+    if declines == "":
+        assert reason == "", "the fast engine must not decline"
+    elif declines is not None:
+        assert reason, "the fast engine must decline"
+        assert re.search(declines, reason)
 
 
 def _differences(before: dict[str, object], after: dict[str, object]) -> list[str]:

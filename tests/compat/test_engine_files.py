@@ -21,18 +21,18 @@ plain = Cases()
 refused = Cases()
 
 
-@plain
+@plain.fast
 def nothing_at_all(repo: GitRepo) -> None:
     pass
 
 
-@plain
+@plain.fast
 def clean(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.commit()
 
 
-@plain
+@plain.fast
 def added_modified_deleted(repo: GitRepo) -> None:
     for name in ("a", "b", "d/c", "d/e"):
         repo.write(name, name)
@@ -43,7 +43,7 @@ def added_modified_deleted(repo: GitRepo) -> None:
     repo.write("empty")
 
 
-@plain
+@plain.fast
 def renamed(repo: GitRepo) -> None:
     repo.write("old/a", "text\n" * 50)
     repo.commit()
@@ -51,7 +51,7 @@ def renamed(repo: GitRepo) -> None:
     repo.at("old/a").rename(repo.at("new/a"))
 
 
-@plain
+@plain.fast
 def all_deleted(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.write("d/b", "x")
@@ -59,7 +59,7 @@ def all_deleted(repo: GitRepo) -> None:
     repo.remove("a", "d")
 
 
-@plain
+@plain.fast
 def staged_then_edited(repo: GitRepo) -> None:
     repo.write("a", "one")
     repo.commit()
@@ -68,21 +68,21 @@ def staged_then_edited(repo: GitRepo) -> None:
     repo.write("a", "three")
 
 
-@plain
+@plain.fast
 def staged_then_deleted(repo: GitRepo) -> None:
     repo.write("a", "one")
     repo.add()
     repo.remove("a")
 
 
-@plain
+@plain.fast
 def removed_from_the_index_only(repo: GitRepo) -> None:
     repo.write("a", "one")
     repo.commit()
     repo.git("rm", "-q", "--cached", "a")
 
 
-@plain
+@plain.fast
 def links(repo: GitRepo) -> None:
     repo.write("file", "x")
     repo.write("folder/file", "x")
@@ -94,7 +94,7 @@ def links(repo: GitRepo) -> None:
     repo.symlink("latin-1", b"caf\xe9")
 
 
-@plain
+@plain.fast
 def link_retargeted(repo: GitRepo) -> None:
     repo.symlink("link", "one")
     repo.commit()
@@ -102,7 +102,7 @@ def link_retargeted(repo: GitRepo) -> None:
     repo.symlink("link", "two")
 
 
-@plain
+@plain.fast
 def file_becomes_link(repo: GitRepo) -> None:
     repo.write("a", "target")
     repo.commit()
@@ -110,7 +110,7 @@ def file_becomes_link(repo: GitRepo) -> None:
     repo.symlink("a", "target")
 
 
-@plain
+@plain.fast
 def link_becomes_file(repo: GitRepo) -> None:
     repo.symlink("a", "target")
     repo.commit()
@@ -118,7 +118,7 @@ def link_becomes_file(repo: GitRepo) -> None:
     repo.write("a", "target")
 
 
-@plain
+@plain.fast
 def folder_becomes_link_to_a_copy(repo: GitRepo) -> None:
     repo.write("d/a", "x")
     repo.commit()
@@ -126,7 +126,7 @@ def folder_becomes_link_to_a_copy(repo: GitRepo) -> None:
     repo.symlink("d", "e")
 
 
-@plain
+@plain.declined("symlinks")
 def links_are_files_here(repo: GitRepo) -> None:
     repo.symlink("link", "one")
     repo.commit()
@@ -135,7 +135,7 @@ def links_are_files_here(repo: GitRepo) -> None:
     repo.write("link", "two")
 
 
-@plain
+@plain.fast
 def executable_bit(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.write("b", "x", mode=0o755)
@@ -144,7 +144,7 @@ def executable_bit(repo: GitRepo) -> None:
     repo.chmod("b", 0o644)
 
 
-@plain
+@plain.fast
 def executable_for_others_only(repo: GitRepo) -> None:
     repo.write("a", "x", mode=0o611)
     repo.write("b", "x", mode=0o644)
@@ -152,7 +152,7 @@ def executable_for_others_only(repo: GitRepo) -> None:
     repo.write("d", "x", mode=0o4755)
 
 
-@plain
+@plain.declined("filemode")
 def file_mode_off(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.write("b", "x", mode=0o755)
@@ -163,7 +163,7 @@ def file_mode_off(repo: GitRepo) -> None:
     repo.write("new", "x", mode=0o755)
 
 
-@plain
+@plain.fast
 def file_becomes_folder(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.commit()
@@ -171,7 +171,7 @@ def file_becomes_folder(repo: GitRepo) -> None:
     repo.write("a/b", "x")
 
 
-@plain
+@plain.fast
 def folder_becomes_file(repo: GitRepo) -> None:
     repo.write("a/b", "x")
     repo.write("a/c/d", "x")
@@ -180,7 +180,7 @@ def folder_becomes_file(repo: GitRepo) -> None:
     repo.write("a", "x")
 
 
-@plain
+@plain.fast
 def case_only_rename(repo: GitRepo) -> None:
     repo.write("readme", "x")
     repo.write("Dir/a", "x")
@@ -189,7 +189,7 @@ def case_only_rename(repo: GitRepo) -> None:
     repo.at("Dir").rename(repo.at("dir"))
 
 
-@plain
+@plain.fast
 def hard_links(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.at("b").hardlink_to(repo.at("a"))
@@ -239,7 +239,7 @@ def names_in_two_normal_forms(repo: GitRepo) -> None:
     repo.write("日本語/😀", "x")
 
 
-@plain
+@plain.fast
 def names_that_sort_oddly(repo: GitRepo) -> None:
     for name in ("a/b", "a.b", "a-b", "a0", "ab", "A"):
         repo.write(name, name)
@@ -251,7 +251,7 @@ def names_of_255_bytes(repo: GitRepo) -> None:
     repo.write("é" * 127, "x")
 
 
-@plain
+@plain.fast
 def long_paths(repo: GitRepo) -> None:
     deep = "/".join(["d" * 250] * 15)
     folder = os.open(repo.path, os.O_RDONLY)
@@ -270,7 +270,7 @@ def names_that_windows_forbids(repo: GitRepo) -> None:
         repo.write(name, "x")
 
 
-@plain
+@plain.fast
 def fifo_and_socket_untracked(repo: GitRepo) -> None:
     repo.write("a", "x")
     os.mkfifo(repo.at("fifo"))
@@ -279,7 +279,7 @@ def fifo_and_socket_untracked(repo: GitRepo) -> None:
     listener.close()
 
 
-@plain
+@plain.fast
 def fifo_deep_and_ignored(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.pipe\n")
     repo.write("d/a", "x")
@@ -332,7 +332,7 @@ def path_over_the_limit(repo: GitRepo) -> None:
 def test_files_as_git_sees_them(repo: GitRepo, build) -> None:
     """Whatever kind of file it is and whatever it is called, it is in the tree as git would put it there."""
     build(repo)
-    agree(repo)
+    agree(repo, declines=build.declines)
 
 
 @refused.table

@@ -11,15 +11,24 @@ from gitrepo import ROOT, GitRepo
 
 READER = f"""#!{sys.executable}
 import os, sys
-sys.path.insert(0, {os.fspath(ROOT)!r})
+sys.path[:0] = {[os.fspath(ROOT), os.fspath(ROOT / "tests"), os.fspath(ROOT / "tests/compat")]!r}
 from pathlib import Path
+from engine import MODES, witness
+from gitrepo import GitRepo
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
+repo = GitRepo(Path.cwd())
+before = witness(repo)
 repository = open_repository(Path.cwd(), dict(os.environ))
-with read_worktree(repository, keep=True) as reading:
-    with open(os.environ["SEEN"], "a") as seen:
-        print(reading.tree, reading.index_tree, file=seen)
+found = set()
+for mode in MODES:
+    with read_worktree(repository, **mode) as reading:
+        found.add((reading.tree, reading.index_tree))
 repository.close()
+wrong = [] if witness(repo).kept == before.kept else ["touched"]
+wrong += [] if {{tree for tree, _ in found}} == {{repo.oracle()}} else ["differs"]
+with open(os.environ["SEEN"], "a") as seen:
+    print(*(word for pair in found for word in pair), *wrong, file=seen)
 """
 
 
@@ -46,9 +55,11 @@ def hooked(repo: GitRepo, name: str) -> None:
 
 
 def read_in_hook(seen: Path) -> list[str]:
-    lines = seen.read_text().splitlines()
-    assert len(lines) == 1
-    return lines[0].split()
+    """Return the worktree's tree and the staged one, on which all engines and git agreed, touching nothing."""
+    (line,) = seen.read_text().splitlines()
+    words = line.split()
+    assert len(words) == 2, words
+    return words
 
 
 @pytest.mark.parametrize("args", [("--allow-empty",), ("-a",), ("a",), ("-i", "a"), ("--amend",), ("-o", "a")])
@@ -74,6 +85,71 @@ def test_in_post_checkout(repo: GitRepo, seen: Path) -> None:
     hooked(repo, "post-checkout")
     repo.checkout("-b", "topic")
     assert read_in_hook(seen)[0] == repo.oracle()
+
+
+@pytest.mark.parametrize("name", ["prepare-commit-msg", "commit-msg", "post-commit"])
+@pytest.mark.parametrize("args", [("-a",), ("a",)])
+def test_in_other_hooks_of_a_commit(repo: GitRepo, seen: Path, name: str, args: tuple[str, ...]) -> None:
+    """So it is in the other hooks of a commit."""
+    hooked(repo, name)
+    expected = repo.oracle()
+    repo.git("commit", "-q", "-m", "x", *args)
+    assert read_in_hook(seen) == [expected, repo.tree()]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("post-checkout", ["checkout", "-q", "--", "d/c"]),
+        ("post-checkout", ["checkout", "-q", "--detach"]),
+        ("post-checkout", ["switch", "-q", "-c", "topic"]),
+        ("post-merge", ["merge", "-q", "side"]),
+        ("post-rewrite", ["commit", "-q", "--amend", "--no-edit"]),
+        ("pre-push", ["push", "-q", "../remote.git", "HEAD:refs/heads/x"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "-".join(value[:3]),
+)
+def test_in_hooks_beside_a_commit(repo: GitRepo, seen: Path, name: str, args: list[str]) -> None:
+    """And in the hooks of every other command: what git has set or locked there changes nothing."""
+    hooked(repo, "unused")
+    repo.git("branch", "side", repo.git("commit-tree", "-p", "HEAD", "-m", "side", repo.tree()))
+    repo.git("init", "-q", "--bare", "../remote.git")
+    hook = repo.common_dir() / "hooks"
+    (hook / "unused").rename(hook / name)
+    expected = repo.oracle()
+    repo.git(*args)
+    assert read_in_hook(seen)[0] == expected
+
+
+def test_in_pre_rebase(repo: GitRepo, seen: Path) -> None:
+    """Where git has put the dirt aside for the time of a rebase, it is not in the tree."""
+    hooked(repo, "pre-rebase")
+    repo.git("branch", "side", repo.git("commit-tree", "-p", "HEAD", "-m", "side", repo.tree()))
+    repo.git("rebase", "-q", "--autostash", "side")
+    assert read_in_hook(seen) == [
+        repo.git("mktree", input=repo.git("ls-tree", "HEAD") + "\n" + new_file(repo)),
+        repo.tree(),
+    ]
+
+
+def new_file(repo: GitRepo) -> str:
+    return f"100644 blob {repo.git('hash-object', 'new')}\tnew\n"
+
+
+def test_while_a_rebase_stops_and_goes_on(repo: GitRepo, seen: Path) -> None:
+    """post-commit runs inside a rebase, with the rebase's own state around it."""
+    hooked(repo, "unused")
+    base = repo.commit("one")
+    repo.write("d/new", "x")
+    repo.commit("two")
+    repo.git("rebase", "-q", "-i", base, env={"GIT_SEQUENCE_EDITOR": "sed -i s/^pick/edit/"})
+    repo.write("d/new", "y")
+    hook = repo.common_dir() / "hooks"
+    (hook / "unused").rename(hook / "post-commit")
+    repo.add()
+    expected = repo.oracle()
+    repo.git("rebase", "--continue", env={"GIT_EDITOR": "true"})
+    assert read_in_hook(seen) == [expected, repo.tree()]
 
 
 @pytest.mark.parametrize("args", [(), ("-a",), ("a",)])

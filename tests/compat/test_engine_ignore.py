@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from engine import Cases, agree
+from engine import Cases, agree, write_home
 from gitrepo import GitRepo
 
 ignoring = Cases()
-
-
-def home(path: str, text: str) -> None:
-    place = Path(os.environ["HOME"], path)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(text)
 
 
 def some_files(repo: GitRepo, *more: str) -> None:
@@ -22,13 +15,13 @@ def some_files(repo: GitRepo, *more: str) -> None:
         repo.write(name, name)
 
 
-@ignoring
+@ignoring.fast
 def simple_patterns(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n/build/\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def nested_negation(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
     repo.write("d/.gitignore", "!drop.o\n")
@@ -36,43 +29,43 @@ def nested_negation(repo: GitRepo) -> None:
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def negation_under_an_ignored_folder_is_lost(repo: GitRepo) -> None:
     repo.write(".gitignore", "build/\n!build/out\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def everything_but(repo: GitRepo) -> None:
     repo.write(".gitignore", "/*\n!/d\n/d/*\n!/d/e\n!.gitignore\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def pattern_syntax(repo: GitRepo) -> None:
     repo.write(".gitignore", "**/f/*.o\na/**/z\n[a-c]x\n?y\n\\!bang\n\\#hash\nfoo\\*\n[[:digit:]]q\n[!a]w\n")
     some_files(repo, "a/b/c/z", "a/z", "bx", "dx", "1y", "!bang", "#hash", "foo*", "foobar", "1q", "qq", "bw", "aw")
 
 
-@ignoring
+@ignoring.fast
 def trailing_spaces_and_tabs(repo: GitRepo) -> None:
     repo.write(".gitignore", "one   \ntwo\\ \nthree\t\n")
     some_files(repo, "one", "two ", "two", "three", "three\t")
 
 
-@ignoring
+@ignoring.fast
 def crlf(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\r\nbuild\r\n")
     some_files(repo, "build\r")
 
 
-@ignoring
+@ignoring.fast
 def byte_order_mark(repo: GitRepo) -> None:
     repo.write(".gitignore", b"\xef\xbb\xbf*.o\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def no_newline_at_the_end(repo: GitRepo) -> None:
     repo.write(".gitignore", "build\n*.o")
     some_files(repo)
@@ -99,13 +92,13 @@ def behind_a_dangling_link(repo: GitRepo) -> None:
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def a_folder(repo: GitRepo) -> None:
     repo.write(".gitignore/inside", "*.o\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def deleted_but_staged(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
     some_files(repo)
@@ -113,7 +106,7 @@ def deleted_but_staged(repo: GitRepo) -> None:
     repo.remove(".gitignore")
 
 
-@ignoring
+@ignoring.fast
 def changed_in_the_same_step(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
     some_files(repo)
@@ -121,57 +114,57 @@ def changed_in_the_same_step(repo: GitRepo) -> None:
     repo.write(".gitignore", "build\n")
 
 
-@ignoring
+@ignoring.fast
 def ignores_itself(repo: GitRepo) -> None:
     repo.write(".gitignore", "*\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def info_exclude(repo: GitRepo) -> None:
     (repo.git_dir() / "info").mkdir(exist_ok=True)
     (repo.git_dir() / "info/exclude").write_text("*.o\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def excludes_file_with_a_tilde(repo: GitRepo) -> None:
-    home("my ignores", "*.o\n")
+    write_home("my ignores", "*.o\n")
     repo.config("core.excludesFile", "~/my ignores")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def excludes_file_in_xdg(repo: GitRepo) -> None:
-    home(".config/git/ignore", "*.o\n")
+    write_home(".config/git/ignore", "*.o\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def excludes_file_of_another_global_config(repo: GitRepo) -> None:
-    home("ignores", "*.o\n")
-    home("other", "[core]\n\texcludesFile = ~/ignores\n")
+    write_home("ignores", "*.o\n")
+    write_home("other", "[core]\n\texcludesFile = ~/ignores\n")
     repo.env["GIT_CONFIG_GLOBAL"] = os.path.expandvars("$HOME/other")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def excludes_file_counted_in_the_environment(repo: GitRepo) -> None:
-    home("ignores", "*.o\n")
+    write_home("ignores", "*.o\n")
     repo.env |= {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "core.excludesFile", "GIT_CONFIG_VALUE_0": "~/ignores"}
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def excludes_file_by_remote(repo: GitRepo) -> None:
-    home("ignores", "*.o\n")
-    home("more", "[core]\n\texcludesFile = ~/ignores\n")
+    write_home("ignores", "*.o\n")
+    write_home("more", "[core]\n\texcludesFile = ~/ignores\n")
     repo.git("config", "--global", "includeIf.hasconfig:remote.*.url:https://example.com/**.path", "~/more")
     repo.git("remote", "add", "origin", "https://example.com/a.git")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def tracked_but_ignored(repo: GitRepo) -> None:
     some_files(repo)
     repo.commit()
@@ -180,7 +173,7 @@ def tracked_but_ignored(repo: GitRepo) -> None:
     repo.write("new.o", "new")
 
 
-@ignoring
+@ignoring.fast
 def tracked_but_ignored_and_deleted(repo: GitRepo) -> None:
     some_files(repo)
     repo.commit()
@@ -188,7 +181,7 @@ def tracked_but_ignored_and_deleted(repo: GitRepo) -> None:
     repo.remove("drop.o", "build")
 
 
-@ignoring
+@ignoring.fast
 def added_by_force(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
     some_files(repo)
@@ -196,7 +189,7 @@ def added_by_force(repo: GitRepo) -> None:
     repo.write("drop.o", "changed after that")
 
 
-@ignoring
+@ignoring.fast
 def removed_from_the_index_and_ignored(repo: GitRepo) -> None:
     some_files(repo)
     repo.commit()
@@ -204,21 +197,21 @@ def removed_from_the_index_and_ignored(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
 
 
-@ignoring
+@ignoring.declined("ignorecase")
 def ignore_case(repo: GitRepo) -> None:
     repo.config("core.ignoreCase", "true")
     repo.write(".gitignore", "*.O\nBUILD\n")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def status_that_hides_untracked_files(repo: GitRepo) -> None:
     repo.config("status.showUntrackedFiles", "no")
     repo.config("status.relativePaths", "false")
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def untracked_cache(repo: GitRepo) -> None:
     repo.config("core.untrackedCache", "true")
     some_files(repo)
@@ -230,13 +223,13 @@ def untracked_cache(repo: GitRepo) -> None:
     repo.write("d/later", "x")
 
 
-@ignoring
+@ignoring.fast
 def empty_folders(repo: GitRepo) -> None:
     repo.at("empty/deep").mkdir(parents=True)
     some_files(repo)
 
 
-@ignoring
+@ignoring.fast
 def our_own_folder(repo: GitRepo) -> None:
     repo.write(".agent-output/.gitignore", "*\n")
     repo.write(".agent-output/active", "T-1\n")
@@ -247,4 +240,4 @@ def our_own_folder(repo: GitRepo) -> None:
 def test_ignored_as_git_does(repo: GitRepo, build) -> None:
     """A file is in the tree when git would add it, and only then."""
     build(repo)
-    agree(repo)
+    agree(repo, declines=build.declines)

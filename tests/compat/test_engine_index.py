@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-from pathlib import Path
 
 import pytest
 from engine import Cases, agree, git_refuses, read, refuse
@@ -28,14 +26,14 @@ def keep_times(repo: GitRepo, path: str, data: str) -> None:
     os.utime(repo.at(path), ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
-@indexed
+@indexed.fast
 def same_size_at_once(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("a", "b\n")
     repo.write("d/b", "x/y\n")
 
 
-@indexed
+@indexed.fast
 def same_size_after_add(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("a", "1\n")
@@ -43,7 +41,7 @@ def same_size_after_add(repo: GitRepo) -> None:
     repo.write("a", "2\n")
 
 
-@indexed
+@indexed.fast
 def racy_in_one_second(repo: GitRepo) -> None:
     repo.write("a", "1\n")
     os.utime(repo.at("a"), (1_700_000_000, 1_700_000_000))
@@ -54,7 +52,7 @@ def racy_in_one_second(repo: GitRepo) -> None:
     os.utime(repo.at("a"), (1_700_000_000, 1_700_000_000))
 
 
-@indexed
+@indexed.fast
 def restored_times_without_ctime(repo: GitRepo) -> None:
     repo.config("core.trustctime", "false")
     repo.config("core.checkStat", "minimal")
@@ -66,7 +64,7 @@ def restored_times_without_ctime(repo: GitRepo) -> None:
     keep_times(repo, "a", "b\n")
 
 
-@indexed
+@indexed.fast
 def intent_to_add(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("new", "x")
@@ -75,7 +73,7 @@ def intent_to_add(repo: GitRepo) -> None:
     repo.remove("gone")
 
 
-@indexed
+@indexed.fast
 def assume_unchanged(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--assume-unchanged", "a", "d/b")
@@ -83,35 +81,35 @@ def assume_unchanged(repo: GitRepo) -> None:
     repo.remove("d/b")
 
 
-@indexed
+@indexed.fast
 def skip_worktree_missing(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--skip-worktree", "a")
     repo.remove("a")
 
 
-@indexed
+@indexed.fast
 def skip_worktree_edited(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--skip-worktree", "a")
     repo.write("a", "hidden")
 
 
-@indexed
+@indexed.declined("sparse")
 def sparse_by_pattern(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("sparse-checkout", "set", "--no-cone", "/a", "/d/e/")
     repo.write("a", "changed")
 
 
-@indexed
+@indexed.declined("sparse")
 def sparse_cone(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("sparse-checkout", "set", "--cone", "d/e")
     repo.write("d/e/c", "changed")
 
 
-@indexed
+@indexed.declined("sparse")
 def sparse_index(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("f/g/h", "x")
@@ -120,7 +118,7 @@ def sparse_index(repo: GitRepo) -> None:
     repo.write("d/e/c", "changed")
 
 
-@indexed
+@indexed.declined("sparse")
 def file_outside_the_cone(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("f/g/h", "x")
@@ -130,14 +128,14 @@ def file_outside_the_cone(repo: GitRepo) -> None:
     repo.write("f/new", "never tracked")
 
 
-@indexed
+@indexed.declined("sparse")
 def file_outside_a_sparse_index(repo: GitRepo) -> None:
     sparse_index(repo)
     repo.write("f/g/h", "back again")
     repo.write("f/new", "never tracked")
 
 
-@indexed
+@indexed.declined("split")
 def split_index(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--split-index")
@@ -146,21 +144,21 @@ def split_index(repo: GitRepo) -> None:
     repo.write("d/b", "changed")
 
 
-@indexed
+@indexed.declined("split")
 def split_index_by_configuration(repo: GitRepo) -> None:
     repo.config("core.splitIndex", "true")
     three_files(repo)
     repo.write("new", "x")
 
 
-@indexed
+@indexed.fast
 def version_4(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--index-version", "4")
     repo.write("d/b", "changed")
 
 
-@indexed
+@indexed.fast
 def version_4_by_configuration(repo: GitRepo) -> None:
     repo.config("index.version", "4")
     repo.config("feature.manyFiles", "true")
@@ -168,27 +166,27 @@ def version_4_by_configuration(repo: GitRepo) -> None:
     repo.write("d/b", "changed")
 
 
-@indexed
+@indexed.fast
 def skip_hash(repo: GitRepo) -> None:
     repo.config("index.skipHash", "true")
     three_files(repo)
     repo.write("d/b", "changed")
 
 
-@indexed
+@indexed.fast
 def missing(repo: GitRepo) -> None:
     three_files(repo)
     (repo.git_dir() / "index").unlink()
 
 
-@indexed
+@indexed.fast
 def locked_by_another_git(repo: GitRepo) -> None:
     three_files(repo)
     repo.write("a", "changed")
     (repo.git_dir() / "index.lock").write_bytes(b"")
 
 
-@indexed
+@indexed.fast
 def monitor_that_lies(repo: GitRepo) -> None:
     three_files(repo)
     hook = repo.git_dir() / "lie"
@@ -200,7 +198,7 @@ def monitor_that_lies(repo: GitRepo) -> None:
     repo.write("a", "changed")
 
 
-@indexed
+@indexed.fast
 def file_system_cache_of_bits(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--really-refresh")
@@ -208,7 +206,7 @@ def file_system_cache_of_bits(repo: GitRepo) -> None:
     repo.write("a", "changed")
 
 
-@indexed
+@indexed.fast
 def cache_tree_absent(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("read-tree", "--empty")
@@ -216,14 +214,14 @@ def cache_tree_absent(repo: GitRepo) -> None:
     repo.write("d/e/new", "x")
 
 
-@indexed
+@indexed.fast
 def objects_missing_from_the_store(repo: GitRepo) -> None:
     three_files(repo)
     repo.git("update-index", "--add", "--cacheinfo", "100644,ce013625030ba8dba906f756967f9e9ca394464a,d/gone")
     repo.git("update-index", "--skip-worktree", "d/gone")
 
 
-@indexed
+@indexed.fast
 def objects_missing_and_rehashed(repo: GitRepo) -> None:
     three_files(repo)
     oid = repo.git("rev-parse", "HEAD:a")
@@ -235,7 +233,7 @@ def objects_missing_and_rehashed(repo: GitRepo) -> None:
 def test_index_read_as_git_does(repo: GitRepo, build) -> None:
     """The tree depends on the index as git's own would, and the index is never written."""
     build(repo)
-    agree(repo)
+    agree(repo, declines=build.declines)
 
 
 def test_cold_reading_sees_what_times_hide(repo: GitRepo) -> None:
@@ -283,100 +281,6 @@ def test_index_that_is_a_fifo(repo: GitRepo) -> None:
     repository = open_repository(repo.path, dict(os.environ))
     with pytest.raises(Exception, match="index"), read_worktree(repository, keep=False):
         pass
-
-
-@pytest.mark.parametrize("flag", ["assume-unchanged", "skip-worktree"])
-def test_hidden_edits_are_told(repo: GitRepo, flag: str) -> None:
-    """What flags hide from every tree is told, but not files that are as the index has them."""
-    three_files(repo)
-    repo.git("update-index", f"--{flag}", "a", "d/b", "d/e/c")
-    repo.write("a", "hidden")
-    repo.remove("d/e/c")
-    repository = open_repository(repo.path, dict(os.environ))
-    with read_worktree(repository, keep=False) as reading:
-        told = [(change.path, change.kind) for change in reading.hidden]
-    repository.close()
-    assert told == [("a", flag)] + ([("d/e/c", flag)] if flag == "assume-unchanged" else [])
-
-
-def hidden(repo: GitRepo) -> list[tuple[str, str]]:
-    repository = open_repository(repo.path, dict(os.environ))
-    with read_worktree(repository, keep=False) as reading:
-        found = [(change.path, change.kind) for change in reading.hidden]
-    repository.close()
-    return found
-
-
-ODD_NAMES = [b"caf\xe9", b"new\nline", b'"quoted"', b"back\\slash", b" lead", "é".encode(), b"-n"]
-
-
-def test_hidden_edits_of_files_with_odd_names(repo: GitRepo) -> None:
-    """Names are bytes here too, and unchanged files stay untold."""
-    for name in ODD_NAMES:
-        repo.write(name, "x")
-    repo.commit()
-    repo.git("update-index", "-z", "--assume-unchanged", "--stdin", input=b"\0".join(ODD_NAMES))
-    assert hidden(repo) == []
-    for name in ODD_NAMES:
-        repo.write(name, "y")
-    assert len(hidden(repo)) == len(ODD_NAMES)
-
-
-def test_hidden_changes_of_kind_and_mode(repo: GitRepo) -> None:
-    """A mode, a link with the bytes of the file, and a FIFO are changes as well; nothing waits for the FIFO."""
-    for name in ("fifo", "folder", "kind", "link", "mode", "same"):
-        repo.write(name, "target")
-    repo.remove("link")
-    repo.symlink("link", "target")
-    repo.commit()
-    repo.git("update-index", "--assume-unchanged", "fifo", "folder", "kind", "link", "mode", "same")
-    assert hidden(repo) == []
-    repo.remove("fifo", "folder", "kind", "link")
-    os.mkfifo(repo.at("fifo"))
-    repo.at("folder").mkdir()
-    repo.symlink("kind", "target")
-    repo.write("link", "target")
-    repo.chmod("mode", 0o755)
-    told = [path for path, _ in hidden(repo)]
-    assert told == ["fifo", "folder", "kind", "link", "mode"]
-    repo.config("core.fileMode", "false")
-    repo.config("core.symlinks", "false")
-    assert [path for path, _ in hidden(repo)] == ["fifo", "folder", "kind"]
-
-
-def test_hidden_edits_take_no_process_each(repo: GitRepo, tmp_path: Path) -> None:
-    """The number of git processes does not grow with the files under a flag."""
-    log = tmp_path / "log"
-    (tmp_path / "bin").mkdir()
-    script = tmp_path / "bin/git"
-    script.write_text(f'#!/bin/sh\necho call >>"{log}"\nexec "{shutil.which("git")}" "$@"\n')
-    script.chmod(0o755)
-    for number in range(50):
-        repo.write(str(number), "x")
-    repo.commit()
-    counts = []
-    for flagged in (["0"], [str(number) for number in range(50)]):
-        repo.git("update-index", "--assume-unchanged", *flagged)
-        log.write_text("")
-        environ = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-        repository = open_repository(repo.path, environ)
-        with read_worktree(repository, keep=False) as reading:
-            assert reading.hidden == ()
-        repository.close()
-        counts.append(len(log.read_text().splitlines()))
-    assert counts[0] >= counts[1]
-
-
-def test_hidden_edits_are_converted_before_they_are_judged(repo: GitRepo) -> None:
-    """A file under a flag that differs only as its filter says is no edit."""
-    repo.config("core.autocrlf", "true")
-    repo.write("a", "one\r\n")
-    repo.commit()
-    repo.git("update-index", "--assume-unchanged", "a")
-    repository = open_repository(repo.path, dict(os.environ))
-    with read_worktree(repository, keep=False) as reading:
-        assert reading.hidden == ()
-    repository.close()
 
 
 def test_index_tree_is_what_is_staged(repo: GitRepo) -> None:

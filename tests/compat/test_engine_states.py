@@ -36,33 +36,33 @@ def change(repo: GitRepo, text: str | None) -> None:
         repo.write("a", text)
 
 
-@states
+@states.declined("unmerged")
 def unmerged_content(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("merge", "side", check=False)
 
 
-@states
+@states.declined("unmerged")
 def unmerged_and_half_resolved(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("merge", "side", check=False)
     repo.write("a", "resolved\n")
 
 
-@states
+@states.declined("unmerged")
 def deleted_by_us(repo: GitRepo) -> None:
     two_branches(repo, ours=None)
     repo.git("merge", "side", check=False)
 
 
-@states
+@states.declined("unmerged")
 def deleted_by_them_and_by_hand(repo: GitRepo) -> None:
     two_branches(repo, theirs=None)
     repo.git("merge", "side", check=False)
     repo.remove("a")
 
 
-@states
+@states.declined("unmerged")
 def folder_against_file(repo: GitRepo) -> None:
     repo.write("b", "base\n")
     base = repo.commit()
@@ -75,32 +75,32 @@ def folder_against_file(repo: GitRepo) -> None:
     repo.git("merge", "side", check=False)
 
 
-@states
+@states.declined("unmerged")
 def mid_rebase(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("rebase", "side", check=False)
 
 
-@states
+@states.declined("unmerged")
 def mid_rebase_by_apply(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("rebase", "--apply", "side", check=False)
 
 
-@states
+@states.fast
 def mid_interactive_rebase(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("rebase", "-i", "HEAD~1", env={"GIT_SEQUENCE_EDITOR": "sed -i s/^pick/edit/"})
     repo.write("a", "edited in the stop\n")
 
 
-@states
+@states.declined("unmerged")
 def mid_cherry_pick(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("cherry-pick", "side", check=False)
 
 
-@states
+@states.declined("unmerged")
 def mid_revert(repo: GitRepo) -> None:
     two_branches(repo)
     repo.write("a", "later\n")
@@ -108,7 +108,7 @@ def mid_revert(repo: GitRepo) -> None:
     repo.git("revert", "--no-edit", "HEAD~1", check=False)
 
 
-@states
+@states.fast
 def mid_bisect(repo: GitRepo) -> None:
     for number in range(5):
         repo.write("a", f"{number}\n")
@@ -117,13 +117,13 @@ def mid_bisect(repo: GitRepo) -> None:
     repo.write("b", "dirty")
 
 
-@states
+@states.fast
 def mid_am(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("am", input=repo.git("format-patch", "--stdout", "main..side"), check=False)
 
 
-@states
+@states.declined("unmerged")
 def stash_with_conflicts(repo: GitRepo) -> None:
     two_branches(repo)
     repo.write("a", "stashed\n")
@@ -132,34 +132,34 @@ def stash_with_conflicts(repo: GitRepo) -> None:
     repo.git("stash", "pop", check=False)
 
 
-@states
+@states.fast
 def detached(repo: GitRepo) -> None:
     two_branches(repo)
     repo.checkout("--detach", "side")
     repo.write("a", "dirty\n")
 
 
-@states
+@states.fast
 def unborn(repo: GitRepo) -> None:
     repo.write("a", "x")
     repo.git("add", "a")
     repo.write("b", "x")
 
 
-@states
+@states.fast
 def orphan(repo: GitRepo) -> None:
     two_branches(repo)
     repo.checkout("--orphan", "new")
     repo.write("b", "dirty\n")
 
 
-@states
+@states.fast
 def branch_that_is_broken(repo: GitRepo) -> None:
     two_branches(repo)
     (repo.git_dir() / "HEAD").write_text("ref: refs/heads/gone\n")
 
 
-@states
+@states.declined("replaced")
 def replaced_and_grafted(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("replace", "HEAD", "side")
@@ -168,11 +168,83 @@ def replaced_and_grafted(repo: GitRepo) -> None:
     repo.write("b", "dirty\n")
 
 
+@states.declined("unmerged")
+def added_by_both(repo: GitRepo) -> None:
+    two_branches(repo)
+    base = repo.head()
+    repo.checkout("-b", "one", base)
+    repo.write("new", "one\n", mode=0o755)
+    repo.symlink("link", "one")
+    repo.commit()
+    repo.checkout("-b", "two", base)
+    repo.write("new", "two\n")
+    repo.symlink("link", "two")
+    repo.commit()
+    repo.git("merge", "one", check=False)
+
+
+@states.declined("unmerged")
+def renamed_on_both_sides(repo: GitRepo) -> None:
+    repo.write("a", "text\n" * 20)
+    base = repo.commit()
+    for name in ("one", "two"):
+        repo.checkout("-B", name, base)
+        repo.git("mv", "a", name)
+        repo.commit(name)
+    repo.git("merge", "one", check=False)
+    repo.write("two", "edited\n")
+
+
+@states.declined("unmerged")
+def folder_against_file_and_ignored(repo: GitRepo) -> None:
+    folder_against_file(repo)
+    repo.write(".gitignore", "a*\n")
+
+
+@states.fast
+def merge_that_waits_for_its_message(repo: GitRepo) -> None:
+    two_branches(repo, theirs=None)
+    repo.git("merge", "-q", "--no-commit", "-s", "ours", "side")
+    repo.write("b", "dirty\n")
+
+
+@states.fast
+def resolved_and_staged(repo: GitRepo) -> None:
+    unmerged_content(repo)
+    repo.write("a", "resolved\n")
+    repo.add()
+    repo.write("b", "dirty\n")
+
+
+@states.declined("unmerged")
+def sequence_of_picks(repo: GitRepo) -> None:
+    two_branches(repo)
+    repo.git("cherry-pick", "side", "side~1", check=False)
+
+
+@states.fast
+def break_in_a_rebase(repo: GitRepo) -> None:
+    two_branches(repo)
+    repo.git("rebase", "-i", "HEAD~1", env={"GIT_SEQUENCE_EDITOR": "sed -i 1ibreak"}, check=False)
+    repo.write("b", "dirty\n")
+
+
+@states
+def branch_of_a_name_like_a_ref(repo: GitRepo) -> None:
+    two_branches(repo)
+    repo.git("branch", "refs/heads/main")
+    repo.git("tag", "HEAD")
+    repo.git("tag", "main")
+    repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/side")
+    repo.checkout("alias")
+    repo.write("b", "dirty\n")
+
+
 @states.table
 def test_tree_in_every_state(repo: GitRepo, build) -> None:
     """Whatever is in progress, the tree is what git would write of the worktree."""
     build(repo)
-    agree(repo)
+    agree(repo, declines=build.declines)
 
 
 @pytest.mark.parametrize(

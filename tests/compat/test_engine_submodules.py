@@ -35,68 +35,68 @@ def sub(repo: GitRepo) -> GitRepo:
     return GitRepo(repo.at("lib"))
 
 
-@inside
+@inside.fast
 def clean(repo: GitRepo) -> None:
     pass
 
 
-@inside
+@inside.declined("submodule")
 def dirty(repo: GitRepo) -> None:
     sub(repo).write("code", "dirty")
     sub(repo).write("new", "dirty")
 
 
-@inside
+@inside.declined("submodule")
 def moved_forward(repo: GitRepo) -> None:
     sub(repo).write("code", "three")
     sub(repo).commit()
 
 
-@inside
+@inside.declined("submodule")
 def moved_back_and_dirty(repo: GitRepo) -> None:
     sub(repo).checkout("HEAD~1")
     sub(repo).write("code", "dirty")
 
 
-@inside
+@inside.declined(r"\.gitmodules")
 def moved_in_the_worktree(repo: GitRepo) -> None:
     repo.git("mv", "lib", "library")
 
 
-@inside
+@inside.fast
 def uninitialised(repo: GitRepo) -> None:
     repo.git("submodule", "--quiet", "deinit", "-f", "lib")
 
 
-@inside
+@inside.declined("submodule")
 def folder_removed(repo: GitRepo) -> None:
     repo.remove("lib")
 
 
-@inside
+@inside.declined(r"\.gitmodules")
 def removed(repo: GitRepo) -> None:
     repo.git("rm", "-q", "lib")
 
 
-@inside
+@inside.declined("submodule")
 def replaced_by_a_file(repo: GitRepo) -> None:
     repo.remove("lib")
     repo.write("lib", "a file now")
 
 
-@inside
+@inside.fast
 def replaced_by_a_folder(repo: GitRepo) -> None:
     repo.remove("lib")
     repo.write("lib/code", "content now")
 
 
-@inside
+@inside.declined("submodule")
 def replaced_by_a_link(repo: GitRepo) -> None:
     repo.remove("lib")
     repo.symlink("lib", "a")
 
 
-@inside
+@inside.declined("submodule")
 def ignored_by_configuration(repo: GitRepo) -> None:
     repo.config("submodule.lib.ignore", "all")
     repo.config("diff.ignoreSubmodules", "all")
@@ -104,14 +104,14 @@ def ignored_by_configuration(repo: GitRepo) -> None:
     sub(repo).commit()
 
 
-@inside
+@inside.declined(r"\.gitmodules")
 def ignored_in_gitmodules(repo: GitRepo) -> None:
     repo.git("config", "-f", ".gitmodules", "submodule.lib.ignore", "all")
     sub(repo).write("code", "three")
     sub(repo).commit()
 
 
-@inside
+@inside.declined("submodule")
 def with_a_git_dir_of_its_own(repo: GitRepo) -> None:
     shutil.rmtree(repo.at("lib"))
     repo.git("clone", "-q", os.fspath(repo.path.parent / "nothing"), "lib", check=False)
@@ -119,7 +119,7 @@ def with_a_git_dir_of_its_own(repo: GitRepo) -> None:
     sub(repo).commit()
 
 
-@inside
+@inside.declined("unmerged")
 def mid_conflict(repo: GitRepo) -> None:
     base = repo.head()
     sub(repo).checkout("HEAD~1")
@@ -132,7 +132,7 @@ def mid_conflict(repo: GitRepo) -> None:
     repo.git("merge", "main", check=False)
 
 
-@inside
+@inside.declined("submodule")
 def nested(repo: GitRepo) -> None:
     library = GitRepo(Path(repo.git("config", "submodule.lib.url")))
     sub(repo).git("submodule", "--quiet", "add", os.fspath(library.path), "deep")
@@ -141,26 +141,26 @@ def nested(repo: GitRepo) -> None:
     GitRepo(repo.at("lib/deep")).write("code", "dirty")
 
 
-@inside
+@inside.declined("submodule")
 def all_submodules_recurse(repo: GitRepo) -> None:
     repo.config("submodule.recurse", "true")
     sub(repo).write("code", "dirty")
     repo.write("a", "y")
 
 
-@inside
+@inside.declined("repository")
 def embedded_with_a_commit(repo: GitRepo) -> None:
     GitRepo.init(repo.at("embedded")).write("f", "x")
     GitRepo(repo.at("embedded")).commit()
 
 
-@inside
+@inside.fast
 def embedded_and_ignored(repo: GitRepo) -> None:
     repo.write(".gitignore", "embedded\n")
     GitRepo.init(repo.at("embedded")).write("f", "x")
 
 
-@inside
+@inside.fast
 def embedded_over_tracked_files(repo: GitRepo) -> None:
     repo.write("d/f", "x")
     repo.commit()
@@ -168,14 +168,75 @@ def embedded_over_tracked_files(repo: GitRepo) -> None:
     repo.write("d/new", "x")
 
 
-@inside
+@inside.declined("repository")
 def linked_worktree_inside(repo: GitRepo) -> None:
     repo.git("worktree", "add", "-q", "other", "-b", "other")
 
 
-@inside
+@inside.fast
 def bare_repository_inside(repo: GitRepo) -> None:
     repo.git("init", "-q", "--bare", "bare")
+
+
+@inside.declined(r"\.gitmodules")
+def added_and_not_committed(repo: GitRepo) -> None:
+    repo.git("submodule", "--quiet", "add", repo.git("config", "submodule.lib.url"), "lib2")
+    GitRepo(repo.at("lib2")).write("code", "dirty")
+
+
+@inside.declined("submodule")
+def at_a_commit_that_only_it_has(repo: GitRepo) -> None:
+    sub(repo).checkout("--orphan", "other")
+    sub(repo).write("code", "of its own")
+    sub(repo).commit()
+
+
+@inside.declined("submodule")
+def inactive_and_moved(repo: GitRepo) -> None:
+    repo.config("submodule.lib.active", "false")
+    moved_forward(repo)
+
+
+@inside
+def hidden_by_assume_unchanged(repo: GitRepo) -> None:
+    repo.git("update-index", "--assume-unchanged", "lib")
+    moved_forward(repo)
+
+
+@inside
+def hidden_by_skip_worktree(repo: GitRepo) -> None:
+    repo.git("update-index", "--skip-worktree", "lib")
+    moved_forward(repo)
+
+
+@inside.fast
+def edited_beside_a_clean_one(repo: GitRepo) -> None:
+    repo.write("a", "edited")
+    repo.write("lib2/code", "no submodule")
+
+
+@refused
+def embedded_bare_and_dotted(repo: GitRepo) -> None:
+    repo.git("init", "-q", "--bare", "embedded/.git")
+    repo.write("embedded/f", "x")
+
+
+@inside.declined("repository")
+def embedded_at_a_detached_commit(repo: GitRepo) -> None:
+    embedded_with_a_commit(repo)
+    GitRepo(repo.at("embedded")).checkout("--detach")
+
+
+@refused
+def damaged_index_in_the_submodule(repo: GitRepo) -> None:
+    (sub(repo).git_dir() / "index").write_bytes(b"rubbish")
+
+
+@refused
+def embedded_of_another_algorithm(repo: GitRepo) -> None:
+    embedded = GitRepo.init(repo.at("embedded"), "--object-format=sha256")
+    embedded.write("f", "x")
+    embedded.commit()
 
 
 @refused
@@ -197,7 +258,7 @@ def broken_head_in_the_submodule(repo: GitRepo) -> None:
 def test_repositories_inside_as_git_sees_them(repo: GitRepo, build) -> None:
     """A repository inside is one entry of the tree: its commit."""
     build(repo)
-    agree(repo)
+    agree(repo, declines=build.declines)
 
 
 @refused.table

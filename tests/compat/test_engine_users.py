@@ -13,28 +13,38 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine import look
 from gitrepo import ROOT, GitRepo
 
 NOBODY = 65534
 
 READER = f"""
 import json, os, sys
-sys.path.insert(0, {os.fspath(ROOT)!r})
+sys.path[:0] = {[os.fspath(ROOT), os.fspath(ROOT / "tests")]!r}
 from pathlib import Path
+from gitrepo import GitRefused, GitRepo
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
+said = {{}}
+for exact in (False, True):
+    try:
+        repository = open_repository(Path.cwd(), dict(os.environ))
+        with read_worktree(repository, keep="keep" in sys.argv, exact=exact) as reading:
+            if said.setdefault("tree", reading.tree) != reading.tree:
+                said["differs"] = reading.tree
+        if "ref" in sys.argv:
+            head = repository.head().commit
+            move_refs(repository.git, [RefMove("refs/taskctx/x", head, None)], reason="test")
+        repository.close()
+    except TaskctxError as error:
+        said |= {{"error": error.message, "hint": error.hint, "code": error.code, "exit": error.exit_code}}
 try:
-    repository = open_repository(Path.cwd(), dict(os.environ))
-    with read_worktree(repository, keep="keep" in sys.argv) as reading:
-        said = {{"tree": reading.tree}}
-    if "ref" in sys.argv:
-        head = repository.head().commit
-        move_refs(repository.git, [RefMove("refs/taskctx/x", head, None)], reason="test")
-    repository.close()
-except TaskctxError as error:
-    said = {{"error": error.message, "hint": error.hint, "code": error.code}}
+    if "git" in sys.argv:
+        said["git"] = GitRepo(Path.cwd()).oracle()
+except (GitRefused, PermissionError) as error:
+    said["git refuses"] = str(error)
 print(json.dumps(said))
 """
 
@@ -134,59 +144,63 @@ def test_read_only_refs(repo: GitRepo) -> None:
     assert as_nobody(repo, "ref")["code"] == "read-only"
 
 
-def test_unreadable_folder(repo: GitRepo) -> None:
-    """git leaves an unreadable folder out and ends with 0; we refuse."""
-    repo.write("closed/c", "x")
+def closed(repo: GitRepo, place: str, mode: int) -> Any:
+    """Shut a place to its owner, and return what a reading says; hold that it touched nothing."""
     give_away(repo)
-    repo.chmod("closed", 0o000)
-    said = as_nobody(repo)
-    assert "closed" in said["error"]
+    repo.chmod(place, mode)
+    before: tuple[dict[str, object], dict[Path, int]] = ({}, {})
+    after: tuple[dict[str, object], dict[Path, int]] = ({}, {})
+    look(repo.path, *before)
+    said = as_nobody(repo, "git")
+    look(repo.path, *after)
+    assert after == before
+    return said
 
 
-def test_unreadable_tracked_folder(repo: GitRepo) -> None:
-    """A tracked folder that cannot be read does not count as deleted."""
-    give_away(repo)
-    repo.chmod("d", 0o000)
-    assert "error" in as_nobody(repo)
+REFUSED = [
+    ("closed", 0o000), ("closed", 0o444), ("closed", 0o111), ("closed/c", 0o000), ("d", 0o000), ("d", 0o444),
+    ("d/b", 0o000), ("a", 0o000), ("new", 0o000), ("inner", 0o000),  (".gitignore", 0o000),
+    (".gitattributes", 0o000), ("d/.gitignore", 0o000), ("d/.gitattributes", 0o000), (".git/index", 0o000),
+    (".git/HEAD", 0o000), (".git/config", 0o000), (".git/info/exclude", 0o000), (".git/info/attributes", 0o000),
+    (".git/objects", 0o000), ("../git/ignore", 0o000), ("../git/attributes", 0o000),
+]  # fmt: skip
+OPEN = [("inner/.git", 0o000), ("../.gitconfig", 0o000),
+    ("x.o", 0o000), ("shut.o", 0o000), (".git/hooks", 0o000), (".git/COMMIT_EDITMSG", 0o000), (".git/logs", 0o000),
+    (".git/index.lock", 0o000), (".git", 0o555), (".git/taskctx", 0o555), (".", 0o555), ("d", 0o555), ("link", 0o000),
+]  # fmt: skip
 
 
-def test_folder_that_can_be_listed_but_not_entered(repo: GitRepo) -> None:
-    """Names without content are no tree."""
-    repo.write("closed/c", "x")
-    give_away(repo)
-    repo.chmod("closed", 0o444)
-    assert "error" in as_nobody(repo)
-
-
-def test_unreadable_file(repo: GitRepo) -> None:
-    """A file that cannot be read is refused."""
-    repo.write("new", "x")
-    give_away(repo)
-    repo.chmod("new", 0o000)
-    assert "error" in as_nobody(repo)
-
-
-def test_unreadable_tracked_file(repo: GitRepo) -> None:
-    """So is a tracked one that changed."""
-    give_away(repo)
-    repo.chmod("a", 0o000)
-    assert "error" in as_nobody(repo)
-
-
-def test_unreadable_ignore_file(repo: GitRepo) -> None:
-    """Ignore rules that cannot be read are no reason to guess."""
+@pytest.fixture
+def full(repo: GitRepo) -> GitRepo:
+    """A repository with everything that may be shut."""
+    rules = [
+        "d/.gitignore",
+        "d/.gitattributes",
+        "../git/ignore",
+        "../git/attributes",
+        "../.gitconfig",
+        ".git/index.lock",
+    ]
+    for path in ("closed/c", "new", "x.o", "shut.o/x", ".gitattributes", ".git/info/attributes", *rules):
+        repo.write(path, "")
     repo.write(".gitignore", "*.o\n")
-    repo.write("x.o", "x")
-    give_away(repo)
-    repo.chmod(".gitignore", 0o000)
-    assert "error" in as_nobody(repo)
+    repo.symlink("link", "shut.o")
+    repo.at(".git/taskctx").mkdir(exist_ok=True)
+    GitRepo.init(repo.at("inner")).commit()
+    return repo
 
 
-def test_unreadable_and_ignored(repo: GitRepo) -> None:
-    """An ignored folder may be closed."""
-    repo.write(".gitignore", "closed/\n")
-    repo.write("closed/c", "x")
-    expected = repo.oracle()
-    give_away(repo)
-    repo.chmod("closed", 0o000)
-    assert as_nobody(repo) == {"tree": expected}
+@pytest.mark.parametrize(("place", "mode"), REFUSED)
+def test_refused_where_something_is_shut(full: GitRepo, place: str, mode: int) -> None:
+    """What cannot be read is no content, and no rule; git, too, refuses or says what it leaves out."""
+    said = closed(full, place, mode)
+    assert said.keys() == {"error", "hint", "code", "exit", "git refuses"}
+    assert said["exit"] == 128
+    assert said["error"].isprintable()
+
+
+@pytest.mark.parametrize(("place", "mode"), OPEN)
+def test_read_where_nothing_that_counts_is_shut(full: GitRepo, place: str, mode: int) -> None:
+    """What git need not read may be shut, and nothing need be writable."""
+    said = closed(full, place, mode)
+    assert said == {"tree": said["git"], "git": said["git"]}
