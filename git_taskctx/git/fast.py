@@ -10,6 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.background import Background
@@ -19,8 +20,9 @@ from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.values import dataclass
 
+FOLDER = "40000"
 MOST = 64 * 1024 * 1024
 """Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
@@ -45,17 +47,20 @@ class Scan:
     tree: TreeOid
 
 
-@dataclass
 class _Node:
     """What is new at one name of a folder."""
 
-    entry: TreeEntry | None = None
-    """The new file; None when there is none."""
-    children: dict[bytes, _Node] = field(default_factory=dict)
+    __slots__ = ("children", "entries", "entry")
+
+    def __init__(self) -> None:
+        self.entry: TreeEntry | None = None
+        """The new file; None when there is none."""
+        self.children: dict[bytes, _Node] = {}
+        self.entries: dict[bytes, TreeEntry] = {}
+        """What is there so far, where it is a folder."""
 
 
-@dataclass(frozen=True)
-class _Path:
+class _Path(NamedTuple):
     path: bytes
     gone: bool = False
 
@@ -107,11 +112,8 @@ def read_fast(
         if total > MOST:
             raise Declined("the changed files are large")
         _place(root, path.path.split(b"/"), entry)
-    try:
-        tree = (_splice(objects, base, root) if root.children else base) or objects.add("tree", b"")
-    except CouldNotTell as error:  # git takes an untouched folder's oid on trust, so its tree may be missing
-        raise Declined(error.message) from error
-    return Scan(scanned.out, head, base, TreeOid(tree))
+    tree = _with_changes(objects, base, root) if root.children else base
+    return Scan(scanned.out, head, base, tree)
 
 
 def _base(
@@ -268,16 +270,39 @@ def _place(root: _Node, parts: list[bytes], entry: TreeEntry | None) -> None:
     node.entry = entry
 
 
-def _splice(objects: ObjectStore, tree: str | None, node: _Node) -> str | None:
-    """Return the tree with what is new in it; None when nothing is left."""
-    entries = {entry.name: _as_git_writes(entry) for entry in objects.read_tree(tree)} if tree is not None else {}
+def _with_changes(objects: ObjectStore, base: TreeOid, root: _Node) -> TreeOid:
+    try:
+        _read_folders(objects, base, root)
+    except CouldNotTell as error:  # git takes an untouched folder's oid on trust, so its tree may be missing
+        raise Declined(error.message) from error
+    return TreeOid(_splice(objects, root) or objects.add("tree", b""))
+
+
+def _read_folders(objects: ObjectStore, base: str, root: _Node) -> None:
+    """Read what the folders that are touched hold so far, level by level."""
+    level = [(base, root)]
+    while level:
+        objects.read_ahead([tree for tree, _ in level])
+        below = []
+        for tree, node in level:
+            node.entries = {entry.name: _as_git_writes(entry) for entry in objects.read_tree(tree)}
+            for name, child in node.children.items():
+                old = node.entries.get(name)
+                if child.children and old is not None and old.mode == FOLDER:
+                    below.append((old.oid, child))
+        level = below
+
+
+def _splice(objects: ObjectStore, node: _Node) -> str | None:
+    """Return the tree of a folder with what is new in it; None when nothing is left."""
+    entries = node.entries
     for name, child in node.children.items():
-        old = entries.pop(name, None)
+        entries.pop(name, None)
         new = child.entry
         if child.children:
-            below = _splice(objects, old.oid if old is not None and old.mode == "40000" else None, child)
+            below = _splice(objects, child)
             if below is not None:
-                new = TreeEntry("40000", name, below)
+                new = TreeEntry(FOLDER, name, below)
         if new is not None:
             entries[name] = new
     return objects.add_tree(list(entries.values())) if entries else None
@@ -285,9 +310,9 @@ def _splice(objects: ObjectStore, tree: str | None, node: _Node) -> str | None:
 
 def _as_git_writes(entry: TreeEntry) -> TreeEntry:
     """Return an entry with one of the modes that git still writes (`create_ce_mode`); old tools wrote others."""
-    if entry.mode in ("100644", "100755", "40000", LINK, SUBMODULE):
+    if entry.mode in ("100644", "100755", FOLDER, LINK, SUBMODULE):
         return entry
     mode = int(entry.mode, 8)
     if stat.S_ISREG(mode):
-        return replace(entry, mode="100755" if mode & 0o100 else "100644")
-    return replace(entry, mode=f"{stat.S_IFMT(mode):o}")
+        return entry._replace(mode="100755" if mode & 0o100 else "100644")
+    return entry._replace(mode=f"{stat.S_IFMT(mode):o}")

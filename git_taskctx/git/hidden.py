@@ -18,8 +18,8 @@ from git_taskctx.model.values import dataclass
 
 REGULAR = ("100644", "100755")
 
-_FLAGGED = re.compile(rb"(?:\A|\0)([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
-"""Entries of `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
+_FLAGGED = re.compile(rb"\0([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
+"""Entries of a NUL and `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
 
 StateOf = Callable[[Repository], str]
 """Names the whole state of a worktree, hidden changes included."""
@@ -27,7 +27,7 @@ StateOf = Callable[[Repository], str]
 
 def list_index(repository: Repository) -> bytes:
     """Return every entry of the index with its flags, as `find_hidden` reads them."""
-    return repository.git.run("ls-files", "-v", "-s", "-z").out
+    return b"\0" + repository.git.run("ls-files", "-v", "-s", "-z").out
 
 
 def has_flagged(index: bytes) -> bool:

@@ -6,18 +6,18 @@ between users, partial. The number of processes does not depend on the number of
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import subprocess
 import zlib
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Sequence
+from typing import Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.process import Git, stop
 from git_taskctx.model.oids import BlobOid, TreeOid
-from git_taskctx.model.values import dataclass
 
 Kind = Literal["commit", "tree", "blob", "tag"]
 
@@ -25,14 +25,15 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
+_QUESTIONS = 500
+"""So many names fit into a pipe at once, so that nobody waits for the other."""
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
 _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
-@dataclass(frozen=True)
-class Object:
+class Object(NamedTuple):
     """An object as read."""
 
     oid: str
@@ -40,8 +41,7 @@ class Object:
     data: bytes
 
 
-@dataclass(frozen=True)
-class TreeEntry:
+class TreeEntry(NamedTuple):
     """One entry of a tree."""
 
     mode: str
@@ -59,6 +59,7 @@ class ObjectStore:
         self._algorithm = algorithm
         self._reader: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
+        self._ahead: dict[str, Object | None] = {}
 
     @property
     def empty_tree(self) -> TreeOid:
@@ -83,15 +84,32 @@ class ObjectStore:
             return None
         if name == self.empty_tree:
             return Object(name, "tree", b"")
+        if name in self._ahead:
+            return self._ahead.pop(name)
+        self._ask([name])
+        return self._answer(name)
+
+    def read_ahead(self, oids: Sequence[str]) -> None:
+        """Read objects that will be asked for next, many with one question each way. Raises: CouldNotTell."""
+        wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._pending and oid != self.empty_tree]
+        for start in range(0, len(wanted), _QUESTIONS):
+            some = wanted[start : start + _QUESTIONS]
+            self._ask(some)
+            self._ahead |= {oid: self._answer(oid) for oid in some}
+
+    def _ask(self, names: Sequence[str]) -> None:
         reader = self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
-        if reader.stdin is None or reader.stdout is None:
+        if reader.stdin is None:
             raise GitFailed("`git cat-file --batch` has no pipes")
-        try:
-            reader.stdin.write(name.encode("utf-8", "surrogateescape") + b"\n")
+        with contextlib.suppress(BrokenPipeError):  # the answer tells
+            reader.stdin.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
             reader.stdin.flush()
-            header = reader.stdout.readline()
-        except BrokenPipeError:
-            header = b""
+
+    def _answer(self, name: str) -> Object | None:
+        reader = self._reader
+        if reader is None or reader.stdout is None:
+            raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
+        header = reader.stdout.readline()
         if header.rstrip(b"\n").endswith((b" missing", b" ambiguous", b" submodule")):
             return None
         words = header.split()

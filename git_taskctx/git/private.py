@@ -34,7 +34,11 @@ def release(quarantined: Path, store: Path) -> None:
 
     As git does when it takes in a push (`tmp_objdir_migrate`): packs before their indexes, so that nobody sees half.
     """
-    names = [path for path in quarantined.rglob("*") if path.is_file() and path.parent.name != "info"]
+    names = [
+        path
+        for path in quarantined.rglob("*")
+        if path.is_file() and path.parent.name != "info" and not path.name.startswith("tmp_")
+    ]
     names.sort(key=lambda path: (path.suffix == ".idx", path))
     one_by_one = len(names) <= FEW
     for path in names:

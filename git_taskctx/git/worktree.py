@@ -71,6 +71,7 @@ class Reading:
 
     def keep(self) -> None:
         """Move the objects of the reading into the repository, durably. Raises: ReadOnly, GitFailed."""
+        self._staged.wait()  # it writes there too
         self.objects.flush()
         try:
             release(self.repository.object_dir, self._real.object_dir)
@@ -103,6 +104,8 @@ class Reading:
         """What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
         listing = b"" if self._index.unflagged else self._listing.result()
         self._index.unflagged = not has_flagged(listing)
+        if self._index.unflagged:
+            listing = b""
         return find_hidden(self.repository, self.status, listing, _state_of)
 
 

@@ -106,6 +106,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     untracked = _untracked(status, since_init=compare_trees(reading.repository, chain.init_tree, reading.tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
+    index_tree = reading.index_tree
     reading.keep()
     snapshot = WorktreeSnapshot(
         n=draft.n,
@@ -118,7 +119,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         tree=reading.tree,
         tree_ref=session.snapshot_ref(agent, draft.n),
         commit_tree=commit_tree,
-        index_tree=reading.index_tree,
+        index_tree=index_tree,
         files=f"{prefix}-files.json.gz",
         files_sha=sha256_hex(side),
         files_count=len(changes),
