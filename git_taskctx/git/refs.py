@@ -105,6 +105,11 @@ class Refs:
             return self._known.get(ref)
         return find_ref(self._git, ref)
 
+    def under(self, folder: str) -> dict[str, str]:
+        """Return the last parts of the names of what lies in a folder, with their oids."""
+        place = folder + "/"
+        return {ref.removeprefix(place): oid for ref, oid in self._known.items() if ref.startswith(place)}
+
     def move(self, moves: Sequence[RefMove], *, reason: str) -> None:
         """Move refs as `move_refs` does; raises what it raises."""
         move_refs(self._git, moves, reason=reason)

@@ -70,6 +70,8 @@ class Repository:
         """`sha1` or `sha256`."""
         self.compared: dict[tuple[TreeOid, TreeOid], list[Change]] = {}
         """What `compare_trees` has found so far; two trees never differ otherwise later."""
+        self.kept_trees: dict[str, TreeOid] = {}
+        """Trees of commits that somebody kept, by commit, for when the commit itself is gone."""
 
     def view(self, **variables: str) -> Repository:
         """Return the same repository as git sees it with more variables set."""
@@ -192,6 +194,8 @@ class Repository:
         """Return the tree of `commit`; the empty tree for None. Raises: CouldNotTell when the commit is missing."""
         if commit is None:
             return self.objects.empty_tree
+        if commit in self.kept_trees and self.objects.find(commit) is None:
+            return self.kept_trees[commit]
         data = self.objects.get(commit, "commit")
         return TreeOid(data[5 : data.index(b"\n")].decode())
 
@@ -216,7 +220,7 @@ class Repository:
         """Return the content of `path` in `commit`; None where there is no such file."""
         if commit is None:
             return None
-        found = self.objects.find(f"{commit}:{path}")
+        found = self.objects.find(f"{self.tree_of(commit)}:{path}")
         return found.data if found is not None and found.kind == "blob" else None
 
     def close(self) -> None:

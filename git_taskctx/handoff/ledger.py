@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
 from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
 
@@ -57,6 +57,26 @@ def read_entries(repository: Repository, context_id: str) -> list[Entry]:
 def refs_of(repository: Repository, context_id: str) -> Refs:
     """Read the refs that a context is about: the notes, and its own."""
     return Refs(repository.git, NOTES_REF, context_ref_name(context_id), f"refs/taskctx/snapshots/{context_id}")
+
+
+def commits_folder(context_id: str) -> str:
+    """Name the folder of refs that keep the trees of the commits a context rests on.
+
+    Nothing keeps the commits: a ref to one would show in everybody's `git log --all`. Their trees are all we need.
+    """
+    return f"refs/taskctx/snapshots/{context_id}/_commits"
+
+
+def keep_commits(
+    repository: Repository, context_id: str, known: Collection[str], commits: Iterable[CommitOid | None]
+) -> list[RefMove]:
+    """Return the moves that keep the trees of `commits`, but of those that are `known`."""
+    new = {commit for commit in commits if commit is not None and commit not in known}
+    return [
+        RefMove(f"{commits_folder(context_id)}/{commit}", repository.tree_of(commit), None)
+        for commit in sorted(new)
+        if repository.objects.find(commit) is not None
+    ]
 
 
 def context_ref_name(context_id: str) -> str:

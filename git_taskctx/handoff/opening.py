@@ -12,7 +12,7 @@ from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.ledger import Entry, context_ref_name, refs_of
+from git_taskctx.handoff.ledger import Entry, commits_folder, context_ref_name, refs_of
 from git_taskctx.handoff.session import PREVIOUS, Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
@@ -90,6 +90,8 @@ def _load(caller: Caller) -> Session:
         context = None
     context_id = marker or (context.context_id if context else "")
     refs = refs_of(caller.repository, context_id)
+    for commit, oid in refs.under(commits_folder(context_id)).items():
+        caller.repository.kept_trees[commit] = TreeOid(oid)
     entries, foreign = ledger.read_ledger(caller.repository, context_id, refs.find(NOTES_REF))
     if not entries:
         raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)

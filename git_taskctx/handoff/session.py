@@ -149,6 +149,11 @@ class Session:
         ref = self.snapshot_ref(agent, n)
         return RefMove(ref, tree, self.refs.find(ref))
 
+    def _keep_commits(self, chain: Chain) -> list[RefMove]:
+        known = self.refs.under(ledger.commits_folder(self.context.context_id))
+        needed = (chain.base, chain.parent, chain.init_head, chain.head)
+        return ledger.keep_commits(self.repository, self.context.context_id, known, needed)
+
     def details(self) -> dict[str, WorktreeSnapshot | None]:
         """Return each agent's last snapshot as the context has it."""
         return {agent: seat.worktree_snapshot for agent, seat in self.context.coordination.items()}
@@ -201,7 +206,7 @@ class Session:
             self.repository,
             self.refs,
             {anchor: [entry.line for entry in entries]},
-            [*moves, RefMove(ref, tree, old)],
+            [*moves, *self._keep_commits(chain), RefMove(ref, tree, old)],
             context_id=context.context_id,
             tip=self._tip,
             reason=reason,

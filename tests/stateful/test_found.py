@@ -127,7 +127,6 @@ def test_restore_does_not_write_over_a_flagged_edit(desk: Desk, flag: str) -> No
     assert desk.repo.read("later") == b"precious\n"
 
 
-@pytest.mark.xfail(strict=True, reason="the commits that a context rests on are kept by nothing but the reflog")
 @pytest.mark.parametrize("verb", ["snapshot", "accept"])
 def test_a_commit_that_a_context_rests_on_may_be_pruned(desk: Desk, verb: str) -> None:
     """The chain goes on when the commit it began on is gone: its tree is what counts."""
