@@ -75,16 +75,15 @@ def check(hits: Sequence[Hit], *, force: bool) -> None:
 
 
 # Patterns. Each is tried only where its anchor, a plain string, was found; quantifiers are possessive or bounded, so
-# that no input makes them walk back and forth.
+# that no input makes them walk back and forth. They are compiled when they are first needed (`re` remembers them):
+# most changes hold no anchor, and compiling them all takes longer than a scan.
 
 _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """Not in the middle of a word; after an escaped line break there is a letter before the word."""
 
 
-def _token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, re.Pattern[bytes], str]]:
-    return [
-        (anchor, re.compile(_START + re.escape(anchor) + rest), kind) for anchor in map(str.encode, anchors.split())
-    ]
+def _token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, bytes, str]]:
+    return [(anchor, _START + re.escape(anchor) + rest, kind) for anchor in map(str.encode, anchors.split())]
 
 
 _PATTERNS = [
@@ -104,13 +103,13 @@ _PATTERNS = [
     # From its very start, or a long run of `-eyJ` would be read again from each of them.
     *_token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8}"),
     *[
-        (anchor, re.compile(anchor + rb"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?----"), "private key")
+        (anchor, anchor + rb"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?----", "private key")
         for anchor in (b"---BEGIN ", b"--- BEGIN ")
     ],
 ]
 _ANCHORS = re.compile(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
 _BY_ANCHOR = {anchor: (pattern, kind) for anchor, pattern, kind in _PATTERNS}
-_PLACEHOLDER_BODY = re.compile(rb"[xX]{12}")
+_PLACEHOLDER_BODY = rb"[xX]{12}"
 """What documentation writes in place of a key."""
 
 _ASSIGNED = "assigned secret"
@@ -118,7 +117,7 @@ _NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
 _NAMES = re.compile(_NAME)
 """Searched in a copy in lower case: far faster than a search that ignores case."""
 # No possessive quantifiers in this module: Python 3.11.2 (Debian 12) takes them for greedy ones that match too little.
-_ASSIGNMENT = re.compile(
+_ASSIGNMENT = (
     rb"(?P<name>(?i:" + _NAME + rb"))(?P<tail>[A-Za-z0-9_.-]{0,40}(?![A-Za-z0-9_.-]))"
     rb"(?:\\{0,7}[\"'`])?\]?[ \t]{0,40}"
     rb"(?::[ \t]{0,9}[&A-Za-z_][\w.<>|\[\] ]{0,40}?(?==)|(?:string|String|str)[ \t]{1,9})?"  # a type
@@ -126,7 +125,7 @@ _ASSIGNMENT = re.compile(
     rb"(?:[rbfuRBFU@$]{1,2}(?=[\"'`]))?"
     rb"(?P<quote>\\{0,7}[\"'`])(?P<value>(?:(?!(?P=quote))\S){16,2000})(?P=quote)"
 )
-_OTHER_WORD = re.compile(rb"[a-rt-z]|s[a-z]")
+_OTHER_WORD = rb"[a-rt-z]|s[a-z]"
 """A name that goes on in lower case is another word: tokenizer, secretary; a plural is not."""
 _LABELS = frozenset(
     b"attr attribute class column count description endpoint env error event expiry field file filename format hash"
@@ -135,20 +134,16 @@ _LABELS = frozenset(
     b" validator var variable version".split()
 )
 """Last words of names that are about a secret, and hold none."""
-_WORDS = re.compile(rb"[A-Z]*[a-z0-9]+|[A-Z]+")
-_TEMPLATE = re.compile(
-    rb"""\$\{|\{\{|\$\(|%\(|\#\{|<%|%[sdr]\b|\{[A-Za-z_]?[\w.]{0,99}\}   # filled in later
+_WORDS = rb"[A-Z]*[a-z0-9]+|[A-Z]+"
+_TEMPLATE = rb"""(?x)\$\{|\{\{|\$\(|%\(|\#\{|<%|%[sdr]\b|\{[A-Za-z_]?[\w.]{0,99}\}   # filled in later
     |\[[\^]?[a-zA-Z0-9]-[a-zA-Z0-9]|\\[dwsDWSB]|\(\?                    # a regular expression
     |\.\.\.|\*\*\*\*|[xX]{6}|[\x80-\xff]                                 # cut short, blotted out, or in words
-    """,
-    re.VERBOSE,
-)
-_PLACEHOLDER = re.compile(
+"""
+_PLACEHOLDER = (
     rb"change[-_.]?(?:me|it|this)|place-?_?holder|redacted|example|dummy|not[-_]?a[-_]?(?:real|secret)"
     rb"|(?:^|[^a-z])(?:your|insert|replace|todo|sample|enter)(?:[^a-z]|$)|^your|_here$|-here$"
 )
-_REFERENCE = re.compile(
-    rb"""<.*>|\[.*\]|%\w+%|\$\w+                                # filled in later
+_REFERENCE = rb"""(?xs)<.*>|\[.*\]|%\w+%|\$\w+                                # filled in later
     |[A-Z]+[0-9]*(?:_[A-Z]+[0-9]*)+                             # the name of a variable
     |[a-z][a-z0-9+.-]*:(?://(?![^/]*:[^/]*@).*|[\w.-]+(?::[\w./-]*)+)  # a URL without a password, a URN
     |(?:~|\.{1,2})/.*|[A-Za-z]:\\.*|/?[\w.@-]+(?:/[\w.@-]+)+\.[a-z]{1,5}|/[\w.@-]+(?:/[\w.@-]+)+
@@ -157,11 +152,9 @@ _REFERENCE = re.compile(
     |(?:sha\d+[:-]|\$2[aby]\$|\$argon2|\$pbkdf2|pbkdf2_|scrypt:).*  # a hash that says so
     |(?:[0-9a-fA-F]{40}|[0-9a-fA-F]{64}|[0-9a-fA-F]{96}|[0-9a-fA-F]{128})
     |[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_IDENTIFIER = re.compile(rb"[A-Za-z]+(?:[_:][A-Za-z]+)+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+")
-_ALLOWED = re.compile(rb"taskctx: ?allow-secret|pragma: ?(?:allowlist|whitelist) secret")
+"""
+_IDENTIFIER = rb"[A-Za-z]+(?:[_:][A-Za-z]+)+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+"
+_ALLOWED = rb"taskctx: ?allow-secret|pragma: ?(?:allowlist|whitelist) secret"
 
 
 def _find(data: bytes) -> Iterator[tuple[int, str]]:
@@ -186,8 +179,8 @@ def _find(data: bytes) -> Iterator[tuple[int, str]]:
 def _find_tokens(data: bytes) -> Iterator[tuple[int, str]]:
     for anchor in _ANCHORS.finditer(data):
         pattern, kind = _BY_ANCHOR[anchor[0]]
-        match = pattern.match(data, anchor.start())
-        if match and not _PLACEHOLDER_BODY.search(match[0]):
+        match = re.compile(pattern).match(data, anchor.start())
+        if match and not re.search(_PLACEHOLDER_BODY, match[0]):
             yield match.start(), kind
 
 
@@ -195,16 +188,16 @@ def _find_assignments(data: bytes) -> Iterator[tuple[int, str]]:
     if b"\0" in data[:BINARY_PROBE]:
         return
     for name in _NAMES.finditer(data.lower()):
-        match = _ASSIGNMENT.match(data, name.start())
+        match = re.compile(_ASSIGNMENT).match(data, name.start())
         if match and _names_a_secret(match["tail"]) and not _is_harmless(match["value"], match["name"].lower()):
             yield match.start("value"), _ASSIGNED
 
 
 def _names_a_secret(tail: bytes) -> bool:
     """Tell from what follows `password` or the like in a name whether the name still is a secret's."""
-    if _OTHER_WORD.match(tail):
+    if re.match(_OTHER_WORD, tail):
         return False
-    words = _WORDS.findall(tail)
+    words = re.findall(_WORDS, tail)
     return not words or words[-1].lower() not in _LABELS
 
 
@@ -213,8 +206,8 @@ def _is_harmless(value: bytes, name: bytes) -> bool:
     lower = value.lower()
     return (
         len(set(value)) <= 3
-        or bool(_TEMPLATE.search(value) or _PLACEHOLDER.search(lower) or _REFERENCE.fullmatch(value))
-        or bool(_IDENTIFIER.fullmatch(value) and name.translate(None, b"_-") in lower.translate(None, b"_-"))
+        or bool(re.search(_TEMPLATE, value) or re.search(_PLACEHOLDER, lower) or re.fullmatch(_REFERENCE, value))
+        or bool(re.fullmatch(_IDENTIFIER, value) and name.translate(None, b"_-") in lower.translate(None, b"_-"))
     )
 
 
@@ -222,7 +215,7 @@ def _allowed_lines(data: bytes) -> Callable[[int], bool]:
     """Return a test whether a position lies on a line that says that its secret is meant to be there."""
     starts: list[int] = []
     ends: list[int] = []
-    for mark in _ALLOWED.finditer(data):
+    for mark in re.finditer(_ALLOWED, data):
         if ends and mark.start() < ends[-1]:
             continue
         starts.append(data.rfind(b"\n", 0, mark.start()) + 1)
