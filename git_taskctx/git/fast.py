@@ -309,10 +309,10 @@ def _splice(objects: ObjectStore, node: _Node) -> str | None:
 
 
 def _as_git_writes(entry: TreeEntry) -> TreeEntry:
-    """Return an entry with one of the modes that git still writes (`create_ce_mode`); old tools wrote others."""
+    """Return an entry with one of the modes that git still writes (`canon_mode`); old tools wrote 100664 or 040000."""
     if entry.mode in ("100644", "100755", FOLDER, LINK, SUBMODULE):
         return entry
     mode = int(entry.mode, 8)
     if stat.S_ISREG(mode):
         return entry._replace(mode="100755" if mode & 0o100 else "100644")
-    return entry._replace(mode=f"{stat.S_IFMT(mode):o}")
+    return entry._replace(mode=LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else SUBMODULE)

@@ -134,6 +134,8 @@ def read_worktree(
                     scan = read_fast(view, _status_git(view, index), STATUS, view.objects, index, staged, listing)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
+            if scan is None:
+                staged.start()  # its trees are kept with the others, however late it is asked for
             tree = scan.tree if scan is not None else read_exact(index, view.git, folder, cold=cold)
             reading = Reading(repository, view, tree, scan=scan, index=index, listing=listing, staged=staged)
             if keep:

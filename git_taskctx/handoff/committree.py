@@ -22,29 +22,30 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
         return tree
     touched = {change.path for change in compare_trees(repository, chain.init_tree, tree)}
     old = dirt - touched
-    differs = compare_trees(repository, tree, repository.tree_of(parent))
-    kept = {change.path for change in differs if change.mode == ABSENT and change.path not in old}
-    changes = [change for change in differs if change.path in old and _has_room(change, kept)]
-    if not changes:
+    base = repository.tree_of(parent)
+    changes = compare_trees(repository, base, tree)
+    put = {change.path for change in changes if change.path not in old and change.mode != ABSENT}
+    new = [change for change in changes if change.path not in old or not _has_room(change, put)]
+    if len(new) == len(changes):
         return tree
     zero = repository.objects.zero
-    gone = b"".join(b"0 %s\t%s\0" % (zero.encode(), change.path) for change in changes)
-    back = b"".join(
+    gone = b"".join(b"0 %s\t%s\0" % (zero.encode(), change.path) for change in new)
+    there = b"".join(
         b"%s %s\t%s\0" % (change.mode.encode(), change.oid.encode(), change.path)
-        for change in changes
+        for change in new
         if change.mode != ABSENT
     )
-    with private_folder(repository) as folder:
-        git = repository.git.with_env(GIT_INDEX_FILE=os.fspath(folder / "index"))
-        git.run("read-tree", tree)
-        git.run("update-index", "-z", "--index-info", stdin=gone + back)
+    with private_folder(repository) as folder:  # as a commit is made: what is new goes into the index of the parent
+        git = repository.git.with_env(GIT_INDEX_FILE=os.fspath(folder / "index"), GIT_NO_REPLACE_OBJECTS="1")
+        git.run("read-tree", base)
+        git.run("update-index", "-z", "--index-info", stdin=gone + there)
         return TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())
 
 
-def _has_room(change: Change, kept: set[bytes]) -> bool:
-    """Tell whether a path can be as in the parent beside the files that the task keeps."""
-    if change.mode == ABSENT:
+def _has_room(change: Change, put: set[bytes]) -> bool:
+    """Tell whether a path can be as in the parent beside the files that the task put there."""
+    if change.old_mode == ABSENT:
         return True
     parts = change.path.split(b"/")
     above = {b"/".join(parts[:depth]) for depth in range(1, len(parts))}
-    return kept.isdisjoint(above) and not any(path.startswith(change.path + b"/") for path in kept)
+    return put.isdisjoint(above) and not any(path.startswith(change.path + b"/") for path in put)

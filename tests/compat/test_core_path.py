@@ -136,7 +136,13 @@ def unborn(place: Path) -> GitRepo:
     return repo
 
 
-@pytest.fixture(params=SHAPES, ids=[build.__name__ for build in SHAPES])
+EVERYDAY = (linked_worktree_of_a_bare_sha256_repository, relative_alternates_in_the_environment, partial_clone, unborn)
+
+
+@pytest.fixture(
+    params=[pytest.param(build, marks=[pytest.mark.deep] * (build not in EVERYDAY)) for build in SHAPES],
+    ids=[build.__name__ for build in SHAPES],
+)
 def desk(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     """A worktree of one kind of repository, whose variables are the caller's own."""
     repo = request.param(tmp_path)

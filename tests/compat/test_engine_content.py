@@ -301,6 +301,7 @@ def test_converted_as_git_does(repo: GitRepo, build) -> None:
     agree(repo, declines=build.declines)
 
 
+@pytest.mark.deep
 @converted.table
 def test_converted_as_git_does_in_what_is_committed_and_edited(repo: GitRepo, build) -> None:
     """The same where git knows the files: what the index holds changes what is converted."""

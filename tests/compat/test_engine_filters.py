@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,7 +133,9 @@ def filter_that_reads_its_locale(repo: GitRepo) -> None:
     repo.write("a.x", "text\n")
 
 
-PROCESS = r"""#!/usr/bin/env python3
+PROCESS = (
+    f"#!{sys.executable} -IS"
+    + r"""
 import sys
 def read():
     lines = []
@@ -150,6 +153,7 @@ while read() is not None:
     data = b"".join(read() or [])
     write(b"status=success\n"); write(data.swapcase()); write()
 """
+)
 
 
 @converted.declined(r"\.gitattributes")

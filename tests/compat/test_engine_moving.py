@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import threading
 from pathlib import Path
 
 import pytest
 from desk import Desk
-from engine import MODES, read
+from engine import MODES, read, write_home
 from gitrepo import GitRepo
 
 from git_taskctx.errors import TryAgain
@@ -84,3 +85,31 @@ def test_a_file_written_while_it_is_read_is_read_again(repo: GitRepo) -> None:
     with read_worktree(repository, keep=False) as reading:
         assert reading.objects.get(f"{reading.tree}:second.x", "blob") == b"new"
     repository.close()
+
+
+LATE = """#!/bin/sh
+case "$GIT_INDEX_FILE $*" in
+*/staged*write-tree*) read -r line <"$HOME/go" ;;
+*/index*write-tree*)
+    echo pass >>"$HOME/passes"
+    test "$(wc -l <"$HOME/passes")" = 2 && (echo >"$HOME/go") >/dev/null 2>&1 & ;;
+esac
+exec "$GIT" "$@"
+"""
+
+
+def test_what_is_staged_is_kept_however_late_it_is_read(repo: GitRepo) -> None:
+    """Objects are taken into the repository when all that writes them has ended."""
+    repo.write("a", "staged")
+    repo.write("d/b", "staged")
+    repo.add()
+    repo.write("d/b", "edited")
+    script = write_home("bin/git", LATE)
+    script.chmod(0o755)
+    os.mkfifo(os.path.expandvars("$HOME/go"))
+    path = f"{script.parent}{os.pathsep}{os.environ['PATH']}"
+    repository = open_repository(repo.path, {**os.environ, "PATH": path, "GIT": str(shutil.which("git"))})
+    with read_worktree(repository, keep=True, exact=True) as reading:
+        staged = reading.index_tree
+    repository.close()
+    assert sorted(repo.git("ls-tree", "-r", "-t", "--name-only", str(staged)).split()) == ["a", "d", "d/b"]

@@ -233,7 +233,7 @@ def break_in_a_rebase(repo: GitRepo) -> None:
 def branch_of_a_name_like_a_ref(repo: GitRepo) -> None:
     two_branches(repo)
     repo.git("branch", "refs/heads/main")
-    repo.git("tag", "HEAD")
+    repo.git("update-ref", "refs/tags/HEAD", "side")
     repo.git("tag", "main")
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/side")
     repo.checkout("alias")

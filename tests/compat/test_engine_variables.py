@@ -39,7 +39,7 @@ def places(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "cwd", ["below", "linked", *(pytest.param(cwd, marks=pytest.mark.deep) for cwd in ("top", "outside"))]
+    "cwd", ["linked", *(pytest.param(cwd, marks=pytest.mark.deep) for cwd in ("top", "below", "outside"))]
 )
 @pytest.mark.parametrize("git_dir", GIT_DIRS)
 def test_every_combination_of_variables(places: dict[str, str], git_dir: str, cwd: str) -> None:
