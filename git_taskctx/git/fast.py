@@ -176,6 +176,8 @@ def _head(repository: Repository, entries: list[bytes]) -> Head:
     if not oid or not branch:
         raise Declined("git status does not tell HEAD")
     commit = None if oid == b"(initial)" else CommitOid(oid.decode())
+    if commit is None:
+        repository.require_unborn()
     if branch != b"(detached)":
         return Head(commit, branch.decode("utf-8", "replace"))
     head = repository.head()

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from git_taskctx.errors import Fatal, GitFailed
+from git_taskctx.errors import CouldNotTell, Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git
 from git_taskctx.git.quoting import quote
@@ -173,10 +173,24 @@ class Repository:
         return self.git_dir / "taskctx"
 
     def head(self) -> Head:
-        """Read HEAD."""
+        """Read HEAD. Raises: CouldNotTell where it is there and does not read."""
         symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1))
         branch = symbolic.out.decode("utf-8", "replace").strip() if symbolic.code == 0 else None
-        return Head(self.find_commit("HEAD"), branch.removeprefix("refs/heads/") if branch else None)
+        commit = self.find_commit("HEAD")
+        if commit is None:
+            self.require_unborn()
+        return Head(commit, branch.removeprefix("refs/heads/") if branch else None)
+
+    def require_unborn(self) -> None:
+        """Check that HEAD's branch has no commit yet. Raises: CouldNotTell.
+
+        A ref that is damaged, or did not read for once, looks the same to `git status` and to `git rev-parse`; only
+        what lists refs complains of it.
+        """
+        symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).out.rstrip(b"\n")
+        listed = self.git.run("for-each-ref", "--format=%(refname)", symbolic) if symbolic else None
+        if listed is None or symbolic in listed.out.split(b"\n") or listed.err:
+            raise CouldNotTell("HEAD does not read", hint="git fsck; git reflog   # what it was")
 
     def find_commit(self, revision: str) -> CommitOid | None:
         """Resolve a revision to a commit; None where there is none."""

@@ -135,10 +135,9 @@ def list_contexts(caller: Caller) -> list[Listed]:
         try:
             if isinstance(context, TaskctxError):
                 raise context
-            entries = ledger.read_entries(repository, context_id)
-            if not entries and context.audit.update_count == 1:
-                continue  # an init that was killed before anything was on record
-            chain = fold(entry.record for entry in entries)
+            if not _was_begun(repository, context):
+                continue
+            chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
         except TaskctxError as error:
             listed.append(Listed("?", context_id, "unreadable", error.message, "?", ""))
             continue
@@ -182,9 +181,15 @@ def _which(caller: Caller, task: str) -> str:
     mine = [one for one, context in contexts.items() if context.task_id == task]
     if marker in mine and marker is not None:
         return marker
+    mine = [one for one in mine if _was_begun(caller.repository, contexts[one])]
     if not mine:
         raise Fatal(f"no context of {task} is known here", hint="git taskctx list")
     return max(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
+
+
+def _was_begun(repository: Repository, context: Context) -> bool:
+    """Tell whether anything of a context is on record: an `init` may be killed before that."""
+    return context.audit.update_count > 1 or bool(ledger.read_entries(repository, context.context_id))
 
 
 def _kept_files(repository: Repository, context_id: str) -> dict[str, bytes]:

@@ -142,3 +142,4 @@ SCENES = (
     Scene("snapshot is too late", _committed, (*SNAPSHOT, "implementer"), code=128, again=128),
 )
 CORE = SCENES[:12]
+QUICK = tuple(scene for scene in CORE if scene.name in {"init", "snapshot", "verify", "restore", "purge", "seal"})

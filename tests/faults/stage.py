@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,11 @@ class Stage:
         """Return a worktree in which the verb has not been typed yet."""
         self._number += 1
         return copy_of(self._desk, self._scratch / f"copy-{self._number}")
+
+    def discard(self, *desks: Desk) -> None:
+        """Remove copies that have shown what they had to; those of a test that fails stay to be looked at."""
+        for desk in desks:
+            shutil.rmtree(desk.repo.path)
 
     def count(self, *, reads: bool = False) -> int:
         """Return how many steps the verb takes."""

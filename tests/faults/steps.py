@@ -12,16 +12,18 @@ import os
 import select
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
+import pytest
 from desk import Desk, Said
 from gitrepo import ROOT
 
 HERE = Path(__file__).resolve().parent
 _PIDS = 4096
+T = TypeVar("T")
 _ALL = 120.0
 """Seconds in which what a killed verb left running must have ended."""
 
@@ -118,6 +120,11 @@ def _descriptor_of(pid: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
+
+
+def some(values: Iterable[T], quick: Container[T]) -> list[Any]:
+    """Return values to parametrize with: those that are not in `quick` are for deep runs."""
+    return [value if value in quick else pytest.param(value, marks=pytest.mark.deep) for value in values]
 
 
 def spread(count: int, points: int) -> list[int]:

@@ -86,3 +86,23 @@ def test_half_written_files(begun: Desk, place: str) -> None:
     leftover.write_text("half")
     begun.ok("block", "--agent", "reviewer", "--finding", "no test")
     assert not leftover.exists()
+
+
+BROKEN = {"empty": b"", "zeros": b"\0" * 41, "half": b"0123456789abcdef", "no commit of this store": b"1" * 40 + b"\n"}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_branch_that_does_not_read(begun: Desk, kind: str) -> None:
+    """What a power cut leaves of a ref is no unborn branch: could not tell, and neither drift nor a snapshot of it."""
+    begun.implement()
+    ref = begun.repo.git_dir() / "refs/heads/main"
+    good, before = ref.read_bytes(), read_records(begun.repo)
+    begun.repo.write("parser.py", "mended more\n")
+    ref.write_bytes(BROKEN[kind])
+    for verb in (("verify",), ("start", "--agent", "reviewer"), ("snapshot", "--agent", "implementer")):
+        assert begun.run(*verb).code in (3, 128), verb
+    assert added(before, read_records(begun.repo)) == []
+    ref.write_bytes(good)
+    begun.ok("snapshot", "--agent", "implementer")
+    begun.ok("start", "--agent", "reviewer")
+    assert added(before, read_records(begun.repo)) == ["snapshot", "start"]

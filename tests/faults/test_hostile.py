@@ -13,6 +13,7 @@ import pytest
 from afterwards import copy_of
 from desk import TASK, Desk
 from gitrepo import GitRepo
+from steps import some
 
 HOOKS = (
     "applypatch-msg", "commit-msg", "fsmonitor-watchman", "post-applypatch", "post-checkout", "post-commit",
@@ -156,7 +157,7 @@ def test_the_environment_names_nothing_either(armed: Desk, canary: Path) -> None
         "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_PROXY_COMMAND", "BROWSER", "LESSOPEN",
     )  # fmt: skip
     env = dict.fromkeys(names, os.fspath(canary))
-    for verb in (*READING[:9], ("snapshot", "--agent", "implementer"), ("diff",), ("verify",)):
+    for verb in (*READING[:5:2], ("snapshot", "--agent", "implementer"), ("diff",), ("verify",)):
         armed.process(*verb, env=env)
         assert song(canary) == "", verb
 
@@ -281,7 +282,7 @@ def _put(place: Path, kind: str, target: Path) -> None:
         pytest.skip("only root may make devices")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", some(KINDS, ("FIFO", "link", "device")))
 def test_odd_files_where_ours_should_be(begun: Desk, tmp_path: Path, kind: str) -> None:
     """No verb waits for one, writes through one, or is a bug because of one; what a link points to stays as it is."""
     begun.implement()
