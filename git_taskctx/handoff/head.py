@@ -44,7 +44,7 @@ def is_own_commit(session: Session, chain: Chain, tree: TreeOid) -> bool:
 
 
 def _is_early(session: Session, chain: Chain, reading: Reading, commit: CommitOid) -> bool:
-    repository = session.repository
+    repository = reading.repository  # which sees the objects of the reading, kept or not
     parents = repository.parents_of(commit)
     first = parents[0] if parents else None
     if first not in (chain.parent, chain.head) or len(parents) > 1 or commit == chain.parent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 
-from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
@@ -189,7 +189,10 @@ def _which(caller: Caller, task: str) -> str:
 
 def _was_begun(repository: Repository, context: Context) -> bool:
     """Tell whether anything of a context is on record: an `init` may be killed before that."""
-    return context.audit.update_count > 1 or bool(ledger.read_entries(repository, context.context_id))
+    try:
+        return context.audit.update_count > 1 or bool(ledger.read_entries(repository, context.context_id))
+    except BadData:  # there is something, and whoever asks for this context will be told
+        return True
 
 
 def _kept_files(repository: Repository, context_id: str) -> dict[str, bytes]:

@@ -158,6 +158,11 @@ def trust_no_ctime(world: World, draw: Random) -> None:
     world.git("config", *_one_of(draw, "core.trustctime false|core.trustctime true|core.checkStat minimal"))
 
 
+@rule(8, flavour="split")
+def split(world: World, draw: Random) -> None:
+    world.git(*_one_of(draw, "update-index --split-index|update-index --no-split-index|config core.splitIndex true"))
+
+
 @rule(10, flavour="eol")
 def convert(world: World, draw: Random) -> None:
     world.converted = True

@@ -7,7 +7,8 @@ import os
 import shutil
 from random import Random
 
-from stateful.world import World, rule
+from stateful.model import FILE
+from stateful.world import TASK_FILES, World, rule
 
 _TEXTS = (
     b"", b"one\n", b"one\ntwo\nthree\n", b"two\n", b"crlf\r\nline\r\n", b"mixed\r\nline\n", b"\0binary\r\n", b"no end",
@@ -146,7 +147,7 @@ def empty_folder(world: World, draw: Random) -> None:
 
 @rule(6)
 def ignore(world: World, draw: Random) -> None:
-    where = draw.choice((".gitignore", "dir/.gitignore", ".git/info/exclude"))
+    where = draw.choice((".gitignore", "dir/.gitignore", f"{world.repo.common_dir()}/info/exclude"))
     text = draw.choice(("*.o\n", "*.o\n!notes.o\n", "", "dir/*\n!dir/a\n", "b\n", "/e\n*.o\n", ".gitignore\n*.o\n"))
     if where.startswith("dir/") and (not world.repo.at("dir").is_dir() or world.repo.at("dir").is_symlink()):
         return
@@ -160,9 +161,17 @@ def ignore(world: World, draw: Random) -> None:
 def attributes(world: World, draw: Random) -> None:
     lines = ("* text=auto\n", "*.sh eol=crlf\n", "a -text\n", "* text\n", "", "dir/** ident\n", "b binary\n")
     text = draw.choice(lines)
-    where = draw.choice((".gitattributes", ".git/info/attributes"))
+    where = draw.choice((".gitattributes", f"{world.repo.common_dir()}/info/attributes"))
     if world.repo.at(where).is_symlink() or world.repo.at(where).is_dir():
         return
     world.tell(f"printf {text!r} > {where}")
     world.converted = True
     world.repo.write(where, text)
+
+
+@rule(12, flavour="taskfile")
+def write_task_file(world: World, draw: Random) -> None:
+    """Keys that may change while the task runs, and text that may not."""
+    data = draw.choice(TASK_FILES)
+    world.tell(f"write the task file: {data!r}")
+    world.repo.write(FILE, data)

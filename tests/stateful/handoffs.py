@@ -6,9 +6,9 @@ import re
 from random import Random
 
 from stateful.held import act, active, adopt, answer, ends_first, owner_code, put_away
-from stateful.model import FATAL, NO, UNKNOWN, YES, Task
+from stateful.model import FATAL, FILE, NO, UNKNOWN, YES, Task
 from stateful.witness import unquoted
-from stateful.world import World, rule
+from stateful.world import TASK_FILES, World, rule
 
 _CHAINS = (("implementer", "reviewer", "validator"),) * 3 + (("solo",), ("maker", "checker"))
 _RENAMED = re.compile(r"from (.*)", re.DOTALL)
@@ -19,15 +19,41 @@ def init(world: World, draw: Random) -> None:
     """A second context is refused while one is active; one whose commit is there ends first."""
     name, chain = f"TASK-{draw.randrange(10**6)}", draw.choice(_CHAINS)
     ends_first(world)
-    seen = world.see()
+    seen, text = world.see(), _task_file(world) if draw.random() < 0.7 else None
     code = FATAL if world.task is not None or seen is None else YES
-    argv = ("init", name, "--title", "Mend it", "--agents", ",".join(chain), "--format", "json")
-    said = act(world, draw, *argv, ends=code)
+    file = f"{world.repo.path}/{FILE.decode()}"
+    how = ("--title", "Mend it") if text is None else ("--any-status", "--task-file", file)
+    said = act(world, draw, "init", name, *how, "--agents", ",".join(chain), "--format", "json", ends=code)
     if code == YES:
         assert seen is not None
         context = answer(said)["context"]
         assert context["git"]["init_tree"] == seen.tree
-        world.task = Task(name, context["context_id"], chain, seen, world.witness)
+        assert text is None or context["immutable"]["task_snapshot"]["description"].encode() in text
+        world.task = Task(name, context["context_id"], chain, seen, world.witness, captured=text)
+
+
+def _task_file(world: World) -> bytes | None:
+    """Return the task file, where it is one that `init` must take."""
+    file = world.repo.at(FILE)
+    data = file.read_bytes() if file.is_file() else None
+    return data if data in TASK_FILES else None
+
+
+@rule(8, flavour="taskfile")
+def rebuild(world: World, draw: Random) -> None:
+    """Approvals of another text are void; the same text again changes nothing."""
+    provide(world, draw)
+    task, text = active(world), _task_file(world)
+    if task is None:
+        return
+    seen = world.see()
+    if text is None or task.captured is None:
+        act(world, draw, "rebuild", "--any-status", ends=NO if task.captured is None else (NO, FATAL))
+    elif seen is None:
+        act(world, draw, "rebuild", "--any-status", ends=FATAL)
+    else:
+        task.rebuild(text)
+        act(world, draw, "rebuild", "--any-status", ends=YES)
 
 
 def provide(world: World, draw: Random) -> None:
@@ -139,7 +165,7 @@ def verify(world: World, draw: Random) -> None:
     if code == NO and seen is not None:
         expected = task.expected if expect in (None, task.owner) else task.seats[str(expect)]["taken"][-1]
         assert expected is not None
-        _hold_named(world, expected.tree, seen.tree, answer(said)["causes"])
+        _hold_named(world, expected.tree, seen.tree, answer(said)["causes"] + answer(said)["notices"])
 
 
 def _hold_named(world: World, old: str, new: str, causes: list[dict[str, str | None]]) -> None:
@@ -228,13 +254,11 @@ def recover(world: World, draw: Random) -> None:
 @rule(8)
 def read(world: World, draw: Random) -> None:
     """Verbs that only read, in any state."""
-    verb = draw.choice(("status", "get", "log", "list", "rebuild"))
+    verb = draw.choice(("status", "get", "log", "list"))
     if verb == "list" or (verb == "status" and world.task is None):
         act(world, draw, verb, ends=YES)
     elif world.task is None or world.lost:
         act(world, draw, verb, ends=FATAL)
-    elif verb == "rebuild":
-        act(world, draw, verb, ends=NO)
     else:
         task = world.task
         over = ends_first(world)

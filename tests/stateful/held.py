@@ -20,8 +20,10 @@ def act(world: World, draw: Random, *argv: str, ends: int | tuple[int, ...], wri
     """Run a verb, that must end so, and leave the user's index, HEAD, refs and (but for `writes`) files alone."""
     before = world.census()
     whole = draw.random() < 0.03
-    said = (world.desk.process if whole else world.desk.run)(*argv)
-    world.tell(f"git taskctx {' '.join(argv)}   # {said.code}{', a process' if whole else ''}")
+    place = draw.choice(["dir", "dir/sub", *["."] * 8])
+    cwd = world.repo.at(place if world.repo.at(place).is_dir() and not world.repo.at("dir").is_symlink() else ".")
+    said = (world.desk.process if whole else world.desk.run)(*argv, cwd=cwd)
+    world.tell(f"(cd {place} && git taskctx {' '.join(argv)})   # {said.code}{', a process' if whole else ''}")
     world.count(f"{argv[0]} {said.code}")
     touched = differences(before, world.census())
     if writes:

@@ -11,6 +11,8 @@ from stateful.witness import Entries, Seen, Witness
 Agent = dict[str, Any]
 YES, NO, UNKNOWN = 0, 1, 3
 FATAL, USAGE = 128, 129
+FILE = b"tasks/the.task.yaml"
+"""Where the task file lies, in runs that have one."""
 
 
 @dataclass
@@ -38,6 +40,8 @@ class Task:
     findings: dict[str, tuple[str, bool]] = field(default_factory=dict)
     """Who found it, and whether it is open."""
     sealed: str | None = None
+    captured: bytes | None = None
+    """The task file as it was read; None where there was none."""
     seats: dict[str, Agent] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -131,7 +135,8 @@ class Task:
             return UNKNOWN
         if expected is None:
             return UNKNOWN
-        return YES if _same(expected, seen) and not (strict and expected.index_tree != seen.index_tree) else NO
+        same = self._is_same_tree(expected, seen) and _rest(expected) == _rest(seen)
+        return YES if same and not (strict and expected.index_tree != seen.index_tree) else NO
 
     def count(self, seen: Seen, *, strict: bool = False) -> int:
         """Count a drift of the owner's snapshot, once per difference; return the verdict."""
@@ -156,6 +161,8 @@ class Task:
             return YES
         if self.place(agent) > self.place(self.owner) + 1:
             return NO
+        if self.is_stale:
+            return NO
         if seen is None:
             return FATAL
         if self.at_work:
@@ -172,13 +179,15 @@ class Task:
         """`snapshot --agent A` with some of done, wip, allow-clean, attest."""
         if {"done", "wip"} <= flags:
             return USAGE
-        if self.blocked and "attest" not in flags:
+        if (self.blocked and "attest" not in flags) or ("done" in flags and self.is_stale):
             return NO
         if agent != self.owner and self.place(agent) > self.place(self.owner) + 1 and seen is not None:
             return NO
         if seen is None:
             return FATAL
         if agent != self.owner:
+            if self.is_stale:
+                return NO
             if self.at_work and not self._is_unchanged(agent, seen):
                 return NO
             if not self.at_work and "attest" not in flags and self.count(seen) != YES:
@@ -224,7 +233,7 @@ class Task:
         seat = self.seats[agent]
         if seat["done"] and not seat["stale"] and not self.open(agent):
             return YES
-        if agent != self.owner:
+        if agent != self.owner or self.is_stale:
             return NO
         if seen is None:
             return FATAL
@@ -285,6 +294,30 @@ class Task:
         self.counted.clear()
         return YES
 
+    def rebuild(self, data: bytes) -> None:
+        """Capture the task file anew; only another text counts."""
+        if lasting(data) != lasting(self.captured):
+            self.captured = data
+            for seat in self.seats.values():
+                seat["stale"] = seat["done"] is not None
+
+    @property
+    def is_stale(self) -> bool:
+        """Tell whether the task file holds another text than the captured one."""
+        if self.captured is None:
+            return False
+        file = self.witness.repo.at(FILE)
+        return lasting(file.read_bytes() if file.is_file() else None) != lasting(self.captured)
+
+    def _is_same_tree(self, then: Seen, now: Seen) -> bool:
+        if then.tree == now.tree or self.captured is None:
+            return then.tree == now.tree
+        old, new = (self.witness.entries(one.tree).get(FILE, ("", "")) for one in (then, now))
+        if self.witness.changed(then.tree, now.tree) != {FILE} or old[0] != new[0]:
+            return False
+        texts = (self.witness.ask("cat-file", "blob", oid).encode() + b"\n" for _, oid in (old, new))
+        return len({lasting(text) for text in texts}) == 1
+
     def _is_unchanged(self, agent: str, seen: Seen) -> bool:
         return not self.is_later(agent) and seen.tree == self.start and seen.head == self.head
 
@@ -307,8 +340,16 @@ class Task:
         self.seats[agent].update(done=None, stale=False)
 
 
-def _same(then: Seen, now: Seen) -> bool:
-    return (then.tree, then.head, then.operation, then.hidden) == (now.tree, now.head, now.operation, now.hidden)
+def lasting(data: bytes | None) -> bytes | None:
+    """Return a task file without the lines that may change while the task runs."""
+    if data is None:
+        return None
+    lines = data.replace(b"\r\n", b"\n").split(b"\n")
+    return b"\n".join(line for line in lines if not line.startswith((b"status:", b"agent_")))
+
+
+def _rest(seen: Seen) -> tuple[object, ...]:
+    return seen.head, seen.operation, seen.hidden
 
 
 def _is_in_the_way(path: bytes, held: Entries) -> bool:

@@ -60,8 +60,7 @@ class Witness:
 
     def operation(self) -> str | None:
         """Return the mark of the operation in progress."""
-        folder = self.repo.path / ".git"
-        return next((name for name in _OPERATIONS if (folder / name).exists()), None)
+        return next((name for name in _OPERATIONS if (self.repo.git_dir() / name).exists()), None)
 
     def entries(self, tree: str | None) -> Entries:
         """Return what a tree, or the tree of a commit, holds."""
@@ -104,16 +103,15 @@ class Witness:
         return done.stderr.decode(errors="replace") if done.returncode else ""
 
     def _index_tree(self) -> str | None:
-        index = self.repo.path / ".git" / "index"
+        index = self.repo.git_dir() / "index"
         with tempfile.TemporaryDirectory(dir=self.store.parent) as folder:
             copy = Path(folder, "index")
             if index.exists():
                 shutil.copy2(index, copy)
-            real = self.repo.path / ".git" / "objects"
             env = {
                 "GIT_INDEX_FILE": os.fspath(copy),
                 "GIT_OBJECT_DIRECTORY": os.fspath(self.store),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.fspath(real),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.fspath(self.repo.common_dir() / "objects"),
             }
             quiet = ("-c", "core.splitIndex=false")
             return self.repo.git(*quiet, "write-tree", "--missing-ok", env=env, check=False) or None
@@ -150,7 +148,7 @@ class Witness:
 
     def _dirty_submodules(self) -> list[tuple[bytes, str]]:
         found: list[tuple[bytes, str]] = []
-        if not (self.repo.path / ".gitmodules").exists() and not (self.repo.path / ".git" / "modules").exists():
+        if not (self.repo.path / ".gitmodules").exists() and not (self.repo.git_dir() / "modules").exists():
             return found
         status = self.ask("status", "--porcelain=v2", "-z", "--no-renames", "--ignore-submodules=none")
         for entry in status.split("\0"):

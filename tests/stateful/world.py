@@ -13,11 +13,14 @@ from typing import Any
 from desk import Desk
 from gitrepo import GitRepo
 
-from stateful.model import Task
+from stateful.model import FILE, Task
 from stateful.witness import Seen, Witness
 
 Rule = Callable[["World", Random], None]
-FLAVOURS = ("attributes", "blind", "eol", "flags", "nested", "odd", "sparse", "submodule", "stealth", "worktrees")
+FLAVOURS = (
+    "attributes", "blind", "eol", "flags", "linked", "nested", "odd", "sha256", "sparse", "split", "stealth",
+    "submodule", "taskfile", "worktrees",
+)  # fmt: skip
 """Groups of rules that a run has or has not, so that some runs are plain and some are full of one thing."""
 NAMES = (
     b"a", b"b", b"run.sh", b"dir/a", b"dir/b", b"dir/sub/c", b"dir", b"dir/sub", b"a/x", b"e/m/p/t/y", b"notes.o",
@@ -27,6 +30,13 @@ ODD = (
     b"l\xe4tin", b"new\nline", b'quo"te', b"-dash", "ünïcode/é".encode(), b"sp ace ", b"tab\t", b"glob[*]?", b":colon",
     b"back\\slash", b"dir/\xff\xfe", b"#hash", b"!bang", b".gitignored", b"dir/.hidden",
 )  # fmt: skip
+_TASK = "title: Mend it\nstatus: {}\nagent_note: {}\ndescription: {}\nacceptance_criteria:\n  - it works\n"
+TASK_FILES = [
+    _TASK.format(status, note, words).encode()
+    for status in ("in_progress", "review", "done")
+    for note in ("none", "some")
+    for words in ("first words", "other words")
+]
 _EPOCH = 1_767_225_600
 
 
@@ -99,7 +109,12 @@ class World:
     @classmethod
     def create(cls, folder: Path, flavours: frozenset[str]) -> World:
         """Make a repository with a little history and two branches."""
-        repo = Place.init(folder / "repo", "-b", "main")
+        kind = ("--object-format=sha256",) if "sha256" in flavours else ()
+        repo = Place.init(folder / "repo", "-b", "main", *kind)
+        if "linked" in flavours:
+            repo.git("commit", "-q", "--allow-empty", "-m", "first")
+            repo.git("worktree", "add", "-q", os.fspath(folder / "worktree"), "-b", "own")
+            repo = Place(folder / "worktree")
         repo.env |= {"GIT_EDITOR": "true", "GIT_MERGE_AUTOEDIT": "no"}
         (folder / "store").mkdir()
         world = cls(repo, Desk(repo), Witness(repo, folder / "store"), flavours)
@@ -110,6 +125,8 @@ class World:
         repo.write("run.sh", "#!/bin/sh\n", mode=0o755)
         repo.write(".gitignore", "*.o\n")
         repo.symlink("link", "a")
+        if "taskfile" in flavours:
+            repo.write(FILE, TASK_FILES[0])
         repo.commit("base")
         repo.git("branch", "side")
         repo.write("b", "later\n")
@@ -147,7 +164,11 @@ class World:
     def files(self) -> list[bytes]:
         """Return what lies in the worktree, sorted; submodules and nested repositories left out."""
         found = sorted(self.witness.files())
-        return [path for path in found if b".git" not in path.split(b"/") and not path.startswith((b"sub/", b"nest"))]
+        return [
+            path
+            for path in found
+            if b".git" not in path.split(b"/") and not path.startswith((b"sub/", b"nest", b"tasks/"))
+        ]
 
     def see(self, *, cold: bool = False) -> Seen | None:
         """Look at the worktree as git does."""
