@@ -114,14 +114,16 @@ def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *
             if old == new:
                 made[old, new] = Patch(b"", 0, 0)
             elif (old, new) not in made:
-                made[old, new] = _parse(_diff(git, old, new), repository.objects if binaries else None)
+                made[old, new] = _parse(_diff(repository, git, old, new), repository.objects if binaries else None)
     return [made[pair] for pair in pairs]
 
 
-def _diff(git: Git, old: TreeOid, new: TreeOid) -> bytes:
+def _diff(repository: Repository, git: Git, old: TreeOid, new: TreeOid) -> bytes:
     done = git.run(*_OPTIONS, "--end-of-options", old, new, ok=(0, 128))
     if done.code != 0:
-        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {done.complaint}", hint="git fsck")
+        fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
+        hint = fetch if repository.is_partial else "git fsck"
+        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {done.complaint}", hint=hint)
     return done.out
 
 

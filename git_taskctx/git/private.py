@@ -14,6 +14,8 @@ from pathlib import Path
 
 from git_taskctx.git.repository import Repository
 
+ROOM = 16 * 1024 * 1024
+"""Bytes that must be free for our folder to lie in the git dir."""
 FEW = 256
 """So many objects are made durable one by one; beyond, one sync of the system is faster."""
 
@@ -102,6 +104,7 @@ def private_folder(repository: Repository) -> Iterator[Path]:
 def _make_folder(home: Path) -> tuple[Path, int]:
     """Create a folder in ours, and hold its lock. Nobody sweeps meanwhile: it would go before it is held."""
     home.mkdir(mode=0o700, exist_ok=True)
+    _require_room(home)
     held = _lock(home)
     try:
         folder = home / f"tmp-{os.urandom(8).hex()}"
@@ -111,6 +114,13 @@ def _make_folder(home: Path) -> tuple[Path, int]:
     finally:
         os.close(held)
     return folder, descriptor
+
+
+def _require_room(home: Path) -> None:
+    """Check that a disk is not so full that a reading would fail half-way. Raises: OSError."""
+    found = os.statvfs(home)
+    if found.f_bavail * found.f_frsize < ROOM or (found.f_files and found.f_favail < FEW):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), home)
 
 
 def _lock(folder: Path) -> int:

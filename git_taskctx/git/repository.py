@@ -99,7 +99,7 @@ class Repository:
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
         """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
-        pattern = r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event)$"
+        pattern = r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event)$|^remote\..*\.promisor$"
         found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
         fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
         result: list[tuple[str, str | None, str]] = []
@@ -127,6 +127,11 @@ class Repository:
                 return file.read(), found
         finally:
             os.close(descriptor)
+
+    @property
+    def is_partial(self) -> bool:
+        """Tell whether objects may be left out that git would fetch (a partial clone)."""
+        return any(key.endswith(".promisor") or key == "extensions.partialclone" for key in self.core)
 
     @property
     def trusts_ctime(self) -> bool:

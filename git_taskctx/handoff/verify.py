@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_taskctx.errors import TryAgain
+from git_taskctx.errors import GitFailed, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -49,7 +49,7 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
                 with open_session(caller, write=True) as writing:
                     if writing.chain == session.chain:
                         return record_drift(writing, present, verdict)
-            except (ReadOnly, TryAgain):
+            except (ReadOnly, TryAgain, GitFailed):
                 return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
     return verify(caller, expect=expect, strict=strict, cold=cold)
 

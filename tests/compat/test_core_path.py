@@ -242,7 +242,6 @@ def test_partial_clone_without_the_base_blob(without_base: Desk) -> None:
     assert without_base.seat("implementer")["worktree_snapshot"]["tree"] == repo.oracle()
 
 
-@pytest.mark.xfail(strict=True, reason="the hint is `git fsck`, which fetches nothing")
 def test_partial_clone_is_told_how_to_fetch_the_base(without_base: Desk) -> None:
     """The hint is a command that lets git fetch what is missing."""
     said = without_base.refuses("snapshot", "--agent", "implementer", code=3)

@@ -178,7 +178,6 @@ def test_a_real_disk_that_is_full(small_disk: Callable[[str], Path], kind: str) 
     assert desk.repo.git("fsck", "--no-dangling") == ""
 
 
-@pytest.mark.xfail(strict=True, reason="reading the worktree needs room in the git dir, and does not look elsewhere")
 def test_the_verdict_stands_on_a_full_disk(small_disk: Callable[[str], Path]) -> None:
     """As on a read-only store: the answer is the same, and what could not be counted is told."""
     place = small_disk("size=2m")
