@@ -13,12 +13,14 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from git_taskctx.errors import Refused
 
 SHOWN_HITS = 10
+OVERLAP = 8192
+"""Bytes; no secret that is looked for is longer."""
 BINARY_PROBE = 8000
 """Data with a NUL in its first so many bytes is binary, as git has it: no assignments are looked for."""
 
@@ -41,6 +43,21 @@ def scan(data: bytes, *, name: str) -> list[Hit]:
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8")
     return [Hit(name, line, kind) for line, kind in _find(data)]
+
+
+def scan_pieces(pieces: Iterable[bytes], *, name: str) -> list[Hit]:
+    """Find what looks like a secret in content that is too large to hold.
+
+    The end of each piece is read again with the next one, so that nothing is missed that lies across the two.
+    """
+    hits = set[Hit]()
+    tail, lines = b"", 0
+    for piece in pieces:
+        data = tail + piece
+        hits |= {replace(hit, line=hit.line + lines) for hit in scan(data, name=name)}
+        tail = data[-OVERLAP:]
+        lines += data.count(b"\n", 0, len(data) - len(tail))
+    return sorted(hits)
 
 
 def scan_lines(lines: Iterable[tuple[int, bytes]], *, name: str) -> list[Hit]:

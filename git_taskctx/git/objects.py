@@ -11,7 +11,7 @@ import hashlib
 import re
 import subprocess
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell, GitFailed
@@ -25,6 +25,7 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
+PIECE = 16 * 1024 * 1024
 _QUESTIONS = 500
 """So many names fit into a pipe at once, so that nobody waits for the other."""
 FEW = 100
@@ -39,6 +40,10 @@ class Object(NamedTuple):
     oid: str
     kind: Kind
     data: bytes
+
+
+class _Missing(CouldNotTell):
+    """git has no such object."""
 
 
 class TreeEntry(NamedTuple):
@@ -106,21 +111,32 @@ class ObjectStore:
             reader.stdin.flush()
 
     def _answer(self, name: str) -> Object | None:
-        reader = self._reader
-        if reader is None or reader.stdout is None:
-            raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
-        header = reader.stdout.readline()
-        if header.rstrip(b"\n").endswith((b" missing", b" ambiguous", b" submodule")):
+        try:
+            oid, kind, size = self._header(name)
+        except _Missing:
             return None
-        words = header.split()
+        data = self._reader.stdout.read(size) if self._reader is not None and self._reader.stdout is not None else b""
+        self._end_of(name)
+        return Object(oid, kind, data)
+
+    def _header(self, name: str) -> tuple[str, Kind, int]:
+        """Read the first line of an answer. Raises: CouldNotTell."""
+        line = b""
+        if self._reader is not None and self._reader.stdout is not None:
+            line = self._reader.stdout.readline()
+        if line.rstrip(b"\n").endswith((b" missing", b" ambiguous", b" submodule")):
+            raise _Missing(f"the object {name} is not in this repository", hint="git fsck")
+        words = line.decode("utf-8", "replace").split()
         if len(words) != 3:
             self.close()
             raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
-        data = reader.stdout.read(int(words[2]))
-        if reader.stdout.read(1) != b"\n":  # git found the damage while it was printing, and died
+        return words[0], words[1], int(words[2])  # type: ignore[return-value]
+
+    def _end_of(self, name: str) -> None:
+        """Read the newline after an object; git that found the damage while it was printing has died."""
+        if self._reader is None or self._reader.stdout is None or self._reader.stdout.read(1) != b"\n":
             self.close()
             raise CouldNotTell(f"the object {name} is damaged", hint="git fsck")
-        return Object(words[0].decode(), words[1].decode(), data)  # type: ignore[arg-type]
 
     def get(self, name: str, kind: Kind) -> bytes:
         """Return the content of an object of `kind`. Raises: CouldNotTell when it is missing."""
@@ -128,6 +144,31 @@ class ObjectStore:
         if found is None or found.kind != kind:
             raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
         return found.data
+
+    def sizes(self, oids: Collection[str]) -> dict[str, int]:
+        """Return the size in bytes of each object that is there, read in one process."""
+        self.flush()
+        names = b"".join(b"%s\n" % oid.encode() for oid in oids)
+        told = self._git.run("cat-file", "--batch-check", stdin=names).out.splitlines() if oids else []
+        words = (line.split() for line in told if not line.endswith(b" missing"))
+        return {oid.decode(): int(size) for oid, _, size in words}
+
+    def read_pieces(self, oid: str) -> Iterator[bytes]:
+        """Yield the content of an object in pieces of at most `PIECE` bytes. Raises: CouldNotTell."""
+        self.flush()
+        self._ask([oid])
+        left = self._header(oid)[2]
+        try:
+            while left > 0 and self._reader is not None and self._reader.stdout is not None:
+                piece = self._reader.stdout.read(min(left, PIECE))
+                left -= len(piece)
+                if not piece:
+                    raise CouldNotTell(f"the object {oid} is damaged", hint="git fsck")
+                yield piece
+            self._end_of(oid)
+        finally:
+            if left:
+                self.close()  # what is not read yet would be taken for the next answer
 
     def add(self, kind: Kind, data: bytes) -> str:
         """Take an object to be written by the next `flush`; return its oid."""

@@ -27,7 +27,10 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 
 LARGE = 10 * 1024 * 1024
-"""A diff over this many bytes usually means a binary that nobody meant to add."""
+"""A diff over this many bytes usually means a binary that nobody meant to add. The content of a binary file over it
+is left out: git applies such a patch where the blob is there, which our refs see to."""
+THRESHOLD = "32m"
+"""Files over this are binary, whatever is in them (`core.bigFileThreshold`)."""
 
 _OPTIONS = (
     "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
@@ -35,6 +38,7 @@ _OPTIONS = (
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
+_BINARY = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)(?: [0-7]+)?\nBinary files ", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """All that the caller's environment may tell the git that makes diffs."""
@@ -135,7 +139,10 @@ def _bare_git(repository: Repository, folder: Path) -> Git:
     format_version, extensions = 0, ""
     if repository.algorithm != "sha1":
         format_version, extensions = 1, f"[extensions]\n\tobjectformat = {repository.algorithm}\n"
-    (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {format_version}\n\tbare = true\n{extensions}")
+    (folder / "config").write_text(
+        f"[core]\n\trepositoryformatversion = {format_version}\n\tbare = true\n"
+        f"\tbigFileThreshold = {THRESHOLD}\n{extensions}"
+    )
     environment = repository.git.environment()
     objects = environment.get("GIT_OBJECT_DIRECTORY") or os.fspath(repository.common_dir / "objects")
     ours: dict[str, str | None] = {
@@ -161,6 +168,7 @@ def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
     oids = (b"", b"")
     in_hunk = False
     binaries = set[str]()
+    sizes = objects.sizes(_binaries_in(raw)) if objects is not None else {}
     for line in io.BytesIO(raw):  # splits at LF alone: a diff keeps the CRs of its files
         if line.startswith(b"diff --git "):
             in_hunk = False
@@ -173,11 +181,17 @@ def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
             oids = (match[1], match[2])
         elif line.startswith(b"Binary files "):
             binaries.add(oids[1].decode())
-            if objects is not None:
+            if objects is not None and all(sizes.get(oid.decode(), 0) <= LARGE for oid in oids):
                 out += (b"GIT binary patch\n", _literal(objects, oids[1]), _literal(objects, oids[0]))
                 continue
         out.append(line)
     return Patch(b"".join(out), added, deleted, frozenset(binaries))
+
+
+def _binaries_in(raw: bytes) -> set[str]:
+    """Return the oids, old and new, of the files that a diff says are binary."""
+    found = (oid.decode() for match in _BINARY.finditer(raw) for oid in match.groups())
+    return {oid for oid in found if set(oid) != {"0"}}
 
 
 def _new_name(line: bytes) -> str:

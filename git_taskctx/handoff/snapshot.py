@@ -175,7 +175,7 @@ def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid, patc
     for change in changes:
         name = quote(change.path)
         if change.mode != ABSENT and change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
-            hits += secrets.scan(reading.objects.get(change.oid, "blob"), name=name)
+            hits += secrets.scan_pieces(reading.objects.read_pieces(change.oid), name=name)
     return hits
 
 
