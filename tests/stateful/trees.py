@@ -39,11 +39,11 @@ def diff(world: World, draw: Random) -> None:
         return
     agent = draw.choice([agent for agent in task.agents if task.seats[agent]["taken"]] * 3 + [task.owner])
     taken = task.seats[agent]["taken"]
-    over = ends_first(world)
+    if ends_first(world):
+        act(world, draw, "diff", ends=YES)
+        return
     number = draw.randint(1, len(taken) + 1) if taken else 1
     code = YES if number <= len(taken) else FATAL
-    if over:
-        return
     if draw.random() < 0.3:
         for stored in world.repo.at(f".agent-output/tasks/{task.name}").glob("*.diff.gz"):
             world.tell(f"rm {stored.name}")
@@ -131,8 +131,9 @@ def another_worktree(world: World, draw: Random) -> None:
         other.ends(FATAL, "recover", world.task.name)
     other.ok("init", "TASK-ELSEWHERE", "--title", "Elsewhere")
     other.ok("snapshot", "--agent", "implementer", "--allow-clean")
+    before = other.repo.oracle()
     other.repo.write("b", "drift\n")
-    other.ends(NO, "verify")
+    other.ends(NO if other.repo.oracle() != before else YES, "verify")
     other.ok("purge")
     shutil.rmtree(place)
     world.git("worktree", "prune")
@@ -143,8 +144,9 @@ def follow_a_hint(world: World, draw: Random) -> None:
     """What `status` says to type next is never refused as nonsense."""
     task: Task | None = active(world)
     seen: Seen | None = world.see()
-    if task is None or seen is None or ends_first(world):
+    if task is None or seen is None:
         return
+    ends_first(world)
     steps = answer(act(world, draw, "status", "--format", "json", ends=YES))["next"]
     assert steps, "status names no next step"
     assert all(step.startswith(("git ", "rm ")) for step in steps), steps

@@ -119,7 +119,7 @@ class World:
         (folder / "store").mkdir()
         world = cls(repo, Desk(repo), Witness(repo, folder / "store"), flavours)
         for key in ("gc.reflogExpire", "gc.reflogExpireUnreachable"):
-            repo.config(key, "never")
+            repo.config(key, "now")  # what a context rests on must not live by the reflog
         repo.write("a", "one\ntwo\nthree\n")
         repo.write("dir/a", "deep\n")
         repo.write("run.sh", "#!/bin/sh\n", mode=0o755)
