@@ -27,12 +27,12 @@ StateOf = Callable[[Repository], str]
 
 def list_index(repository: Repository) -> bytes:
     """Return every entry of the index with its flags, as `find_hidden` reads them."""
-    return b"\0" + repository.git.run("ls-files", "-v", "-s", "-z").out
+    return repository.git.run("ls-files", "-v", "-s", "-z").out
 
 
 def has_flagged(index: bytes) -> bool:
     """Tell whether an entry stands under assume-unchanged or skip-worktree."""
-    return _FLAGGED.search(index) is not None
+    return bool(re.match(rb"[a-zS] ", index) or re.search(rb"\0[a-zS] ", index))
 
 
 def find_hidden(repository: Repository, status: bytes, index: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:
@@ -92,7 +92,7 @@ def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
 
 
 def _list_flagged(repository: Repository, index: bytes) -> Iterator[_Flagged]:
-    for match in _FLAGGED.finditer(index):
+    for match in _FLAGGED.finditer(b"\0" + index):
         tag, mode, oid, path = match[1], match[2].decode(), match[3].decode(), match[4]
         if mode == SUBMODULE:
             continue

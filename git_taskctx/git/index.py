@@ -42,6 +42,8 @@ class IndexCopy:
         """True when the index is known to have no entry under assume-unchanged or skip-worktree."""
         self.canonical: tuple[str, ...] = ()
         """Trees that git is known to write as they are."""
+        self.is_new = True
+        """False for a file that stayed from an earlier reading."""
         self.doubtful = False
         """Set by whoever met something odd: the copy is not used again."""
         self._data = read[0] if read else None
@@ -67,11 +69,13 @@ class IndexCopy:
 
     def is_trusted(self) -> bool:
         """Tell whether the file that git reads is whole, too, also after a power cut."""
+        if self.is_new:
+            return True
         try:
             data = self.path.read_bytes()
         except FileNotFoundError:
-            return self._data is None
-        return data == self._data or self._is_sound(data)
+            return False
+        return self._is_sound(data)
 
     def _is_sound(self, data: bytes) -> bool:
         content = memoryview(data)[: -self._width]
@@ -134,6 +138,7 @@ class _Lasting:
             copy.write(copy.path)
         canonical = known.get("canonical")
         copy.canonical = tuple(map(str, canonical)) if isinstance(canonical, list) else ()
+        copy.is_new = not again
         copy.unflagged = again and known.get("unflagged") is True
         copy.writable = not copy.may_hold_submodules
         copy.untracked_cache = again and copy.writable and repository.trusts_ctime
