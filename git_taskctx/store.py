@@ -106,6 +106,11 @@ class Store:
             with files.told_of(note):
                 note.unlink(missing_ok=True)
 
+    def alive_here(self, context_id: str) -> bool:
+        """Tell whether a context is the active one, by either of the two notes of it."""
+        active = self.active()
+        return self.marker() == context_id or (active is not None and self._holds(active, context_id))
+
     def alive_elsewhere(self, context_id: str) -> Path | None:
         """Return another worktree in which this context is active; its git dir where it cannot be told."""
         for marker in (self._common / "taskctx" / "context", *self._common.glob("worktrees/*/taskctx/context")):
@@ -174,6 +179,14 @@ class Store:
             source.rename(target)
             files.fsync_folder(target.parent)
         return True
+
+    def remove_archived(self, context_id: str) -> None:
+        """Delete an archived context's files, following no link. Doing it twice is no error."""
+        folder = self.root / "archive" / context_id
+        if context_id in self.archived():
+            with files.told_of(folder):
+                shutil.rmtree(folder)
+                files.fsync_folder(folder.parent)
 
     def _names(self, folder: Path) -> list[str]:
         if not files.require_plain(self.root, folder=True) or not files.require_plain(folder, folder=True):

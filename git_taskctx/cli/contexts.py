@@ -1,14 +1,17 @@
-"""Verbs about contexts as a whole: init, get, status, list, log, purge, recover."""
+"""Verbs about contexts as a whole: init, get, status, list, log, rebuild, purge, recover, sweep."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
 from git_taskctx.errors import Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.report.document import Document
 
 
 def init(
@@ -177,6 +180,45 @@ def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The 
     )
 
 
+def sweep(
+    call: Call,
+    ttl: Annotated[
+        str | None, Option("--ttl", metavar="AGE", help="30m, 12h, 7d, 2w or 0; by default lifecycle.archive_days.")
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would go.")] = False,
+) -> Answer:
+    """Remove what was put away long ago.
+
+    Archives and refs go, once their last record is older than AGE. The ledger stays, and with it every proof.
+    """
+    from git_taskctx.handoff.sweep import parse_ttl, policy_ttl, sweep
+    from git_taskctx.report import text
+
+    if ttl is not None:
+        age, warnings = parse_ttl(ttl), tuple[str, ...]()
+    else:
+        loaded = call.config(call.repository.head().commit)
+        age, warnings = policy_ttl(loaded.policy), loaded.warnings
+    done = sweep(call.caller(), age, dry_run=dry_run)
+    if not done.swept:
+        steps: tuple[str, ...] = ()
+    elif dry_run:
+        steps = (f"git taskctx sweep{f' --ttl {ttl}' if ttl else ''}   # removes them",)
+    else:
+        steps = ("git gc --prune=now   # gives the space back at once; git's own gc does in two weeks",)
+
+    def notes(document: Document) -> None:
+        text.notes(document, (*warnings, *done.warnings), steps)
+        if not done.swept:
+            document.line("nothing to sweep")
+
+    return Answer(
+        {"dry_run": dry_run, "swept": done.swept},
+        text=lambda document: text.swept(document, done, dry_run=dry_run),
+        notes=notes,
+    )
+
+
 VERBS = (
     Verb("init", init, common=("format", "actor", "force_secrets")),
     Verb("get", get, common=READS),
@@ -186,4 +228,5 @@ VERBS = (
     Verb("rebuild", rebuild, common=WRITES),
     Verb("purge", purge, common=("format", "actor")),
     Verb("recover", recover, common=("context_id", "format", "actor")),
+    Verb("sweep", sweep, common=("format",)),
 )

@@ -31,6 +31,10 @@ def _at_most(committed: int, personal: int) -> bool:
     return personal <= committed
 
 
+def _at_least(committed: int, personal: int) -> bool:
+    return personal >= committed
+
+
 def _switched_on(committed: bool, personal: bool) -> bool:
     return personal or not committed
 
@@ -112,6 +116,7 @@ RULES: Mapping[str, Rule] = {
     "limits.context_kib": Rule(_at_most, _from(1)),
     "limits.enforce": Rule(_switched_on),
     "secrets.allow_paths": Rule(_subset),
+    "lifecycle.archive_days": Rule(_at_least, _from(0)),
 }
 
 

@@ -65,7 +65,8 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
         return
     zero = "0" * len(next((move.new or move.old or "") for move in moves))
     lines = b"".join(
-        b"update %s\0%s\0%s\0" % (move.ref.encode(), (move.new or zero).encode(), (move.old or zero).encode())
+        (b"" if move.new else b"option no-deref\0")  # what goes is ours, not the branch that a symbolic one names
+        + b"update %s\0%s\0%s\0" % (move.ref.encode(), (move.new or zero).encode(), (move.old or zero).encode())
         for move in moves
     )
     quiet = git.with_settings((*DURABLE, "core.hooksPath=/dev/null")).with_env(

@@ -97,6 +97,22 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None) -> t
     return entries, len(lines) - len(entries)
 
 
+def find_last(repository: Repository, context_id: str) -> Record | None:
+    """Return a context's last record, also where the chain is broken; None where there is none."""
+    lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), anchor_of(repository, context_id))
+    entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
+    return max(entries, key=_sequence).record if entries else None
+
+
+def is_named(repository: Repository, task: str) -> bool:
+    """Tell whether a write to the ledger was about `task`, by what its commits say."""
+    if find_ref(repository.git, NOTES_REF) is None:
+        return False
+    words = f"taskctx: {task}: "
+    found = repository.git.run("log", "-1", "--format=%s", "-F", f"--grep={words}", NOTES_REF, "--")
+    return found.out.startswith(words.encode())
+
+
 def _own_entry(line: str, context_id: str) -> Entry | None:
     """Return the record in a line, None where it is none of this context's. Raises: BadData for a later version."""
     try:

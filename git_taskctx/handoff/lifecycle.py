@@ -174,6 +174,9 @@ def _which(caller: Caller, task: str) -> str:
     known = find_contexts(caller.repository)
     if caller.context_id is not None:
         if caller.context_id not in known:
+            last = ledger.find_last(caller.repository, caller.context_id)
+            if last is not None:
+                raise _only_ledger(last.task)
             raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
         return caller.context_id
     marker = caller.store.marker()
@@ -183,6 +186,8 @@ def _which(caller: Caller, task: str) -> str:
         return marker
     mine = [one for one in mine if _was_begun(caller.repository, contexts[one])]
     if not mine:
+        if ledger.is_named(caller.repository, task):
+            raise _only_ledger(task)
         raise Fatal(f"no context of {task} is known here", hint="git taskctx list")
     return max(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
 
@@ -193,6 +198,14 @@ def _was_begun(repository: Repository, context: Context) -> bool:
         return context.audit.update_count > 1 or bool(ledger.read_entries(repository, context.context_id))
     except BadData:  # there is something, and whoever asks for this context will be told
         return True
+
+
+def _only_ledger(task: str) -> Fatal:
+    """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
+    return Fatal(
+        f"only the ledger of {task} is here: the context itself was swept, or never fetched",
+        hint=f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
+    )
 
 
 def _kept_files(repository: Repository, context_id: str) -> dict[str, bytes]:

@@ -71,6 +71,12 @@ def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
     return found
 
 
+def find_context(repository: Repository, context_id: str) -> Context | None:
+    """Return one context as the refs keep it; None where they do not. Raises: BadData when it does not read."""
+    tree = find_ref(repository.git, context_ref_name(context_id))
+    return _context_in_tree(repository, TreeOid(tree)) if tree is not None else None
+
+
 def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
     for entry in repository.objects.read_tree(tree):
         if entry.name == CONTEXT.encode():

@@ -81,6 +81,14 @@ class SecretsPolicy:
 
 
 @dataclass(frozen=True)
+class LifecyclePolicy:
+    """How long what is over is kept."""
+
+    archive_days: int = 14
+    """So many days after its last record `sweep` removes a context that was put away."""
+
+
+@dataclass(frozen=True)
 class Policy:
     """All of it."""
 
@@ -92,6 +100,7 @@ class Policy:
     drift: DriftPolicy = DriftPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     secrets: SecretsPolicy = SecretsPolicy()
+    lifecycle: LifecyclePolicy = LifecyclePolicy()
 
     def may_edit(self, agent: str, agents: tuple[str, ...]) -> bool:
         """Tell whether `agent`'s edits may be handed on in the chain `agents`."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from git_taskctx.handoff.resolve import Resolved
     from git_taskctx.handoff.restore import Restored
     from git_taskctx.handoff.start import Started
+    from git_taskctx.handoff.sweep import Sweeping
     from git_taskctx.model.context import Context, Coordination
 
 SHOWN = 20
@@ -294,6 +295,13 @@ def rebuilt(document: Document, what: Rebuilt) -> None:
         document.line(("    - ", "deleted"), _one_line(change.old)).line(("    + ", "added"), _one_line(change.new))
     if what.voided:
         document.line(("void: ", "warn"), f"the approval of {', '.join(what.voided)} was for the old text")
+
+
+def swept(document: Document, what: Sweeping, *, dry_run: bool) -> None:
+    """Write what a sweep removed, or would remove."""
+    for one in what.swept:
+        age = f", last record {one.updated}" if one.updated else ""
+        document.line(("would sweep " if dry_run else "swept ", "ok"), f"{one.task} (context {one.context_id}{age})")
 
 
 def _one_line(value: Any) -> str:

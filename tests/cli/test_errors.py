@@ -93,8 +93,8 @@ def test_every_ending_has_its_code_and_its_document(begun: Desk, name: str) -> N
 
 
 VERBS = (
-    "init", "get", "status", "list", "log", "purge", "recover", "start", "snapshot", "verify", "diff", "update",
-    "block", "unblock", "resolve-drift", "restore", "fingerprint", "config", "schema",
+    "init", "get", "status", "list", "log", "purge", "recover", "sweep", "start", "snapshot", "verify", "diff",
+    "update", "block", "unblock", "resolve-drift", "restore", "fingerprint", "config", "schema",
 )  # fmt: skip
 
 
@@ -118,6 +118,7 @@ def test_every_verb_answers_a_wrong_option_in_json(desk: Desk, verb: str) -> Non
         ("schema",),
         ("schema", "record"),
         ("purge",),
+        ("sweep",),
         ("init", TASK, "--title", "x"),
     ],
     ids=" ".join,

@@ -22,6 +22,7 @@ from git_taskctx.errors import BadConfig
 from git_taskctx.model.policy import (
     ChainPolicy,
     DriftPolicy,
+    LifecyclePolicy,
     LimitsPolicy,
     Policy,
     QaPolicy,
@@ -60,6 +61,8 @@ context_kib = 32
 enforce = true
 [secrets]
 allow_paths = ["tests/fixtures/**"]
+[lifecycle]
+archive_days = 30
 """
 
 AS_POLICY = Policy(
@@ -71,6 +74,7 @@ AS_POLICY = Policy(
     drift=DriftPolicy(allowance=2, strict=True),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
+    lifecycle=LifecyclePolicy(archive_days=30),
 )
 
 
@@ -115,6 +119,7 @@ def test_flatten_is_plain_and_complete() -> None:
         "limits.context_kib": 32,
         "limits.enforce": True,
         "secrets.allow_paths": ["tests/fixtures/**"],
+        "lifecycle.archive_days": 30,
     }
 
 
@@ -259,6 +264,7 @@ def test_personal_settings_change_defaults_freely() -> None:
         ("taskctx.limits.contextkib", "1k", LOCAL),
         ("taskctx.limits.enforce", "", LOCAL),
         ("taskctx.secrets.allowpaths", "a,b", LOCAL),
+        ("taskctx.lifecycle.archivedays", "2", LOCAL),
     )
     assert config.warnings == ()
     assert config.policy == Policy(
@@ -270,6 +276,7 @@ def test_personal_settings_change_defaults_freely() -> None:
         drift=DriftPolicy(allowance=3),
         limits=LimitsPolicy(context_kib=1024),
         secrets=SecretsPolicy(allow_paths=("a", "b")),
+        lifecycle=LifecyclePolicy(archive_days=2),
     )
 
 
@@ -302,6 +309,7 @@ STRICTER = [
     ("limits.contextKib", "64", ["1", "64"], ["65", "1k"]),
     ("limits.enforce", "true", ["1"], ["0"]),
     ("secrets.allowPaths", "['a/**']", ["a/**", ""], ["b", "a/**,b"]),
+    ("lifecycle.archiveDays", "14", ["14", "30"], ["13", "0"]),
     ("agents", "['implementer', 'validator']", ["implementer,validator"], ["validator,implementer", "implementer"]),
     ("task.roots", "['tasks', 'docs']", ["tasks,docs"], ["tasks", "src"]),
     ("qa.default", "['make']", ["make"], ["true", ""]),

@@ -1,0 +1,139 @@
+"""The end of what was put away: archives and refs past their age go, and git's own gc gives their space back.
+
+The ledger stays: it is small, and the proofs rest on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from git_taskctx.errors import BadData, TryAgain, Usage
+from git_taskctx.git.refs import RefConflict, RefMove, move_refs, read_refs
+from git_taskctx.handoff import ledger
+from git_taskctx.handoff.opening import find_context
+from git_taskctx.handoff.session import Caller
+from git_taskctx.model.oids import is_context_id
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass
+
+CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts/", "refs/taskctx/snapshots/"
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A context that went, or would go."""
+
+    task: str
+    context_id: str
+    updated: str
+    """When its last record was written; empty where nothing tells."""
+    refs: int
+    """How many refs kept it."""
+    archived: bool
+    """Whether its files lay in this worktree's archive."""
+
+
+@dataclass(frozen=True)
+class Sweeping:
+    """What a sweep did, or would do."""
+
+    swept: tuple[Swept, ...]
+    warnings: tuple[str, ...]
+
+
+def parse_ttl(text: str) -> timedelta:
+    """Read an age, as in 30m, 12h, 7d, 2w or 0. Raises: Usage."""
+    found = re.fullmatch(r"([0-9]{1,6})([mhdw])", text, re.ASCII)
+    if found:
+        return timedelta(**{_UNITS[found[2]]: int(found[1])})
+    if text == "0":
+        return timedelta()
+    raise Usage(f"{text!r} is no age: write 30m, 12h, 7d, 2w or 0", hint="git taskctx sweep --ttl 7d")
+
+
+def policy_ttl(policy: Policy) -> timedelta:
+    """Return the age that holds where none is given."""
+    return timedelta(days=min(policy.lifecycle.archive_days, 999_999))
+
+
+def sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
+    """Remove the archives and refs of contexts that are alive in no worktree, and whose last record is past `ttl`.
+
+    All refs of a context go at once, and before its files; what a kill left is finished by the next sweep.
+
+    Raises: TryAgain when somebody brings one of them back meanwhile; BadData where it cannot be told what is alive.
+    """
+    store = caller.store
+    if dry_run:
+        store.check()
+        return _sweep(caller, ttl, dry_run=True)
+    with store.locked():
+        if store.active() is None and store.marker() is None:
+            store.deactivate()  # the notes of one that was put away would be taken for one whose files are gone
+        return _sweep(caller, ttl, dry_run=False)
+
+
+def _sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
+    swept, warnings, now = [], [], caller.clock()
+    for one, refs in _put_away(caller):
+        written = _read_time(one.updated)
+        if ttl and written is None:
+            warnings.append(f"nothing tells how old context {one.context_id} ({one.task}) is: it stays")
+        if ttl and (written is None or now - written < ttl):
+            continue
+        if not dry_run:
+            _remove(caller, one, refs)
+        swept.append(one)
+    return Sweeping(tuple(swept), tuple(warnings))
+
+
+def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> None:
+    moves = [RefMove(ref, None, oid) for ref, oid in refs.items()]
+    try:
+        move_refs(caller.repository.git, moves, reason=f"{one.task}: swept")
+    except RefConflict as error:
+        raise TryAgain(
+            f"another process moved refs of {one.task} meanwhile: {error.message}",
+            hint=error.hint or "run the same command again",
+        ) from error
+    caller.store.remove_archived(one.context_id)
+
+
+def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
+    """Yield every context that is alive in no worktree, with its refs.
+
+    The refs are read before it is asked who is alive: one that is brought back in between has moved them.
+    """
+    store, archived = caller.store, caller.store.archived()
+    known: dict[str, dict[str, str]] = {context_id: {} for context_id in archived}
+    for ref, oid in read_refs(caller.repository.git, CONTEXTS, SNAPSHOTS).items():
+        context_id = ref.split("/")[3]
+        if is_context_id(context_id):
+            known.setdefault(context_id, {})[ref] = oid
+    for context_id, refs in sorted(known.items()):
+        if store.alive_here(context_id) or store.alive_elsewhere(context_id):
+            continue
+        task, updated = _last_words(caller, context_id)
+        yield Swept(task, context_id, updated, len(refs), context_id in archived), refs
+
+
+def _last_words(caller: Caller, context_id: str) -> tuple[str, str]:
+    """Return the task and the time of the last record, also of a broken ledger; else what the refs say."""
+    try:
+        record = ledger.find_last(caller.repository, context_id)
+        if record is not None:
+            return record.task, record.time
+        context = find_context(caller.repository, context_id)
+    except BadData:
+        return "?", ""
+    return (context.task_id, context.audit.last_updated_at) if context else ("?", "")
+
+
+def _read_time(text: str) -> datetime | None:
+    try:
+        return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
+    except ValueError:
+        return None
