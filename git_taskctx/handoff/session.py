@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 PREVIOUS = "previous.json"
 """In the ref's tree only: the context before the last write, should the ledger not have followed."""
 ANCHOR = "anchor"
+DIFF = ".diff.gz"
+"""Ends the names of files that are not in the ref's tree: they can be made again from the trees of the snapshots."""
 TASK_FILE = "task-file"
 """In the ref's tree: the task file as it was read, so that a later one can be compared with it."""
 TEXT_LIMIT = 2048
@@ -197,7 +199,7 @@ class Session:
         tree = add_context_tree(
             self.repository,
             old,
-            {**contents, **(kept or {})},
+            {name: data for name, data in {**contents, **(kept or {})}.items() if not name.endswith(DIFF)},
             previous=self.context,
             context_id=context.context_id,
         )

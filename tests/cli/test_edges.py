@@ -481,7 +481,7 @@ def test_kills_at_random_steps_lose_nothing(begun: Desk, tmp_path: Path, seed: i
     script.write_text(KILLING_GIT)
     script.chmod(0o755)
     killed = 0
-    for step in chance.sample(range(2, 15), 5):
+    for step in chance.sample(range(2, 10), 5):
         (tmp_path / "count").write_text("0")
         begun.repo.write("parser.py", f"{seed} {step}\n")
         env = {
