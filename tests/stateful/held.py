@@ -115,7 +115,8 @@ def adopt(world: World, task: Task, agent: str, before: tuple[str | None, str | 
     if head == before[0] == before[1]:
         assert parent == before[1]
     else:
-        assert parent in (head, *(world.witness.parents(head)[:1] if head else ()), None if head is None else head)
+        first = world.witness.parents(head)[:1] if head else []
+        assert parent in (head, *(first or [None]))
     task.parent = parent
     snapshot = context["coordination"][agent]["worktree_snapshot"]
     held = world.witness.entries(snapshot["commit_tree"])

@@ -55,8 +55,10 @@ class Witness:
         return Seen(tree, self.head(), self.operation(), self._index_tree(), hidden)
 
     def head(self) -> str | None:
-        """Return the oid of HEAD; None on an unborn branch."""
-        return self.repo.git("rev-parse", "-q", "--verify", "HEAD", check=False) or None
+        """Return the oid of HEAD; None on an unborn branch. What it holds is remembered: git may prune the commit."""
+        head = self.repo.git("rev-parse", "-q", "--verify", "HEAD", check=False) or None
+        self.entries(head)
+        return head
 
     def operation(self) -> str | None:
         """Return the mark of the operation in progress."""
