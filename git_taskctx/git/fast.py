@@ -87,8 +87,7 @@ def read_fast(
     process = git.start(*status)
     try:
         _require_whole_index(index)  # while git scans
-        if not _is_canonical(repository, index, repository.find_commit("HEAD")):
-            staged.start()
+        staged.start()
         if not index.unflagged:
             listing.start()
     except BaseException:
@@ -101,7 +100,9 @@ def read_fast(
     entries = scanned.out.split(b"\0")[:-1]
     paths = list(_paths(entries))
     head = _head(repository, entries)
-    base = _base(repository, index, head, entries, staged)
+    base = staged.result()
+    if base is None:
+        raise Declined("the index has no tree")
     converted = _attributes(repository, [path.path for path in paths if not path.gone])
     root, total = _Node(), 0
     for path in paths:
@@ -114,29 +115,6 @@ def read_fast(
         _place(root, path.path.split(b"/"), entry)
     tree = _with_changes(objects, base, root) if root.children else base
     return Scan(scanned.out, head, base, tree)
-
-
-def _base(
-    repository: Repository, index: IndexCopy, head: Head, entries: list[bytes], staged: Background[TreeOid | None]
-) -> TreeOid:
-    """Return the tree of what is staged.
-
-    Where nothing is, it is HEAD's tree, unless an odd old tool wrote that one: git writes such a tree anew. What git
-    wrote as it was is remembered, and need not be written again.
-    """
-    nothing = not any(entry[:2] == b"1 " and entry[2:3] != b"." for entry in entries)
-    if nothing and _is_canonical(repository, index, head.commit):
-        return repository.tree_of(head.commit)
-    base = staged.result()
-    if base is None:
-        raise Declined("the index has no tree")
-    if nothing and head.commit is not None and base == repository.tree_of(head.commit):
-        index.canonical = (base, *(tree for tree in index.canonical if tree != base))
-    return base
-
-
-def _is_canonical(repository: Repository, index: IndexCopy, commit: CommitOid | None) -> bool:
-    return commit is not None and bool(index.canonical) and repository.tree_of(commit) in index.canonical
 
 
 def _require_whole_index(index: IndexCopy) -> None:

@@ -1,9 +1,11 @@
 """The user's index: read once, then only copies of it are.
 
 Every git of one reading works on the same bytes, so that a `git add` in between cannot make halves of two states, and
-none of them takes the user's `index.lock`. From call to call the copy is kept in our own folder: git notes in it what
-it has already looked at (times, untracked folders), and need not look again. It is thrown away when the user's index
-is another one, and may be deleted at any time.
+none of them takes the user's `index.lock`. From call to call the copy is kept in our own folder, with what is known of
+it, until the user's index is another one; it may be deleted at any time.
+
+git never writes to the copy. What it would note there (times of files that it found unchanged, untracked folders) goes
+wrong where a filter's setting changes, a folder becomes a repository, or `.gitignore` stands under a flag.
 """
 
 from __future__ import annotations
@@ -22,11 +24,6 @@ from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 
-CANONICAL_KEPT = 8
-"""How many trees are remembered to be as git itself would write them."""
-_GITLINK = b"\0\0\xe0\0"
-"""The mode of a submodule as it stands in an index (gitformat-index); it may stand there by chance, too."""
-
 
 class IndexCopy:
     """A copy of the index that one reading works on."""
@@ -34,14 +31,8 @@ class IndexCopy:
     def __init__(self, repository: Repository, path: Path, read: tuple[bytes, os.stat_result] | None) -> None:
         self.path = path
         """What git reads instead of the user's; there may be no file, as there may be no index."""
-        self.untracked_cache = False
-        """Whether git may remember untracked folders in it."""
-        self.writable = False
-        """Whether git may write down in it what it saw; only where it would not do the same in a submodule."""
         self.unflagged = False
         """True when the index is known to have no entry under assume-unchanged or skip-worktree."""
-        self.canonical: tuple[str, ...] = ()
-        """Trees that git is known to write as they are."""
         self.is_new = True
         """False for a file that stayed from an earlier reading."""
         self.doubtful = False
@@ -55,11 +46,6 @@ class IndexCopy:
     def name(self) -> str:
         """The hash of its content, as it stands at its end; zeros under `index.skipHash`; empty where there is none."""
         return self._data[-self._width :].hex() if self._data is not None else ""
-
-    @property
-    def may_hold_submodules(self) -> bool:
-        """False when there are certainly none."""
-        return self._data is not None and _GITLINK in self._data
 
     def is_whole(self) -> bool:
         """Tell whether it is as it was written; git itself does not look when it only reads."""
@@ -75,7 +61,7 @@ class IndexCopy:
             data = self.path.read_bytes()
         except FileNotFoundError:
             return False
-        return self._is_sound(data)
+        return data == self._data
 
     def _is_sound(self, data: bytes) -> bool:
         content = memoryview(data)[: -self._width]
@@ -136,18 +122,14 @@ class _Lasting:
             self._notes.unlink(missing_ok=True)
             copy.path.unlink(missing_ok=True)
             copy.write(copy.path)
-        canonical = known.get("canonical")
-        copy.canonical = tuple(map(str, canonical)) if isinstance(canonical, list) else ()
         copy.is_new = not again
         copy.unflagged = again and known.get("unflagged") is True
-        copy.writable = not copy.may_hold_submodules
-        copy.untracked_cache = again and copy.writable and repository.trusts_ctime
         self._saved = known if again else {}
 
     def save(self) -> None:
         """Write down what is known now."""
         copy = self.copy
-        known = {"of": copy.name, "unflagged": copy.unflagged, "canonical": list(copy.canonical[:CANONICAL_KEPT])}
+        known = {"of": copy.name, "unflagged": copy.unflagged}
         if known != self._saved:
             temporary = self._notes.with_suffix(".new")
             temporary.write_bytes(json.dumps(known).encode())

@@ -97,7 +97,7 @@ class Reading:
     @functools.cached_property
     def status(self) -> bytes:
         """git's own status, porcelain v2 with NULs, as the user's index has it."""
-        return self._scan.raw if self._scan is not None else _status_git(self.repository, self._index).run(*STATUS).out
+        return self._scan.raw if self._scan is not None else _status_git(self.repository).run(*STATUS).out
 
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
@@ -131,7 +131,7 @@ def read_worktree(
             scan = None
             if not (cold or exact):
                 try:
-                    scan = read_fast(view, _status_git(view, index), STATUS, view.objects, index, staged, listing)
+                    scan = read_fast(view, _status_git(view), STATUS, view.objects, index, staged, listing)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
             if scan is None:
@@ -147,12 +147,9 @@ def read_worktree(
             view.close()
 
 
-def _status_git(view: Repository, index: IndexCopy) -> Git:
-    git = view.git.with_settings(("diff.orderFile=/dev/null", "index.skipHash=false"))
-    if index.untracked_cache:
-        git = git.with_settings(("core.untrackedCache=true", "status.showUntrackedFiles=all"))
+def _status_git(view: Repository) -> Git:
     # Replacements would make it compare with another tree than HEAD's own.
-    return git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_OPTIONAL_LOCKS="1" if index.writable else "0")
+    return view.git.with_settings(("diff.orderFile=/dev/null",)).with_env(GIT_NO_REPLACE_OBJECTS="1")
 
 
 def _state_of(repository: Repository) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ def warm(repo: GitRepo) -> GitRepo:
     repo.write("a/b/untracked", "x")
     for _ in range(3):
         assert read(repo) == repo.oracle()
-    assert b"UNTR" in _memory(repo).read_bytes()
+    assert _memory(repo).read_bytes() == (repo.git_dir() / "index").read_bytes()
     return repo
 
 
@@ -115,6 +116,47 @@ def test_folders_are_not_remembered_where_their_times_can_be_put_back(repo: GitR
         read(repo)
     _restore_times(repo)
     agree(repo)
+
+
+def _flagged_ignore(repo: GitRepo) -> None:
+    repo.git("update-index", "--assume-unchanged", ".gitignore")
+    read(repo)
+    repo.write(".gitignore", "untracked\n")
+
+
+def _becomes_a_repository(repo: GitRepo) -> None:
+    """A folder that git has looked at becomes a repository by what comes below its `.git`."""
+    repo.write("inner/file", "x")
+    repo.at("inner/.git").mkdir()
+    for _ in range(3):
+        read(repo)
+    other = GitRepo.init(repo.path.parent / "other")
+    other.commit()
+    shutil.copytree(other.path / ".git", repo.at("inner/.git"), dirs_exist_ok=True)
+
+
+def _another_filter(repo: GitRepo) -> None:
+    """A file that was found unchanged goes through a filter from now on."""
+    os.utime(repo.at("a/file"))
+    for _ in range(3):
+        read(repo)
+    repo.config("filter.q.clean", "tr a c")
+    (repo.git_dir() / "info").mkdir(exist_ok=True)
+    (repo.git_dir() / "info/attributes").write_text("a/file filter=q\n")
+
+
+LATER: dict[str, Step] = {
+    "an ignore file under a flag": _flagged_ignore,
+    "a folder that becomes a repository": _becomes_a_repository,
+    "another filter": _another_filter,
+}
+
+
+@pytest.mark.parametrize("step", LATER.values(), ids=LATER)
+def test_git_remembers_nothing_for_us(warm: GitRepo, step: Step) -> None:
+    """What git would note in an index of its own, and trust later, is not trusted here."""
+    step(warm)
+    assert read(warm) == warm.oracle()
 
 
 def _truncate(memory: Path) -> None:
