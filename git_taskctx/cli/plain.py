@@ -6,6 +6,7 @@ Anything else (help, abbreviations, mistakes, values that begin with a dash) is 
 
 from __future__ import annotations
 
+import types
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -75,12 +76,10 @@ def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) 
 
 
 def _value(parameter: Parameter, word: str) -> Any:
-    kinds = [kind for kind in typing.get_args(parameter.kind) or (parameter.kind,) if kind is not type(None)]
-    choices = parameter.kind if typing.get_origin(parameter.kind) is typing.Literal else kinds[0]
-    if word.startswith("-"):
+    kind = parameter.kind
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):  # or None
+        kind = typing.get_args(kind)[0]
+    is_choice = typing.get_origin(kind) is typing.Literal and word in typing.get_args(kind)
+    if word.startswith("-") or not (kind is str or is_choice):
         raise Declined
-    if parameter.kind is str or kinds == [str]:
-        return word
-    if typing.get_origin(choices) is typing.Literal and word in typing.get_args(choices):
-        return word
-    raise Declined
+    return word

@@ -76,26 +76,23 @@ def read_fast(
 ) -> Scan:
     """Return the worktree's tree; its new objects are taken by `objects`, and not written yet.
 
-    `staged` and `listing` are begun while git scans, where they will be asked for.
-
-    What is staged is the base, and `status` says where the worktree differs.
-    HEAD's tree would not do: git writes the trees of an odd old tool anew.
+    What is staged is the base, and `status` says where the worktree differs. HEAD's tree would not do: git writes the
+    trees of an odd old tool anew. `staged` and `listing` are begun while git scans, where they will be asked for.
 
     Raises: Declined.
     """
     _require_plain_repository(repository)
     process = git.start(*status)
     try:
-        _require_whole_index(index)  # while git scans
-        staged.start()
+        staged.start()  # while git scans
         if not index.unflagged:
             listing.start()
+        _require_whole(index)
     except BaseException:
         stop(process)
         raise
     scanned = git.finish(process, *status, ok=(0, 128))
     if scanned.code or scanned.err:
-        index.doubtful = True
         raise Declined(f"git status complains: {scanned.complaint}")
     entries = scanned.out.split(b"\0")[:-1]
     paths = list(_paths(entries))
@@ -117,12 +114,9 @@ def read_fast(
     return Scan(scanned.out, head, base, tree)
 
 
-def _require_whole_index(index: IndexCopy) -> None:
-    if not index.is_whole():
+def _require_whole(index: IndexCopy) -> None:
+    if not index.is_whole:
         raise Declined("the index is damaged")
-    if not index.is_trusted():
-        index.doubtful = True
-        raise Declined("our copy of the index is damaged")
 
 
 def _require_plain_repository(repository: Repository) -> None:

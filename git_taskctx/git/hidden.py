@@ -30,9 +30,11 @@ def list_index(repository: Repository) -> bytes:
     return repository.git.run("ls-files", "-v", "-s", "-z").out
 
 
-def has_flagged(index: bytes) -> bool:
-    """Tell whether an entry stands under assume-unchanged or skip-worktree."""
-    return bool(re.match(rb"[a-zS] ", index) or re.search(rb"\0[a-zS] ", index))
+def find_flagged(index: bytes) -> frozenset[bytes]:
+    """Return the paths under assume-unchanged or skip-worktree; `index` is from `list_index`."""
+    if not re.match(rb"[a-zS] ", index) and not re.search(rb"\0[a-zS] ", index):
+        return frozenset()  # most often, and told without another copy of a large listing
+    return frozenset(match[4] for match in _FLAGGED.finditer(b"\0" + index))
 
 
 def find_hidden(repository: Repository, status: bytes, index: bytes, state_of: StateOf) -> tuple[HiddenChange, ...]:

@@ -26,6 +26,7 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
 PIECE = 16 * 1024 * 1024
+"""Bytes that are held at once of an object that is read in pieces."""
 _QUESTIONS = 500
 """So many names fit into a pipe at once, so that nobody waits for the other."""
 FEW = 100
@@ -148,10 +149,7 @@ class ObjectStore:
     def sizes(self, oids: Collection[str]) -> dict[str, int]:
         """Return the size in bytes of each object that is there, read in one process."""
         self.flush()
-        names = b"".join(b"%s\n" % oid.encode() for oid in oids)
-        told = self._git.run("cat-file", "--batch-check", stdin=names).out.splitlines() if oids else []
-        words = (line.split() for line in told if not line.endswith(b" missing"))
-        return {oid.decode(): int(size) for oid, _, size in words}
+        return self._look_up(oids) if oids else {}
 
     def read_pieces(self, oid: str) -> Iterator[bytes]:
         """Yield the content of an object in pieces of at most `PIECE` bytes. Raises: CouldNotTell."""
@@ -207,14 +205,15 @@ class ObjectStore:
         """
         if not self._pending:
             return
-        missing = self._missing() if len(self._pending) > FEW else set()
-        if len(missing) > FEW:
-            self._write("index-pack", "--stdin", stdin=self._pack(missing))
-        else:
-            missing = set()
-        there = self._pending.keys() - missing
-        if there:  # git makes those young again that are there already, so that no gc takes them away
-            self._write("unpack-objects", "-q", stdin=self._pack(there))
+        loose: Collection[str] = self._pending
+        if len(self._pending) > FEW:
+            there = self._look_up(self._pending).keys()
+            new = self._pending.keys() - there
+            if len(new) > FEW:
+                self._write("index-pack", "--stdin", stdin=self._pack(new))
+                loose = there
+        if loose:  # git makes those young again that are there already, so that no gc takes them away
+            self._write("unpack-objects", "-q", stdin=self._pack(loose))
         self._pending.clear()
 
     def _write(self, *command: str, stdin: bytes) -> None:
@@ -223,11 +222,11 @@ class ObjectStore:
             refused = f"`git {command[0]}`: {done.complaint}"
             raise ReadOnly(refused) if _READ_ONLY.search(done.err) else GitFailed(refused)
 
-    def _missing(self) -> set[str]:
-        """Return which of the objects taken so far are nowhere yet."""
-        names = b"".join(b"%s\n" % oid.encode() for oid in self._pending)
+    def _look_up(self, oids: Collection[str]) -> dict[str, int]:
+        names = b"".join(b"%s\n" % oid.encode() for oid in oids)
         told = self._git.run("cat-file", "--batch-check", stdin=names).out.splitlines()
-        return {line.split(b" ", 1)[0].decode() for line in told if line.endswith(b" missing")}
+        words = (line.split() for line in told if not line.endswith(b" missing"))
+        return {oid.decode(): int(size) for oid, _, size in words}
 
     def _pack(self, oids: Collection[str]) -> bytes:
         pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(oids).to_bytes(4, "big"))

@@ -16,6 +16,8 @@ from git_taskctx.git.repository import Repository
 
 ROOM = 16 * 1024 * 1024
 """Bytes that must be free for our folder to lie in the git dir."""
+INODES = 256
+"""So many files must still be possible there."""
 FEW = 256
 """So many objects are made durable one by one; beyond, one sync of the system is faster."""
 
@@ -119,7 +121,7 @@ def _make_folder(home: Path) -> tuple[Path, int]:
 def _require_room(home: Path) -> None:
     """Check that a disk is not so full that a reading would fail half-way. Raises: OSError."""
     found = os.statvfs(home)
-    if found.f_bavail * found.f_frsize < ROOM or (found.f_files and found.f_favail < FEW):
+    if found.f_bavail * found.f_frsize < ROOM or (found.f_files and found.f_favail < INODES):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), home)
 
 

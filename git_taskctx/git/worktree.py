@@ -19,8 +19,8 @@ from git_taskctx.git.background import Background
 from git_taskctx.git.changes import NO_INDEX, Change, compare_trees
 from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
-from git_taskctx.git.hidden import find_hidden, has_flagged, list_index
-from git_taskctx.git.index import IndexCopy, copy_index
+from git_taskctx.git.hidden import find_flagged, find_hidden, list_index
+from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine, release
 from git_taskctx.git.process import Git, trace
@@ -47,6 +47,7 @@ class Reading:
         index: IndexCopy,
         listing: Background[bytes],
         staged: Background[TreeOid | None],
+        lasting: bool,
     ) -> None:
         self.repository = view
         """The repository, with the objects of the reading in quarantine."""
@@ -57,6 +58,7 @@ class Reading:
         self._index = index
         self._listing = listing
         self._staged = staged
+        self._lasting = lasting
 
     @property
     def objects(self) -> ObjectStore:
@@ -102,11 +104,18 @@ class Reading:
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
         """What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
-        listing = b"" if self._index.unflagged else self._listing.result()
-        self._index.unflagged = not has_flagged(listing)
-        if self._index.unflagged:
-            listing = b""
+        listing = self._listing.result() if self.flagged else b""
         return find_hidden(self.repository, self.status, listing, _state_of)
+
+    @functools.cached_property
+    def flagged(self) -> frozenset[bytes]:
+        """Paths under assume-unchanged or skip-worktree."""
+        if self._index.unflagged:
+            return frozenset()
+        found = find_flagged(self._listing.result())
+        if not found and self._lasting:
+            self._index.remember_unflagged()
+        return found
 
 
 @contextlib.contextmanager
@@ -121,12 +130,13 @@ def read_worktree(
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
-    with private_folder(repository) as folder, copy_index(repository, folder, lasting=lasting) as index:
+    with private_folder(repository) as folder:
+        index = IndexCopy(repository, folder)
         view = repository.view(**quarantine(repository, folder / "objects"), GIT_INDEX_FILE=os.fspath(index.path))
         view.git = view.git.with_env(**_no_config_hooks(repository))
         view.objects = ObjectStore(view.git, view.algorithm, durable=False)
         listing = Background(lambda: list_index(view))
-        staged = Background(lambda: index.write_tree(view.git, folder))
+        staged = Background(lambda: index.write_tree(view.git))
         try:
             scan = None
             if not (cold or exact):
@@ -137,7 +147,9 @@ def read_worktree(
             if scan is None:
                 staged.start()  # its trees are kept with the others, however late it is asked for
             tree = scan.tree if scan is not None else read_exact(index, view.git, folder, cold=cold)
-            reading = Reading(repository, view, tree, scan=scan, index=index, listing=listing, staged=staged)
+            reading = Reading(
+                repository, view, tree, scan=scan, index=index, listing=listing, staged=staged, lasting=lasting
+            )
             if keep:
                 reading.keep()
             yield reading

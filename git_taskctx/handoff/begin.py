@@ -314,7 +314,7 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
         refs_of(repository, context_id),
         {anchor: [record.to_line()], base: [record.to_line()]},
         [
-            RefMove(f"refs/taskctx/snapshots/{context_id}/init/1", context.git.init_tree, None),
+            RefMove(f"{ledger.snapshots_folder(context_id)}/init/1", context.git.init_tree, None),
             *ledger.keep_commits(repository, context_id, (), (record.base, record.commit)),
             RefMove(context_ref_name(context_id), tree, None),
         ],

@@ -56,7 +56,12 @@ def read_entries(repository: Repository, context_id: str) -> list[Entry]:
 
 def refs_of(repository: Repository, context_id: str) -> Refs:
     """Read the refs that a context is about: the notes, and its own."""
-    return Refs(repository.git, NOTES_REF, context_ref_name(context_id), f"refs/taskctx/snapshots/{context_id}")
+    return Refs(repository.git, NOTES_REF, context_ref_name(context_id), snapshots_folder(context_id))
+
+
+def snapshots_folder(context_id: str) -> str:
+    """Name the folder of refs that keep a context's trees."""
+    return f"refs/taskctx/snapshots/{context_id}"
 
 
 def commits_folder(context_id: str) -> str:
@@ -64,7 +69,7 @@ def commits_folder(context_id: str) -> str:
 
     Nothing keeps the commits: a ref to one would show in everybody's `git log --all`. Their trees are all we need.
     """
-    return f"refs/taskctx/snapshots/{context_id}/_commits"
+    return f"{snapshots_folder(context_id)}/_commits"
 
 
 def keep_commits(

@@ -144,7 +144,7 @@ class Session:
 
     def snapshot_ref(self, agent: str, n: int) -> str:
         """Name the ref that keeps a snapshot's tree."""
-        return f"refs/taskctx/snapshots/{self.context.context_id}/{agent}/{n}"
+        return f"{ledger.snapshots_folder(self.context.context_id)}/{agent}/{n}"
 
     def keep(self, agent: str, n: int, tree: TreeOid) -> RefMove:
         """Return the move that keeps a tree alive; a leftover of a killed write is replaced."""

@@ -96,14 +96,14 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     if reading.tree != chain.settled_tree:
         policy = session.context.policy.secrets
         refuse_secrets(session.caller, _secrets_added(policy, reading, chain.settled_tree, patches[-1]))
-    changes = pair_renames(compare_trees(reading.repository, repository.tree_of(base), reading.tree))
+    changes = pair_renames(compare_trees(repository, repository.tree_of(base), reading.tree))
     out_of_scope = _check_scope(draft, previous)
     status = reading.status
     hidden = reading.hidden
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side = _side_file(draft, changes, status)
-    untracked = _untracked(status, since_init=compare_trees(reading.repository, chain.init_tree, reading.tree))
+    untracked = _untracked(status, since_init=reading.changes_since(chain.init_tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
     index_tree = reading.index_tree
@@ -232,7 +232,7 @@ def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None
 
 def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     context = draft.session.context
-    changed = [quote(change.path) for change in compare_trees(draft.reading.repository, previous, draft.reading.tree)]
+    changed = [quote(change.path) for change in draft.reading.changes_since(previous)]
     found = outside(context.immutable.scope_patterns, (path for path in changed if path != context.git.task_file))
     if found and context.policy.scope.outside == "block":
         raise Refused(
@@ -303,16 +303,10 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
         with os.fdopen(descriptor, "rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest(), os.fstat(opened.fileno()).st_size
     except OSError as error:
-        if _is_flagged(reading, change.path):
+        if change.path in reading.flagged:  # in the tree whatever lies on disk
             return None, None
         what = "went away" if isinstance(error, FileNotFoundError) else "changed"
         raise TryAgain(f"{quote(change.path)} {what} while it was read", hint="run the same command again") from error
-
-
-def _is_flagged(reading: Reading, path: bytes) -> bool:
-    """Tell whether a path is in the tree whatever lies on disk: skip-worktree (S), or assume-unchanged (lower case)."""
-    listed = reading.repository.git.run("--literal-pathspecs", "ls-files", "-v", "-z", "--", path).out
-    return listed[:1] == b"S" or listed[:1].islower()
 
 
 def _untracked(status: bytes, *, since_init: list[Change]) -> list[str]:

@@ -49,8 +49,10 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
                 with open_session(caller, write=True) as writing:
                     if writing.chain == session.chain:
                         return record_drift(writing, present, verdict)
-            except (ReadOnly, TryAgain, GitFailed):
+            except (ReadOnly, TryAgain):
                 return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
+            except GitFailed as error:
+                return replace(verdict, summary=f"{verdict.summary} (not counted: {error.message})")
     return verify(caller, expect=expect, strict=strict, cold=cold)
 
 

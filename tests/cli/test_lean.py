@@ -99,3 +99,18 @@ def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, word
                 repo.remove(f"many/{number}.txt")
         counts.append(len(_processes(repo, *words)))
     assert counts[0] == counts[1] <= len(few) + 2
+
+
+def test_missing_files_under_a_flag_take_no_process_each(repo: GitRepo) -> None:
+    """A snapshot asks git once about all files that a flag lets be missing."""
+    names = [f"flagged/{number}" for number in range(20)]
+    for name in names:
+        repo.write(name, "x")
+    repo.add()
+    counts = []
+    for some in (names[:1], names):
+        repo.git("update-index", "--assume-unchanged", *some)
+        for name in some:
+            repo.at(name).unlink(missing_ok=True)
+        counts.append(len(_processes(repo, "snapshot", "--agent", "implementer")))
+    assert counts[1] <= counts[0]

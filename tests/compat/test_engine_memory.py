@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 import shutil
 import threading
@@ -13,6 +11,9 @@ from pathlib import Path
 import pytest
 from compat.engine import agree, read
 from gitrepo import GitRepo
+
+from git_taskctx.git.repository import open_repository
+from git_taskctx.git.worktree import read_worktree
 
 Step = Callable[[GitRepo], object]
 
@@ -28,12 +29,23 @@ def warm(repo: GitRepo) -> GitRepo:
     repo.write("a/b/untracked", "x")
     for _ in range(3):
         assert read(repo) == repo.oracle()
-    assert _memory(repo).read_bytes() == (repo.git_dir() / "index").read_bytes()
+    assert flagged(repo) == frozenset()
+    assert _memory(repo).read_bytes() == (repo.git_dir() / "index").read_bytes()[-20:]
     return repo
 
 
 def _memory(repo: GitRepo) -> Path:
-    return repo.git_dir() / "taskctx/index"
+    return repo.git_dir() / "taskctx/unflagged"
+
+
+def flagged(repo: GitRepo) -> frozenset[bytes]:
+    """Return the paths that a reading finds under a flag."""
+    repository = open_repository(repo.path, dict(os.environ))
+    try:
+        with read_worktree(repository, keep=False) as reading:
+            return reading.flagged
+    finally:
+        repository.close()
 
 
 def _restore_times(repo: GitRepo) -> None:
@@ -159,51 +171,35 @@ def test_git_remembers_nothing_for_us(warm: GitRepo, step: Step) -> None:
     assert read(warm) == warm.oracle()
 
 
-def _truncate(memory: Path) -> None:
-    memory.write_bytes(memory.read_bytes()[:-30])
-
-
-def _flip(memory: Path) -> None:
-    data = bytearray(memory.read_bytes())
-    data[len(data) // 2] ^= 1
-    memory.write_bytes(data)
-
-
 DAMAGE: dict[str, Callable[[Path], object]] = {
-    "truncated": _truncate,
-    "a bit flipped": _flip,
+    "truncated": lambda memory: memory.write_bytes(memory.read_bytes()[:-3]),
+    "longer": lambda memory: memory.write_bytes(b"x" * 5000),
     "empty": lambda memory: memory.write_bytes(b""),
+    "of another index": lambda memory: memory.write_bytes(b"x" * 20),
     "gone": lambda memory: memory.unlink(),
     "a folder": lambda memory: (memory.unlink(), memory.mkdir()),
     "a link": lambda memory: (memory.unlink(), memory.symlink_to("/etc/passwd")),
-    "its lock left": lambda memory: memory.with_name("index.lock").write_bytes(b""),
-    "its lock a folder": lambda memory: memory.with_name("index.lock").mkdir(),
-    "notes no JSON": lambda memory: memory.with_name("index.json").write_bytes(b"{"),
-    "notes a list": lambda memory: memory.with_name("index.json").write_bytes(b"[]"),
-    "notes of other types": lambda memory: memory.with_name("index.json").write_bytes(
-        json.dumps({**json.loads(memory.with_name("index.json").read_bytes()), "canonical": 7}).encode()
-    ),
-    "all of it gone": lambda memory: [file.unlink() for file in memory.parent.iterdir() if file.is_file()],
+    "a FIFO": lambda memory: (memory.unlink(), os.mkfifo(memory)),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 def test_a_damaged_memory_is_only_slower(warm: GitRepo, damage: Callable[[Path], object]) -> None:
-    """Whatever became of our private files, the tree is git's, and the memory is built anew."""
+    """Whatever became of our private file, the tree is git's, and a flag is found."""
     damage(_memory(warm))
     warm.write("d/file", "more")
-    assert read(warm) == warm.oracle()
     agree(warm)
+    warm.git("update-index", "--assume-unchanged", "a/file")
+    assert flagged(warm) == {b"a/file"}
 
 
-def test_a_memory_in_use_is_left_alone(warm: GitRepo) -> None:
-    """While another reading has it, one reads without, and the tree is the same."""
-    warm.write("d/file", "more")
-    before = _memory(warm).read_bytes()
-    with _memory(warm).with_name("index.held").open() as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        assert read(warm) == warm.oracle()
-    assert _memory(warm).read_bytes() == before
+def test_a_flag_is_found_whatever_is_remembered(warm: GitRepo) -> None:
+    """A flag that comes is another index, and so is one that goes."""
+    for flag in ("assume-unchanged", "skip-worktree"):
+        warm.git("update-index", f"--{flag}", "d/file")
+        assert flagged(warm) == flagged(warm) == {b"d/file"}
+        warm.git("update-index", f"--no-{flag}", "d/file")
+        assert flagged(warm) == flagged(warm) == frozenset()
 
 
 def test_two_readings_at_once_agree(warm: GitRepo) -> None:
