@@ -18,11 +18,12 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.scope import paths_in
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import TASK_FILE, Caller, add_context_tree, check_secrets
+from git_taskctx.handoff.session import Caller, check_secrets
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT
 from git_taskctx.model.codec import to_plain
@@ -306,13 +307,12 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
     repository, context_id = caller.repository, context.context_id
     contents = {CONTEXT: context.to_bytes()}
     kept = {**contents, **({TASK_FILE: task_data} if task_data is not None else {})}
-    tree = add_context_tree(repository, None, kept, previous=None, context_id=context_id)
-    anchor = ledger.anchor_of(repository, context_id)
+    tree = add_kept(repository, None, kept, previous=None, records=[record])
     base = record.base or TreeOid(repository.objects.add("tree", b""))
     ledger.append(
         repository,
         refs_of(repository, context_id),
-        {anchor: [record.to_line()], base: [record.to_line()]},
+        {**ledger.on_anchors(repository, context_id, [record]), base: [record.to_line()]},
         [
             RefMove(f"{ledger.snapshots_folder(context_id)}/init/1", context.git.init_tree, None),
             *ledger.keep_commits(repository, context_id, (), (record.base, record.commit)),

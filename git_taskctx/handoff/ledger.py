@@ -1,14 +1,17 @@
-"""The ledger: a context's records, chained by hash, kept as notes on the context's anchor.
+"""The ledger: a context's records, chained by hash, kept as notes on the context's anchors.
 
-The anchor is the blob `taskctx context <id>`, so that a write costs the same however many tasks share a base commit.
-The base commit's own note gets the `init` record, through which the anchor is found again.
+An anchor is the blob `taskctx context <id>`, so that a write costs the same however many tasks share a base commit.
+The next one, `taskctx context <id> 1`, takes over where the first has `PAGE` records, and so on: a note is written
+anew with each record, and would cost more the longer it is. The base commit's own note gets the `init` record,
+through which the first anchor is found again.
 """
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
@@ -21,6 +24,8 @@ from git_taskctx.model.values import dataclass
 
 ATTEMPTS = 50
 """How often a write is tried while others move the notes ref."""
+PAGE = 32
+"""So many records lie on one anchor, by their sequence numbers: those of two writers who are merged fall together."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +41,27 @@ class Entry:
         return sha256_hex(self.line.encode("utf-8", "surrogateescape"))
 
 
-def anchor_data(context_id: str) -> bytes:
-    """Return the content of the blob that a context's records are attached to."""
-    return f"taskctx context {context_id}".encode()
+def anchor_data(context_id: str, page: int = 0) -> bytes:
+    """Return the content of a blob that a context's records are attached to."""
+    return f"taskctx context {context_id}{f' {page}' if page else ''}".encode()
 
 
-def anchor_of(repository: Repository, context_id: str) -> BlobOid:
+def anchor_of(repository: Repository, context_id: str, page: int = 0) -> BlobOid:
     """Return the oid of a context's anchor."""
-    return BlobOid(repository.objects.hash("blob", anchor_data(context_id)))
+    return BlobOid(repository.objects.hash("blob", anchor_data(context_id, page)))
+
+
+def page_of(seq: int) -> int:
+    """Return which anchor the record with a sequence number lies on."""
+    return (seq - 1) // PAGE
+
+
+def on_anchors(repository: Repository, context_id: str, records: Iterable[Record]) -> dict[str, list[str]]:
+    """Return the lines of records, by the anchors that they are to be attached to."""
+    lines: dict[str, list[str]] = {}
+    for record in records:
+        lines.setdefault(anchor_of(repository, context_id, page_of(record.seq)), []).append(record.to_line())
+    return lines
 
 
 def read_entries(repository: Repository, context_id: str) -> list[Entry]:
@@ -95,18 +113,35 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None) -> t
     `notes` is the commit that the notes ref is at.
     Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes.
     """
-    lines = read_note(repository.objects, notes, anchor_of(repository, context_id))
+    lines = [line for page in _pages(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
     entries.sort(key=_sequence)
     check_links(entries)
     return entries, len(lines) - len(entries)
 
 
+def _pages(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
+    """Yield the lines of the notes on a context's anchors, up to the first anchor without any."""
+    for page in itertools.count():
+        lines = read_note(repository.objects, notes, anchor_of(repository, context_id, page))
+        if not lines:
+            return
+        yield lines
+
+
 def find_last(repository: Repository, context_id: str) -> Record | None:
     """Return a context's last record, also where the chain is broken; None where there is none."""
-    lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), anchor_of(repository, context_id))
-    entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
-    return max(entries, key=_sequence).record if entries else None
+    entry = _last_entry(repository, context_id, find_ref(repository.git, NOTES_REF))
+    return entry.record if entry is not None else None
+
+
+def _last_entry(repository: Repository, context_id: str, notes: str | None) -> Entry | None:
+    for lines in reversed([*_pages(repository, context_id, notes)]):
+        entries = (entry for line in reversed(lines) if (entry := _own_entry(line, context_id)) is not None)
+        last = next(entries, None)
+        if last is not None:
+            return last
+    return None
 
 
 def is_named(repository: Repository, task: str) -> bool:
@@ -160,12 +195,11 @@ def append(
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
     objects = repository.objects
-    anchor, conflict, hint = anchor_of(repository, context_id), "", None
+    conflict, hint = "", None
     for attempt in range(ATTEMPTS):
         time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
         current = refs.find(NOTES_REF)
-        lines = reversed(read_note(objects, current, anchor))
-        last = next((entry for line in lines if (entry := _own_entry(line, context_id)) is not None), None)
+        last = _last_entry(repository, context_id, current)
         if (last.sha if last is not None else None) != tip:
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
         commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")

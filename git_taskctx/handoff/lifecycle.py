@@ -11,17 +11,15 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
-from git_taskctx.handoff.session import ANCHOR, PREVIOUS, TASK_FILE, Caller, Event, Session
+from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import CONTEXT
-
-KEPT_ONLY = frozenset({TASK_FILE, ANCHOR, PREVIOUS})
-"""Entries of the ref's tree that are no files of `.agent-output`."""
 
 
 @dataclass(frozen=True)
@@ -210,10 +208,4 @@ def _only_ledger(task: str) -> Fatal:
 
 def _kept_files(repository: Repository, context_id: str) -> dict[str, bytes]:
     tree = find_ref(repository.git, context_ref_name(context_id))
-    if tree is None:
-        return {}
-    return {
-        entry.name.decode(): repository.objects.get(entry.oid, "blob")
-        for entry in repository.objects.read_tree(tree)
-        if entry.name.decode() not in KEPT_ONLY
-    }
+    return read_kept(repository.objects, tree) if tree is not None else {}

@@ -12,8 +12,9 @@ from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.kept import PREVIOUS
 from git_taskctx.handoff.ledger import Entry, commits_folder, context_ref_name, refs_of
-from git_taskctx.handoff.session import PREVIOUS, Caller, Session
+from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
@@ -52,7 +53,7 @@ def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context 
     if tree is None:
         return None
     for entry in repository.objects.read_tree(tree):
-        if entry.name.decode() in (CONTEXT, PREVIOUS):
+        if entry.name in (CONTEXT.encode(), PREVIOUS.encode()):
             data = repository.objects.get(entry.oid, "blob")
             if sha256_hex(data) == sha:
                 return load_context(data, what=f"{entry.name.decode()} in {context_ref_name(context_id)}")

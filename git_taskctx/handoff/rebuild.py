@@ -8,7 +8,8 @@ from typing import Any
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.begin import capture_file
-from git_taskctx.handoff.session import TASK_FILE, Event, Session, check_secrets
+from git_taskctx.handoff.kept import TASK_FILE
+from git_taskctx.handoff.session import Event, Session, check_secrets
 from git_taskctx.handoff.staleness import read_task_file_bytes
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import BlobOid

@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import Fatal, Refused
-from git_taskctx.git.objects import TreeEntry
 from git_taskctx.git.refs import RefMove, Refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.kept import add_kept
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.model.context import Audit, Context
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -27,13 +27,6 @@ from git_taskctx.store import CONTEXT, Store
 if TYPE_CHECKING:
     from git_taskctx.secrets import Hit
 
-PREVIOUS = "previous.json"
-"""In the ref's tree only: the context before the last write, should the ledger not have followed."""
-ANCHOR = "anchor"
-DIFF = ".diff.gz"
-"""Ends the names of files that are not in the ref's tree: they can be made again from the trees of the snapshots."""
-TASK_FILE = "task-file"
-"""In the ref's tree: the task file as it was read, so that a later one can be compared with it."""
 TEXT_LIMIT = 2048
 """Findings and notes are at most this long, in bytes."""
 
@@ -196,18 +189,11 @@ class Session:
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
         ref = ledger.context_ref_name(context.context_id)
         old = self.refs.find(ref)
-        tree = add_context_tree(
-            self.repository,
-            old,
-            {name: data for name, data in {**contents, **(kept or {})}.items() if not name.endswith(DIFF)},
-            previous=self.context,
-            context_id=context.context_id,
-        )
-        anchor = ledger.anchor_of(self.repository, context.context_id)
+        tree = add_kept(self.repository, old, {**contents, **(kept or {})}, previous=self.context, records=records)
         ledger.append(
             self.repository,
             self.refs,
-            {anchor: [entry.line for entry in entries]},
+            ledger.on_anchors(self.repository, context.context_id, records),
             [*moves, *self._keep_commits(chain), RefMove(ref, tree, old)],
             context_id=context.context_id,
             tip=self._tip,
@@ -287,25 +273,6 @@ def link(records: Sequence[Record], tip: str | None) -> list[Record]:
         linked.append(replace(record, prev=tip))
         tip = linked[-1].sha
     return linked
-
-
-def add_context_tree(
-    repository: Repository,
-    old: str | None,
-    contents: Mapping[str, bytes],
-    *,
-    previous: Context | None,
-    context_id: str,
-) -> TreeOid:
-    """Take the tree of a context's own files to be written, what does not change kept from `old`."""
-    objects = repository.objects
-    entries = {entry.name: entry for entry in objects.read_tree(old)} if old else {}
-    blobs = {name.encode(): objects.add_blob(data) for name, data in contents.items()}
-    blobs[ANCHOR.encode()] = objects.add_blob(ledger.anchor_data(context_id))
-    if previous is not None:
-        blobs[PREVIOUS.encode()] = objects.add_blob(previous.to_bytes())
-    entries |= {name: TreeEntry("100644", name, oid) for name, oid in blobs.items()}
-    return objects.add_tree(list(entries.values()))
 
 
 def check_secrets(caller: Caller, value: object, *, name: str) -> None:

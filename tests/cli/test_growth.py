@@ -96,7 +96,6 @@ def test_a_thousand_snapshots_are_given_back(large: Desk) -> None:
 
 
 @pytest.mark.deep
-@pytest.mark.xfail(strict=True, reason="each snapshot writes the names and the records of all earlier ones again")
 def test_each_snapshot_costs_what_changed(large: Desk) -> None:
     """As many files, of the same size, change before each: so the fiftieth adds about what the first did."""
     sizes = [measure(large), *take(large, 50)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from random import Random
 from typing import Any
@@ -98,8 +99,13 @@ def check_context(world: World) -> None:
 
 def _check_ledger(world: World, task: Task, sha: str) -> None:
     """Hold that records are linked by their hashes, in order, and that the last names `context.json` as it is."""
-    anchor = world.repo.git("hash-object", "--stdin", input=f"taskctx context {task.id}")
-    lines = [line for line in world.repo.git("notes", "--ref=taskctx", "show", anchor).split("\n") if line]
+    lines: list[str] = []
+    for page in itertools.count():
+        anchor = world.repo.git("hash-object", "--stdin", input=f"taskctx context {task.id}" + f" {page}" * (page > 0))
+        shown = world.repo.git("notes", "--ref=taskctx", "show", anchor, check=False).split("\n")
+        if not any(shown):
+            break
+        lines += filter(None, shown)
     previous = None
     for number, line in enumerate(lines, 1):
         record = json.loads(line)

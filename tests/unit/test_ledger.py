@@ -202,6 +202,49 @@ def test_records_lie_on_anchor_and_base_where_git_shows_them(told: Desk) -> None
     assert anchor == f"taskctx context {records[0]['context']}"
 
 
+def _findings(desk: Desk, count: int) -> None:
+    for number in range(1, count + 1):
+        desk.ok("block", "--agent", "implementer", "--finding", f"finding {number}")
+
+
+def _anchor(desk: Desk, page: int) -> str:
+    text = f"taskctx context {desk.records()[0]['context']}"
+    return desk.repo.git("hash-object", "--stdin", input=f"{text} {page}" if page else text)
+
+
+def test_a_long_ledger_goes_on_at_another_anchor(repo: GitRepo) -> None:
+    """So that no record costs what all earlier ones do; every anchor outlives gc, and the task goes on after it."""
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.ok("init", "TASK-1", "--title", "Long")
+    _findings(desk, 2 * ledger.PAGE)
+    repo.git("gc", "-q", "--prune=now")
+    repo.git("notes", "--ref=taskctx", "prune")
+    desk.ok("unblock", "--agent", "implementer", "--finding", "F1")
+    pages = [
+        [
+            json.loads(line)["seq"]
+            for line in repo.git("notes", "--ref=taskctx", "show", _anchor(desk, page)).split("\n")
+        ]
+        for page in range(3)
+    ]
+    assert pages == [[*range(1, 33)], [*range(33, 65)], [65, 66]]
+    assert desk.ok("log").err == ""
+
+
+@pytest.mark.parametrize("page", [0, 1, 2])
+def test_a_missing_anchor_is_told(repo: GitRepo, page: int) -> None:
+    """The ledger is not believed without one of its notes, whichever it is, and the file stays as it is."""
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.ok("init", "TASK-1", "--title", "Long")
+    _findings(desk, 2 * ledger.PAGE)
+    before = (desk.folder() / "context.json").read_bytes()
+    repo.git("notes", "--ref=taskctx", "remove", _anchor(desk, page))
+    assert desk.run("block", "--agent", "implementer", "--finding", "more").code in (1, 3, 128)
+    assert (desk.folder() / "context.json").read_bytes() == before
+
+
 def test_a_note_that_was_there_is_kept(repo: GitRepo) -> None:
     """Only ever added to: a person's own line on the base commit stays."""
     repo.write("parser.py", "broken\n")
@@ -219,14 +262,13 @@ def test_writers_of_two_contexts_lose_nothing(repo: GitRepo) -> None:
     other = "ffeeddccbbaa0011"
     with opened(repo) as one, opened(repo) as two:
         for (repository, context), seq in itertools.product(((one, CONTEXT), (two, other)), range(1, 4)):
-            anchor = ledger.anchor_of(repository, context)
             repository.objects.add_blob(ledger.anchor_data(context))
             known = ledger.read_entries(repository, context)
             [record] = link([make(seq, context=context)], known[-1].sha if known else None)
             ledger.append(
                 repository,
                 ledger.refs_of(repository, context),
-                {anchor: [record.to_line()]},
+                ledger.on_anchors(repository, context, [record]),
                 [],
                 context_id=context,
                 tip=record.prev,
