@@ -275,6 +275,8 @@ def _splice(objects: ObjectStore, node: _Node) -> str | None:
         new = child.entry
         if child.children:
             below = _splice(objects, child)
+            if below is not None and new is not None:
+                raise Declined("a file is in the place of a folder that the index still has")
             if below is not None:
                 new = TreeEntry(FOLDER, name, below)
         if new is not None:

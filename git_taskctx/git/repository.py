@@ -134,12 +134,6 @@ class Repository:
         return any(key.endswith(".promisor") or key == "extensions.partialclone" for key in self.core)
 
     @property
-    def trusts_ctime(self) -> bool:
-        """False where git does not look at the time that nobody can put back, so that an edit may escape it."""
-        off = (self.core.get("core.trustctime") or "true").lower() in ("false", "no", "off", "0")
-        return not off and (self.core.get("core.checkstat") or "").lower() != "minimal"
-
-    @property
     def has_split_index(self) -> bool:
         """Tell whether a part of the index may stand in another file."""
         return any(self.git_dir.glob("sharedindex.*"))

@@ -54,8 +54,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
     wanted = _selector(paths)
-    cold = not repository.trusts_ctime  # what is saved is what really lies there
-    with read_worktree(repository, keep=False, cold=cold) as reading:
+    # Cold: what is saved is what really lies there, whatever times say, and settings of conversions that were changed.
+    with read_worktree(repository, keep=False, cold=True) as reading:
         changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
             raise Fatal(
@@ -79,7 +79,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
             [event], moves=[session.keep(SAVED, saved, reading.tree)], reason=f"{session.task}: restore of {agent}"
         )
         _write_files(reading, tree, changes)
-    with read_worktree(repository, keep=False, cold=cold) as after:
+    with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
     return Restored(
         agent=agent,

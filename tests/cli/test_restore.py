@@ -209,6 +209,22 @@ def test_it_works_while_drift_is_unresolved_and_settles_nothing(begun: Desk) -> 
     begun.ok("resolve-drift", "--note", "restored")
 
 
+def test_what_is_saved_does_not_rest_on_what_git_remembers_of_a_file(begun: Desk) -> None:
+    """With another conversion in force, files that git takes for unchanged are saved as they would now be stored."""
+    begun.repo.config("core.autocrlf", "true")
+    begun.repo.write("crlf.txt", "one\r\ntwo\r\n")
+    begun.repo.add("crlf.txt")
+    os.utime(begun.repo.git_dir() / "index", ns=(2**61, 2**61))  # so that no entry of it is racy
+    begun.repo.config("core.autocrlf", "false")
+    begun.repo.write("parser.py", "mended\n")
+    stored, before = begun.repo.oracle(), begun.repo.oracle(cold=True)
+    assert stored != before
+    begun.ok("restore", "--agent", "init")
+    context = begun.context()["context_id"]
+    assert begun.repo.git("rev-parse", f"refs/taskctx/snapshots/{context}/saved/1") == before
+    assert begun.repo.git("cat-file", "blob", f"{before}:crlf.txt") == "one\r\ntwo\r"
+
+
 def test_hooks_and_filters_of_a_checkout_do_not_run(begun: Desk) -> None:
     """No hook of the user's is run: restoring is not a checkout."""
     hook = begun.repo.git_dir() / "hooks" / "post-checkout"

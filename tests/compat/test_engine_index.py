@@ -73,6 +73,41 @@ def intent_to_add(repo: GitRepo) -> None:
     repo.remove("gone")
 
 
+def _swap_flagged(repo: GitRepo, flag: str, flagged: str, gone: str, added: str) -> None:
+    repo.write("d/b", "b")
+    repo.write("d/e/c", "c")
+    repo.write("f", "f")
+    repo.commit()
+    repo.git("update-index", flag, flagged)
+    repo.remove(gone)
+    repo.write(added, "in its place")
+
+
+@indexed.declined("in the place of a folder")
+def file_over_an_assumed_one(repo: GitRepo) -> None:
+    _swap_flagged(repo, "--assume-unchanged", "d/b", "d", "d")
+
+
+@indexed.declined("in the place of a folder")
+def file_over_a_skipped_one(repo: GitRepo) -> None:
+    _swap_flagged(repo, "--skip-worktree", "d/e/c", "d", "d")
+
+
+@indexed.fast
+def file_over_skipped_ones_alone(repo: GitRepo) -> None:
+    _swap_flagged(repo, "--skip-worktree", "d/e/c", "d/e", "d/e")
+
+
+@indexed.fast
+def folder_over_a_skipped_file(repo: GitRepo) -> None:
+    _swap_flagged(repo, "--skip-worktree", "f", "f", "f/g")
+
+
+@indexed.fast
+def folder_over_an_assumed_file(repo: GitRepo) -> None:
+    _swap_flagged(repo, "--assume-unchanged", "f", "f", "f/g/h")
+
+
 @indexed.fast
 def assume_unchanged(repo: GitRepo) -> None:
     three_files(repo)
