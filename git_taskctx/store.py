@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -105,6 +106,16 @@ class Store:
         for note in (self.root / "active", self._marker):
             with files.told_of(note):
                 note.unlink(missing_ok=True)
+
+    def clone(self) -> str:
+        """Return a name for this clone, drawn once, that its worktrees share; it says nothing of the machine."""
+        path = self._common / "taskctx" / "clone"
+        data = files.read_plain(path, limit=64)
+        if data is None:
+            files.make_folder(path.parent)
+            data = secrets.token_hex(4).encode() + b"\n"
+            files.write_atomic(path, data)
+        return data.decode("ascii", "replace").strip()
 
     def alive_here(self, context_id: str) -> bool:
         """Tell whether a context is the active one, by either of the two notes of it."""

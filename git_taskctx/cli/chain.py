@@ -229,13 +229,28 @@ def resolve_drift(
     call: Call,
     note: Annotated[str, Option("--note", metavar="TEXT", help="What happened.")],
     accept: Annotated[bool, Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
+    holds: Annotated[str | None, Option("--holds", metavar="RECORD", help="Which side of a fork holds.")] = None,
 ) -> Answer:
-    """Acknowledge drift, so that the chain can go on."""
+    """Acknowledge drift, so that the chain can go on.
+
+    Where two clones went on with the same task, --holds chooses the side with that record.
+    """
+    from git_taskctx.handoff.opening import open_session
     from git_taskctx.handoff.overview import next_steps
-    from git_taskctx.handoff.resolve import resolve_drift
+    from git_taskctx.handoff.resolve import choose_side, resolve_drift
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
+    if holds is not None:
+        with open_session(call.caller(), write=True, holds=holds) as session:
+            aside = choose_side(session, holds, note=note)
+            steps = next_steps(session, None)
+            warnings = tuple(session.warnings)
+        return Answer(
+            {"holds": holds, "aside": aside},
+            text=lambda document: text.side_chosen(document, holds, len(aside)),
+            notes=lambda document: text.notes(document, warnings, steps),
+        )
     with open_task(call.caller(), write=True) as session:
         resolved = resolve_drift(session, note=note, accept=accept)
         steps = next_steps(session, None)

@@ -6,15 +6,20 @@ there are; notes written by git or by others under another fan-out are found and
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 
+from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.objects import ObjectStore, TreeEntry
-from git_taskctx.model.oids import CommitOid
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.oids import CommitOid, TreeOid
 
 NOTES_REF = "refs/notes/taskctx"
 WIDE = 64
 """A folder with more notes than this gets sub-folders."""
+LONGEST = 64 * 1024 * 1024
+"""Bytes; a note from elsewhere that is longer is no record of ours."""
 
 
 def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str]:
@@ -36,17 +41,50 @@ def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str
 
 
 def append_notes(
-    objects: ObjectStore, commit: str | None, additions: Mapping[str, Sequence[str]], *, message: str
+    objects: ObjectStore,
+    commit: str | None,
+    additions: Mapping[str, Sequence[str]],
+    *,
+    message: str,
+    merged: str | None = None,
 ) -> CommitOid:
-    """Take a notes commit on top of `commit` that adds lines to objects; the caller flushes and moves the ref."""
+    """Take a notes commit on top of `commit` that adds lines to objects; the caller flushes and moves the ref.
+
+    `merged` becomes its second parent: a commit whose lines are all in it.
+    """
     tree = _tree_of(objects, commit) if commit else None
     if additions:
         notes = {target.encode(): lines for target, lines in additions.items()}
         tree = _splice(objects, tree, notes, top=True)
-    parent = f"parent {commit}\n" if commit else ""
+    parents = "".join(f"parent {parent}\n" for parent in (commit, merged) if parent)
     who = f"git-taskctx <git-taskctx@localhost> {int(time.time())} +0000"
-    text = f"tree {tree or objects.empty_tree}\n{parent}author {who}\ncommitter {who}\n\n{message}\n"
+    text = f"tree {tree or objects.empty_tree}\n{parents}author {who}\ncommitter {who}\n\n{message}\n"
     return CommitOid(objects.add("commit", text.encode("utf-8")))
+
+
+def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str, list[str]]:
+    """Return the lines that only the notes commit `theirs` has, by the objects that they are attached to.
+
+    What is no note there (another path, a file that is none, more than `LONGEST`) is left where it is.
+
+    Raises: CouldNotTell where objects are missing.
+    """
+    objects = repository.objects
+    old = TreeOid(_tree_of(objects, ours)) if ours else objects.empty_tree
+    changes = compare_trees(repository, old, TreeOid(_tree_of(objects, theirs)))
+    notes = [(change.path.replace(b"/", b""), change.oid) for change in changes if change.mode in ("100644", "100755")]
+    width = len(objects.zero)
+    notes = [(name, oid) for name, oid in notes if re.fullmatch(rb"[0-9a-f]{%d}" % width, name)]
+    sizes = objects.sizes({oid for _, oid in notes})
+    found: dict[str, list[str]] = {}
+    for name, oid in notes:
+        if sizes.get(oid, 0) <= LONGEST:
+            target = name.decode()
+            known = {*read_note(objects, ours, target), *found.get(target, ())}
+            lines = [line for line in _lines(objects.get(oid, "blob")) if line not in known]
+            if lines:
+                found.setdefault(target, []).extend(lines)
+    return found
 
 
 def _splice(objects: ObjectStore, tree: str | None, notes: Mapping[bytes, Sequence[str]], *, top: bool) -> str:

@@ -17,6 +17,8 @@ from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
 """Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
+NETWORK_LIMIT = 3600.0
+"""Seconds; the same for one that talks to another machine, or to the person at the keyboard."""
 
 _SET = {
     "LANGUAGE": "en",
@@ -78,6 +80,8 @@ class Git:
     settings: tuple[str, ...] = ()
     """`-c` settings of every call."""
     time_limit: float = TIME_LIMIT
+    foreground: bool = False
+    """True: it may ask the terminal, which only the process group that is in front may read."""
 
     def with_env(self, **variables: str | None) -> Git:
         """Return the same git with more environment variables set, or dropped (None)."""
@@ -86,6 +90,10 @@ class Git:
     def with_settings(self, settings: Iterable[str]) -> Git:
         """Return the same git with more `-c` settings."""
         return replace(self, settings=(*self.settings, *settings))
+
+    def in_foreground(self) -> Git:
+        """Return the same git where it may ask for a password, and may take as long as a network takes."""
+        return replace(self, foreground=True, time_limit=NETWORK_LIMIT)
 
     def environment(self) -> dict[str, str]:
         """Return the environment that a process gets."""
@@ -148,7 +156,7 @@ class Git:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if quiet else subprocess.PIPE,
-                process_group=0,
+                process_group=None if self.foreground else 0,
             )
         except FileNotFoundError as error:
             if not self.cwd.is_dir():
@@ -180,7 +188,10 @@ def stop(process: subprocess.Popen[bytes]) -> None:
     """Kill a git process with all that it started, and reap it."""
     if process.poll() is None:
         try:
-            os.killpg(process.pid, signal.SIGKILL)
+            if os.getpgid(process.pid) == process.pid:
+                os.killpg(process.pid, signal.SIGKILL)
+            else:  # in our own group; ssh and the like end with the pipes to it
+                process.kill()
         except ProcessLookupError:
             process.kill()
     for stream in (process.stdin, process.stdout, process.stderr):

@@ -257,7 +257,7 @@ def _init_record(
         "agents": list(agents),
         "anchor": ledger.anchor_of(caller.repository, context_id),
         "branch": branch,
-        "worktree": caller.worktree,
+        **caller.place,
     }
     if caller.force_secrets:
         extra["force_secrets"] = True

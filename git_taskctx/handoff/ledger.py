@@ -24,6 +24,8 @@ from git_taskctx.model.values import dataclass
 
 ATTEMPTS = 50
 """How often a write is tried while others move the notes ref."""
+SHORTEST = 7
+"""Digits of a record's hash that name it: two clones can write records of the same id."""
 PAGE = 32
 """So many records lie on one anchor, by their sequence numbers: those of two writers who are merged fall together."""
 
@@ -69,7 +71,7 @@ def read_entries(repository: Repository, context_id: str) -> list[Entry]:
 
     Raises: BadData when a record was edited, inserted or removed in the middle.
     """
-    return read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))[0]
+    return read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF)).entries
 
 
 def refs_of(repository: Repository, context_id: str) -> Refs:
@@ -107,17 +109,31 @@ def context_ref_name(context_id: str) -> str:
     return f"refs/taskctx/contexts/{context_id}"
 
 
-def read_ledger(repository: Repository, context_id: str, notes: str | None) -> tuple[list[Entry], int]:
-    """Return a context's records, oldest first, and how many lines beside them are none of its records.
+@dataclass(frozen=True)
+class Ledger:
+    """What the notes say of one context."""
 
-    `notes` is the commit that the notes ref is at.
-    Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes.
+    entries: list[Entry]
+    """Its records, oldest first."""
+    aside: list[Entry]
+    """Records of the sides of forks that do not hold."""
+    foreign: int
+    """How many lines beside them are none of its records."""
+
+
+def read_ledger(repository: Repository, context_id: str, notes: str | None, *, holds: str | None = None) -> Ledger:
+    """Return what the notes say of a context; `notes` is the commit that the notes ref is at.
+
+    Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes. At a
+    fork the side holds that a later record on it says so of, or the one with the record `holds`.
+
+    Raises: BadData where the chain is broken; Forked.
     """
     lines = [line for page in _pages(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
     entries.sort(key=_sequence)
-    check_links(entries)
-    return entries, len(lines) - len(entries)
+    followed, aside = follow(entries, holds=holds)
+    return Ledger(followed, aside, len(lines) - len(entries))
 
 
 def _pages(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
@@ -133,6 +149,13 @@ def find_last(repository: Repository, context_id: str) -> Record | None:
     """Return a context's last record, also where the chain is broken; None where there is none."""
     entry = _last_entry(repository, context_id, find_ref(repository.git, NOTES_REF))
     return entry.record if entry is not None else None
+
+
+def _is_built_upon(repository: Repository, context_id: str, notes: str | None, tip: str | None) -> bool:
+    """Tell whether the ledger has a record that follows the one with hash `tip`; None is none."""
+    words = f'"prev":"{tip}"' if tip is not None else '"prev":null'
+    lines = (line for page in _pages(repository, context_id, notes) for line in page)
+    return any(words in line and _own_entry(line, context_id) is not None for line in lines)
 
 
 def _last_entry(repository: Repository, context_id: str, notes: str | None) -> Entry | None:
@@ -164,17 +187,94 @@ def _own_entry(line: str, context_id: str) -> Entry | None:
     return Entry(record, line) if record.context == context_id else None
 
 
+class Forked(BadData):
+    """Two records were built upon the same one, and nothing says which side holds."""
+
+    code = "forked"
+
+
 def check_links(entries: Sequence[Entry]) -> None:
-    """Check that each record carries the hash of the one before. Raises: BadData, naming the first that does not."""
-    previous: str | None = None
-    for number, entry in enumerate(entries, 1):
-        if entry.record.seq != number or entry.record.prev != previous:
-            raise BadData(
-                f"the ledger of {entry.record.task} is broken at record {entry.record.id}: "
-                "a record was edited, inserted or removed",
-                hint=f"git log -p {NOTES_REF}",
-            )
-        previous = entry.sha
+    """Check that each record carries the hash of the one before it. Raises: BadData, Forked."""
+    followed, _ = follow(entries)
+    for entry, expected in zip(entries, followed, strict=False):
+        if entry is not expected:
+            raise _broken(entry)
+
+
+def follow(entries: Sequence[Entry], *, holds: str | None = None) -> tuple[list[Entry], list[Entry]]:
+    """Return the records in the order in which they are chained, and those of the sides that do not hold.
+
+    Two writers in two clones build upon the same record: a fork. A `resolve` that names a record in `holds` decides
+    for the side that both are on.
+
+    Raises: BadData, naming the first record that is chained to nothing; Forked.
+    """
+    after: dict[str | None, list[Entry]] = {}
+    for entry in entries:
+        after.setdefault(entry.record.prev, []).append(entry)
+    path: list[Entry] = []
+    aside: list[Entry] = []
+    sides = after.get(None, [])
+    while sides:
+        chosen = sides[0] if len(sides) == 1 else _side_that_holds(sides, after, holds)
+        if chosen.record.seq != len(path) + 1:
+            break
+        path.append(chosen)
+        aside += [one for side in sides if side is not chosen for one in _built_upon(side, after)]
+        sides = after.get(chosen.sha, [])
+    if len(path) + len(aside) != len(entries):
+        known = {id(entry) for entry in (*path, *aside)}
+        raise _broken(next(entry for entry in entries if id(entry) not in known))
+    return path, aside
+
+
+def _broken(entry: Entry) -> BadData:
+    return BadData(
+        f"the ledger of {entry.record.task} is broken at record {entry.record.id}: "
+        "a record was edited, inserted or removed",
+        hint=f"git log -p {NOTES_REF}",
+    )
+
+
+def find_named(entries: Iterable[Entry], name: str) -> Entry | None:
+    """Return the record with an id, or with a hash that begins with `name` (seven digits or more); None without."""
+    for entry in entries:
+        if entry.record.id == name or (len(name) >= SHORTEST and entry.sha.startswith(name)):
+            return entry
+    return None
+
+
+def _built_upon(entry: Entry, after: Mapping[str | None, Sequence[Entry]]) -> list[Entry]:
+    """Return a record with all that were built upon it."""
+    found, left = [], [entry]
+    while left:
+        found.append(left.pop())
+        left += after.get(found[-1].sha, ())
+    return found
+
+
+def _side_that_holds(sides: Sequence[Entry], after: Mapping[str | None, Sequence[Entry]], holds: str | None) -> Entry:
+    whole = [(side, _built_upon(side, after)) for side in sides]
+    said = [
+        side
+        for side, entries in whole
+        for entry in entries
+        if entry.record.type == "resolve" and entry.record.extra.get("holds") in {one.sha for one in entries}
+    ]
+    chosen = said or [side for side, entries in whole if holds and find_named(entries, holds)]
+    if len({id(side) for side in chosen}) == 1:
+        return chosen[0]
+    first, *_ = sides
+    ways = "\n".join(
+        f"git taskctx resolve-drift --note WHY --holds {side.sha[:12]}   "
+        f"# {side.record.type} by {side.record.actor}, {side.record.time}, and {len(entries) - 1} more"
+        for side, entries in whole
+    )
+    raise Forked(
+        f"the ledger of {first.record.task} forks at record {first.record.seq}: "
+        f"{len(sides)} were built upon the same one, in two clones",
+        hint=ways,
+    )
 
 
 def append(
@@ -199,8 +299,7 @@ def append(
     for attempt in range(ATTEMPTS):
         time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
         current = refs.find(NOTES_REF)
-        last = _last_entry(repository, context_id, current)
-        if (last.sha if last is not None else None) != tip:
+        if _is_built_upon(repository, context_id, current, tip):
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
         commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
         objects.flush()

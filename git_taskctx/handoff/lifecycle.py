@@ -202,7 +202,8 @@ def _only_ledger(task: str) -> Fatal:
     """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
     return Fatal(
         f"only the ledger of {task} is here: the context itself was swept, or never fetched",
-        hint=f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
+        hint=f"git taskctx fetch --with-snapshots   # where another clone has it\n"
+        f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
     )
 
 

@@ -13,20 +13,24 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.kept import PREVIOUS
-from git_taskctx.handoff.ledger import Entry, commits_folder, context_ref_name, refs_of
+from git_taskctx.handoff.ledger import Ledger, commits_folder, context_ref_name, refs_of
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.store import CONTEXT
 
+REMOTES = "refs/taskctx/remotes"
+"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
+
 
 @contextlib.contextmanager
-def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
+def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> Iterator[Session]:
     """Open the context that the caller means.
 
     With `write` the lock is held meanwhile, and a file that a crash left behind the ledger is replayed. Without it
     nothing is written; a file that seems to be behind is read once more under the lock, because a writer may be at it.
+    `holds` names a record on the side that is to hold where the ledger forks.
 
     Raises: Fatal where there is no such context; BadData, CouldNotTell where it does not read.
     """
@@ -41,22 +45,21 @@ def open_session(caller: Caller, *, write: bool) -> Iterator[Session]:
         yield session
         return
     with caller.store.locked():
-        session = _load(caller)
+        session = _load(caller, holds)
         if session.behind and not session.archived:
             caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
         yield session
 
 
 def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
-    """Return the context with hash `sha` that the refs keep; None where they have another, or none."""
-    tree = find_ref(repository.git, context_ref_name(context_id))
-    if tree is None:
-        return None
-    for entry in repository.objects.read_tree(tree):
-        if entry.name in (CONTEXT.encode(), PREVIOUS.encode()):
-            data = repository.objects.get(entry.oid, "blob")
-            if sha256_hex(data) == sha:
-                return load_context(data, what=f"{entry.name.decode()} in {context_ref_name(context_id)}")
+    """Return the context with hash `sha` that the refs keep, ours or those fetched; None where none of them does."""
+    kept = read_refs(repository.git, context_ref_name(context_id), f"{REMOTES}/**/contexts/{context_id}")
+    for ref, tree in kept.items():
+        for entry in repository.objects.read_tree(tree):
+            if entry.name in (CONTEXT.encode(), PREVIOUS.encode()):
+                data = repository.objects.get(entry.oid, "blob")
+                if sha256_hex(data) == sha:
+                    return load_context(data, what=f"{entry.name.decode()} in {ref}")
     return None
 
 
@@ -85,7 +88,7 @@ def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
     raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
 
 
-def _load(caller: Caller) -> Session:
+def _load(caller: Caller, holds: str | None = None) -> Session:
     task, data, archived, marker = _find(caller)
     hint = f"git taskctx recover {task}"
     what = f"{CONTEXT} of {task}"
@@ -99,10 +102,11 @@ def _load(caller: Caller) -> Session:
     refs = refs_of(caller.repository, context_id)
     for commit, oid in refs.under(commits_folder(context_id)).items():
         caller.repository.kept_trees[commit] = TreeOid(oid)
-    entries, foreign = ledger.read_ledger(caller.repository, context_id, refs.find(NOTES_REF))
+    read = ledger.read_ledger(caller.repository, context_id, refs.find(NOTES_REF), holds=holds)
+    entries, foreign = read.entries, read.foreign
     if not entries:
         raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
-    session_context, edited, warnings = _reconcile(caller.repository, context, data, entries, what, hint)
+    session_context, edited, warnings = _reconcile(caller.repository, context, data, read, what, hint)
     behind = bool(warnings) and not edited
     if foreign:
         warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
@@ -112,6 +116,7 @@ def _load(caller: Caller) -> Session:
         chain=fold(entry.record for entry in entries),
         entries=entries,
         refs=refs,
+        aside=tuple(entry.record.id for entry in read.aside),
         archived=archived,
         edited=edited,
         behind=behind,
@@ -120,17 +125,20 @@ def _load(caller: Caller) -> Session:
 
 
 def _reconcile(
-    repository: Repository, context: Context | None, data: bytes, entries: list[Entry], what: str, hint: str
+    repository: Repository, context: Context | None, data: bytes, read: Ledger, what: str, hint: str
 ) -> tuple[Context, bool, list[str]]:
     """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
-    last = entries[-1].record
+    last = read.entries[-1].record
     sha = sha256_hex(data)
     if context is not None and sha == last.context_sha:
         return context, False, []
     kept = load_from_ref(repository, last.context, last.context_sha)
     if kept is None:
-        raise CouldNotTell(f"{what} is not what the ledger says, and the refs do not keep the one it names", hint=hint)
-    if any(sha == entry.record.context_sha for entry in entries):
+        raise CouldNotTell(
+            f"{what} is not what the ledger says, and the refs do not keep the one it names",
+            hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}",
+        )
+    if any(sha == entry.record.context_sha for entry in (*read.entries, *read.aside)):
         return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
     return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
 

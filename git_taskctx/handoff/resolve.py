@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff import ledger
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
@@ -78,3 +79,18 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         agent for agent in chain.agents if agent in approved and (after[agent].stale or not after[agent].done_tree)
     )
     return Resolved(chain.owner, budget, taken, paths, voided, verdict)
+
+
+def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
+    """Record that the side with the record `holds` is the one that counts, at a fork; return the ids of the others.
+
+    The session must be open on that side. Raises: Refused where nothing forks.
+    """
+    note = check_text(note, what="note")
+    named = ledger.find_named(session.entries, holds)
+    if not session.aside or named is None:
+        raise Refused(f"no record {holds} is on a side of a fork", hint=f"git taskctx log --task {session.task}")
+    session.require_open(may_be_blocked=True)
+    event = Event("resolve", session.chain.owner, extra={"note": note, "holds": named.sha})
+    session.commit([event], reason=f"{session.task}: a side of a fork chosen")
+    return session.aside

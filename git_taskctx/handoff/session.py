@@ -52,10 +52,11 @@ class Caller:
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
-    def worktree(self) -> str:
-        """Name this worktree as git does; the first one is `main`."""
+    def place(self) -> dict[str, str]:
+        """Say where a record is written: the worktree as git names it, the first one is `main`, and the clone."""
         repository = self.repository
-        return repository.git_dir.name if repository.git_dir != repository.common_dir else "main"
+        linked = repository.git_dir != repository.common_dir
+        return {"clone": self.store.clone(), "worktree": repository.git_dir.name if linked else "main"}
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,8 @@ class Session:
     entries: list[Entry]
     refs: Refs
     """The notes ref and the context's own."""
+    aside: tuple[str, ...] = ()
+    """Ids of the records on sides of forks that do not hold."""
     archived: bool = False
     edited: bool = False
     """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
@@ -234,7 +237,7 @@ class Session:
             prev=None,
             extra={
                 **event.extra,
-                "worktree": self.caller.worktree,
+                **self.caller.place,
                 **({"force_secrets": True} if self.caller.force_secrets else {}),
             },
         )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def history(document: Document, records: Sequence[Record]) -> None:
     """Write the ledger as a history, newest first."""
+    several = len({record.extra.get("clone") for record in records}) > 1
     for record in reversed(records):
         who = f"{record.agent} " if record.agent else ""
         tell = _EVENTS.get(record.type)
@@ -23,6 +24,7 @@ def history(document: Document, records: Sequence[Record]) -> None:
             f" {who}",
             (f"({record.actor}) ", "dim"),
             tell(record) if tell is not None else "",
+            (f" (clone {record.extra.get('clone')})", "dim") if several else "",
         )
         note = record.extra.get("note") or record.extra.get("attest")
         if note:
@@ -52,13 +54,19 @@ def _drift_event(record: Record) -> str:
     return told + (f" and {more} more" if more > 0 else "")
 
 
+def _resolve_event(record: Record) -> str:
+    if record.extra.get("holds"):
+        return f"the side with {_short(record.extra['holds'])} holds"
+    return "accepted" if record.extra.get("accepted") else "as expected again"
+
+
 _EVENTS: dict[str, Callable[[Record], str]] = {
     "init": lambda record: f"began at {_short(record.base)}, tree {_short(record.tree)}",
     "start": _start_event,
     "takeover": _start_event,
     "snapshot": _snapshot_event,
     "drift": _drift_event,
-    "resolve": lambda record: "accepted" if record.extra.get("accepted") else "as expected again",
+    "resolve": _resolve_event,
     "restore": lambda record: f"snapshot {record.extra.get('n')} of {record.extra.get('from')}",
     "block": lambda record: f"{record.extra.get('finding')}: {record.extra.get('text')}",
     "unblock": lambda record: f"{record.extra.get('finding')} closed",

@@ -271,6 +271,12 @@ def resolved(document: Document, what: Resolved) -> None:
         document.line(("void: ", "warn"), f"the approval of {', '.join(what.voided)} was for another tree")
 
 
+def side_chosen(document: Document, holds: str, aside: int) -> None:
+    """Say which side of a fork holds."""
+    others = f"{aside} record{'s' * (aside != 1)}"
+    document.sentence(("resolved: ", "ok"), f"the side with {holds} holds; {others} of the other do not count")
+
+
 def restored(document: Document, what: Restored) -> None:
     """Say what `restore` wrote."""
     exact = "the worktree is exactly that tree" if what.exact else "other paths differ from that tree"

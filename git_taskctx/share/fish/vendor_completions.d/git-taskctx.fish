@@ -118,6 +118,12 @@ function __git_taskctx_refs
     git -C $folder for-each-ref $argv 2>/dev/null
 end
 
+function __git_taskctx_remotes
+    set -l folder (__git_taskctx_given -C)
+    test -n "$folder"; or set folder .
+    git -C $folder remote 2>/dev/null
+end
+
 complete -c git-taskctx -f
 
 # What may stand before the verb, and the verbs.
@@ -145,6 +151,8 @@ complete -c git-taskctx -n __git_taskctx_no_verb -a block -d 'Record a finding t
 complete -c git-taskctx -n __git_taskctx_no_verb -a unblock -d 'Close a finding'
 complete -c git-taskctx -n __git_taskctx_no_verb -a resolve-drift -d 'Acknowledge drift, so that the chain can go on'
 complete -c git-taskctx -n __git_taskctx_no_verb -a restore -d 'Put files back to a snapshot'
+complete -c git-taskctx -n __git_taskctx_no_verb -a push -d 'Send the ledger to a remote'
+complete -c git-taskctx -n __git_taskctx_no_verb -a fetch -d 'Merge the ledger of a remote into ours'
 complete -c git-taskctx -n __git_taskctx_no_verb -a fingerprint -d 'Print the oid of the worktree\'s tree'
 complete -c git-taskctx -n __git_taskctx_no_verb -a config -d 'Show the policy and the settings in force'
 complete -c git-taskctx -n __git_taskctx_no_verb -a schema -d 'Print the JSON schemas of the files we write'
@@ -153,11 +161,11 @@ complete -c git-taskctx -n __git_taskctx_no_verb -a demo -d 'Show a full handoff
 complete -c git-taskctx -n __git_taskctx_no_verb -a help -d 'Show the manual without man'
 
 # What many verbs take.
-complete -c git-taskctx -n '__git_taskctx_using get status log rebuild start snapshot verify diff update block unblock resolve-drift restore' -l task -xa '(__git_taskctx_tasks)' -d 'The task; by default the active one'
-complete -c git-taskctx -n '__git_taskctx_using get status log rebuild recover start snapshot verify diff update block unblock resolve-drift restore' -l context -xa '(__git_taskctx_refs --format="%(refname:lstrip=3)" refs/taskctx/contexts)' -d 'The context, where one task has several'
-complete -c git-taskctx -n '__git_taskctx_using init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
-complete -c git-taskctx -n '__git_taskctx_using init status rebuild purge recover start snapshot verify update block unblock resolve-drift restore' -l actor -x -d 'Who acts'
-complete -c git-taskctx -n '__git_taskctx_using init rebuild start snapshot verify update block unblock resolve-drift restore' -l force-secrets -d 'Record even what looks like a secret'
+complete -c git-taskctx -n '__git_taskctx_using get status log rebuild start snapshot verify diff update block unblock resolve-drift restore push' -l task -xa '(__git_taskctx_tasks)' -d 'The task; by default the active one'
+complete -c git-taskctx -n '__git_taskctx_using get status log rebuild recover start snapshot verify diff update block unblock resolve-drift restore push' -l context -xa '(__git_taskctx_refs --format="%(refname:lstrip=3)" refs/taskctx/contexts)' -d 'The context, where one task has several'
+complete -c git-taskctx -n '__git_taskctx_using init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore push fetch fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
+complete -c git-taskctx -n '__git_taskctx_using init status rebuild purge recover start snapshot verify update block unblock resolve-drift restore push' -l actor -x -d 'Who acts'
+complete -c git-taskctx -n '__git_taskctx_using init rebuild start snapshot verify update block unblock resolve-drift restore push' -l force-secrets -d 'Record even what looks like a secret'
 complete -c git-taskctx -n '__git_taskctx_using start snapshot diff update block unblock restore' -l agent -xa '(__git_taskctx_agents)' -d 'The agent'
 
 # What one verb takes.
@@ -193,9 +201,13 @@ complete -c git-taskctx -n '__git_taskctx_using resolve-drift' -l note -x -d 'Wh
 complete -c git-taskctx -n '__git_taskctx_using resolve-drift' -l accept -d 'Take today\'s tree as the owner\'s snapshot'
 complete -c git-taskctx -n '__git_taskctx_using restore' -l agent -xa 'init saved'
 complete -c git-taskctx -n '__git_taskctx_using restore' -l paths -rF -d 'Only these'
+complete -c git-taskctx -n '__git_taskctx_using resolve-drift' -l holds -x -d 'Which side of a fork holds'
+complete -c git-taskctx -n '__git_taskctx_using push fetch' -a '(__git_taskctx_remotes)'
+complete -c git-taskctx -n '__git_taskctx_using push fetch' -l with-snapshots -d 'Also contexts and snapshots'
+complete -c git-taskctx -n '__git_taskctx_using push' -l dry-run -d 'Only say what would leave'
 complete -c git-taskctx -n '__git_taskctx_using fingerprint' -l write -d 'Keep the objects in the repository'
 complete -c git-taskctx -n '__git_taskctx_using config' -l show-origin -d 'Say where each value comes from'
 complete -c git-taskctx -n '__git_taskctx_using schema' -a 'context record files metrics'
 complete -c git-taskctx -n '__git_taskctx_using completion' -a 'bash zsh fish'
 complete -c git-taskctx -n '__git_taskctx_using demo' -l keep -d 'Leave the throw-away repository'
-complete -c git-taskctx -n '__git_taskctx_using help' -a 'init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore fingerprint config schema completion demo help'
+complete -c git-taskctx -n '__git_taskctx_using help' -a 'init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore push fetch fingerprint config schema completion demo help'

@@ -1,0 +1,64 @@
+"""Verbs that use the network: push, fetch."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import WRITES, Argument, Option, Verb
+
+_SNAPSHOTS = Option("--with-snapshots", help="Also the active task's context, and the trees of its snapshots.")
+
+
+def push(
+    call: Call,
+    remote: Annotated[str, Argument(metavar="REMOTE", help="Where to: a remote, or an address.")],
+    with_snapshots: Annotated[bool, _SNAPSHOTS] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would leave.")] = False,
+) -> Answer:
+    """Send the ledger to a remote, merged with what it has.
+
+    Only records leave; with --with-snapshots also the content of files that are not committed yet.
+    """
+    from git_taskctx.handoff.share import push, require_remote
+    from git_taskctx.report import sharing, text
+
+    caller = call.caller()
+    done = push(caller, require_remote(call.repository, remote), with_snapshots=with_snapshots, dry_run=dry_run)
+    warnings = (*done.warnings, *caller.forced)
+    return Answer(
+        {"dry_run": dry_run, "pushed": done},
+        text=lambda document: sharing.pushed(document, done, dry_run=dry_run),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def fetch(
+    call: Call,
+    remote: Annotated[str | None, Argument(metavar="REMOTE", help="Where from; by default as for git fetch.")] = None,
+    with_snapshots: Annotated[bool, Option("--with-snapshots", help="Also contexts and snapshots.")] = False,
+) -> Answer:
+    """Merge the ledger of a remote into ours.
+
+    No record is lost, on either side. With --with-snapshots a task that was begun elsewhere can go on here.
+    """
+    from git_taskctx.git.remote import default_remote
+    from git_taskctx.handoff.share import fetch, require_remote
+    from git_taskctx.report import sharing, text
+
+    chosen = require_remote(call.repository, remote) if remote is not None else default_remote(call.repository)
+    caller = call.caller()
+    merged = fetch(caller, chosen, with_snapshots=with_snapshots)
+    here = caller.store.active() if merged.contexts else None
+    steps = tuple(
+        "git taskctx status" if task == here else f"git taskctx recover {task}   # goes on with it here"
+        for task in merged.contexts
+    )
+    return Answer(
+        merged,
+        text=lambda document: sharing.fetched(document, merged),
+        notes=lambda document: text.notes(document, merged.warnings, steps),
+    )
+
+
+VERBS = (Verb("push", push, common=WRITES), Verb("fetch", fetch, common=("format",)))

@@ -1,0 +1,112 @@
+"""Another repository, by its name or address: what refs it has, and refs fetched from it and pushed to it.
+
+The only place that uses the network. git may ask for a password here as it does elsewhere; no hook of the user's runs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from git_taskctx.errors import Fatal, GitFailed
+from git_taskctx.git.process import Git, Result
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.values import dataclass
+
+_ALONE = (
+    "fetch.prune=false",
+    "fetch.pruneTags=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
+    "push.recurseSubmodules=no",
+    "push.gpgSign=false",
+    "push.followTags=false",
+)
+"""Settings under which only the refs that are named come and go, and what comes is checked."""
+_LOST_RACE = re.compile(
+    r"fetch first|non-fast-forward|stale info|cannot lock ref|failed to (?:update|lock) ref|incorrect old value|"
+    r"reference already exists|unable to (?:lock|create)|failed to (?:update|write)"
+)
+"""What a push is answered that came second; the next try may be first."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A ref that the other side did not take."""
+
+    ref: str
+    reason: str
+
+    @property
+    def lost_race(self) -> bool:
+        """True where somebody else was faster, so that another try may do."""
+        return _LOST_RACE.search(self.reason) is not None
+
+
+def remotes_of(git: Git) -> tuple[str, ...]:
+    """Return the names of the configured remotes."""
+    return tuple(git.run("remote").out.decode("utf-8", "replace").split())
+
+
+def url_of(git: Git, remote: str) -> str:
+    """Return where a push to `remote` goes; a password in it is left out."""
+    found = git.run("remote", "get-url", "--push", "--end-of-options", remote, ok=(0, 2, 128, 129))
+    url = found.out.decode("utf-8", "replace").strip() if found.code == 0 else remote
+    return re.sub(r"(?<=://)[^/@]*@", "", url)
+
+
+def default_remote(repository: Repository) -> str:
+    """Return the remote that `git fetch` would take: the branch's, the only one, or origin. Raises: Fatal."""
+    git, names = repository.git, remotes_of(repository.git)
+    branch = repository.head().branch
+    if branch is not None:
+        found = git.run("config", "--get", f"branch.{branch}.remote", ok=(0, 1)).out.decode("utf-8", "replace").strip()
+        if found in names:
+            return found
+    if len(names) == 1:
+        return names[0]
+    if "origin" in names:
+        return "origin"
+    what = "none of the remotes is called origin" if names else "there is no remote"
+    raise Fatal(what, hint="git taskctx fetch REMOTE   # `git remote -v` lists them")
+
+
+def list_remote(git: Git, remote: str, *patterns: str) -> dict[str, str]:
+    """Return the refs of `remote` that match, with their oids. Raises: GitFailed."""
+    listed = _talk(git, "ls-remote", "--refs", "--end-of-options", remote, *patterns)
+    pairs = (line.split("\t", 1) for line in listed.out.decode("utf-8", "replace").splitlines())
+    return {ref: oid for oid, ref in pairs}
+
+
+def fetch_refs(git: Git, remote: str, refspecs: Sequence[str]) -> None:
+    """Fetch just these refs, and no tags. Raises: GitFailed."""
+    _talk(git, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--refmap=", "--end-of-options", remote, *refspecs)
+
+
+def push_refs(git: Git, remote: str, refspecs: Sequence[str]) -> tuple[Rejection, ...]:
+    """Push just these refs; return those that were not taken. Raises: GitFailed where nothing could be asked."""
+    pushed = _talk(git, "push", "--porcelain", "--no-verify", "--end-of-options", remote, *refspecs, ok=(0, 1, 128))
+    rejected = []
+    for line in pushed.out.decode("utf-8", "replace").splitlines():
+        if line.startswith("!\t"):
+            _, names, reason = line.split("\t", 2)
+            rejected.append(Rejection(names.rpartition(":")[2], reason))
+    if pushed.code != 0 and not rejected:
+        raise GitFailed(f"`git push`: {pushed.complaint}", hint=_hint(remote))
+    return tuple(rejected)
+
+
+def _talk(git: Git, *args: str, ok: Sequence[int] = (0,)) -> Result:
+    words = [*(word for one in _ALONE for word in ("-c", one)), *args]
+    remote = args[args.index("--end-of-options") + 1]
+    talking = git.with_env(GIT_TERMINAL_PROMPT=git.environ.get("GIT_TERMINAL_PROMPT")).in_foreground()
+    done = talking.run(*words, ok=(*ok, 1, 2, 128, 129))
+    if done.code not in ok:
+        raise GitFailed(f"`git {args[0]}`: {done.complaint}", hint=_hint(remote))
+    return done
+
+
+def _hint(remote: str) -> str:
+    from shlex import quote
+
+    return f"git ls-remote {quote(remote)}   # what git says of it"

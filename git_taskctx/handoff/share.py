@@ -1,0 +1,323 @@
+"""The ledger shared with another repository: fetched and merged, so that no record is lost, and pushed.
+
+Records of both sides are kept, whoever is ahead; the other side's refs are looked at under `refs/taskctx/remotes`, and
+ours move by compare-and-swap alone. Snapshots, and with them the content of files, travel only when asked for.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from git_taskctx import secrets
+from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, Refused, TryAgain
+from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
+from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs, read_refs
+from git_taskctx.git.remote import Rejection, fetch_refs, list_remote, push_refs, remotes_of, url_of
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff import ledger
+from git_taskctx.handoff.kept import read_kept
+from git_taskctx.handoff.opening import REMOTES, find_context
+from git_taskctx.handoff.restore import SAVED
+from git_taskctx.handoff.session import Caller, refuse_secrets
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.oids import CommitOid, TreeOid, is_context_id
+from git_taskctx.model.record import Record, load_record
+from git_taskctx.model.values import dataclass
+from git_taskctx.store import CONTEXT
+
+ATTEMPTS = 50
+"""How often a push is tried while others push."""
+PAUSE = 0.05
+"""Seconds; the longest pause before the second try, and so much more before each that follows."""
+CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts", "refs/taskctx/snapshots"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a fetch brought."""
+
+    remote: str
+    there: bool
+    """False where the other side has no ledger."""
+    records: int = 0
+    """Records that were not known here."""
+    tasks: tuple[str, ...] = ()
+    """The tasks that they are of."""
+    contexts: tuple[str, ...] = ()
+    """Tasks whose snapshots came along."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push sent, or would send."""
+
+    remote: str
+    url: str
+    records: int
+    tasks: tuple[str, ...]
+    notes: bool
+    """True when the ledger itself goes, if only to say that the other side's is merged."""
+    refs: tuple[str, ...] = ()
+    """Refs of contexts and snapshots."""
+    fetched: int = 0
+    """Records that the other side had, and we did not."""
+    warnings: tuple[str, ...] = ()
+
+
+def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
+    """Merge the ledger of `remote` into ours; with snapshots also bring its contexts where they are further than ours.
+
+    Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
+    """
+    git = caller.repository.git
+    patterns = (NOTES_REF, *((f"{CONTEXTS}/*", f"{SNAPSHOTS}/*") if with_snapshots else ()))
+    theirs = list_remote(git, remote, *patterns)
+    if NOTES_REF not in theirs:
+        return Merged(remote, there=False)
+    place = _place(git_remotes=remotes_of(git), remote=remote)
+    wanted = [f"+{NOTES_REF}:{place}/notes"]
+    ids = sorted({ref.split("/")[3] for ref in theirs if ref.startswith((CONTEXTS, SNAPSHOTS))})
+    mine = [one for one in ids if is_context_id(one)] if with_snapshots else []
+    for context_id in mine:
+        if f"{CONTEXTS}/{context_id}" in theirs:
+            wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
+        wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
+    fetch_refs(git, remote, wanted)
+    lines = _merge(caller.repository, f"{place}/notes", remote)
+    known = _records(lines.values())
+    taken = warnings = tuple[str, ...]()
+    if mine:
+        with caller.store.locked():
+            taken, warnings = _take_contexts(caller, place, mine)
+    return Merged(remote, True, len(known), _tasks_of(known), taken, warnings)
+
+
+def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) -> Pushed:
+    """Send the ledger, and with it the snapshots of the task when asked for; what the other side has is merged first.
+
+    What leaves is searched for secrets once more. Raises: Refused for one; GitFailed where the other side says no;
+    TryAgain while others keep pushing.
+    """
+    git, url = caller.repository.git, url_of(caller.repository.git, remote)
+    fetched = 0
+    for attempt in range(ATTEMPTS):
+        time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
+        merged = fetch(caller, remote, with_snapshots=with_snapshots)
+        fetched += merged.records
+        leaving, specs = _leaving(caller, remote, with_snapshots=with_snapshots, there=merged.there)
+        told = Pushed(
+            remote=remote,
+            url=url,
+            records=len(leaving),
+            tasks=_tasks_of(leaving),
+            notes=any(ref == NOTES_REF for ref, _ in specs),
+            refs=tuple(ref for ref, _ in specs if ref != NOTES_REF),
+            fetched=fetched,
+            warnings=merged.warnings,
+        )
+        if dry_run or not specs:
+            return told
+        rejected = push_refs(git, remote, [spec for _, spec in specs])
+        if not rejected:
+            return told
+        _require_race(remote, rejected)
+    raise TryAgain(f"others keep pushing to {remote}", hint="run the same command again")
+
+
+def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
+    """Go on only where another try may do. Raises: GitFailed."""
+    final = next((one for one in rejected if not one.lost_race), None)
+    if final is not None:
+        raise GitFailed(
+            f"{remote} does not take {final.ref}: {final.reason}",
+            hint=f"git push {remote} {NOTES_REF}   # what it says in full",
+        )
+
+
+def _place(*, git_remotes: Sequence[str], remote: str) -> str:
+    """Return the folder of what is fetched from `remote`, which may be an address."""
+    name = remote if remote in git_remotes else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
+    return f"{REMOTES}/{name}"
+
+
+def _merge(repository: Repository, fetched: str, remote: str) -> dict[str, list[str]]:
+    """Add the lines of a fetched ledger to ours; return those that are new.
+
+    Our ledger ends on a commit that has theirs among its parents, so that theirs follows it by a plain push.
+    """
+    theirs = find_ref(repository.git, fetched)
+    if theirs is None:
+        raise CouldNotTell(f"what was fetched from {remote} is gone", hint="run the same command again")
+    found: dict[str, list[str]] = {}
+    for attempt in range(ledger.ATTEMPTS):
+        time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
+        ours = find_ref(repository.git, NOTES_REF)
+        lines = new_lines(repository, ours, theirs)
+        for target, some in lines.items():
+            found.setdefault(target, []).extend(line for line in some if line not in found.get(target, ()))
+        if ours is not None and _is_ancestor(repository, theirs, ours):
+            if not lines:
+                return found
+        elif ours is None or (_is_ancestor(repository, ours, theirs) and not new_lines(repository, theirs, ours)):
+            if _moved(repository, theirs, ours, remote):
+                return found
+            continue
+        commit = append_notes(repository.objects, ours, lines, message=f"taskctx: merged with {remote}", merged=theirs)
+        repository.objects.flush()
+        if _moved(repository, commit, ours, remote):
+            return found
+    raise TryAgain("others keep writing to the ledger", hint="run the same command again")
+
+
+def _moved(repository: Repository, new: str, old: str | None, remote: str) -> bool:
+    try:
+        move_refs(repository.git, [RefMove(NOTES_REF, new, old)], reason=f"merged with {remote}")
+    except RefConflict:
+        return False
+    return True
+
+
+def _is_ancestor(repository: Repository, one: str, other: str) -> bool:
+    return repository.git.run("merge-base", "--is-ancestor", one, other, ok=(0, 1)).code == 0
+
+
+def _records(notes: Iterable[Iterable[str]]) -> list[Record]:
+    """Return the records in lines, each once."""
+    found: dict[str, Record] = {}
+    for line in {line for lines in notes for line in lines}:
+        try:
+            record = load_record(line)
+        except BadData:  # no record of ours, and merged like any other line
+            continue
+        found[line] = record
+    return sorted(found.values(), key=lambda record: record.id)
+
+
+def _tasks_of(records: Iterable[Record]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.task for record in records))
+
+
+def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Let our refs of contexts follow those that were fetched, where the ledger says that they are further."""
+    repository, taken, warnings = caller.repository, [], []
+    for context_id in ids:
+        fetched = read_refs(repository.git, f"{place}/contexts/{context_id}", f"{place}/snapshots/{context_id}")
+        try:
+            moves, task, files = _moves(repository, place, context_id, fetched)
+        except (BadData, CouldNotTell) as error:
+            warnings.append(f"context {context_id} was left as it is: {error.message}")
+            continue
+        gone = [RefMove(ref, None, oid) for ref, oid in fetched.items()]
+        move_refs(repository.git, [*moves, *gone], reason="fetched")
+        if moves:
+            taken.append(task)
+        if files and caller.store.marker() == context_id and caller.store.active() == task:
+            caller.store.write(task, files)
+    return tuple(taken), tuple(warnings)
+
+
+def _moves(
+    repository: Repository, place: str, context_id: str, fetched: Mapping[str, str]
+) -> tuple[list[RefMove], str, dict[str, bytes]]:
+    """Return how our refs of a context follow those fetched, its task, and its files where they are newer than ours.
+
+    Raises: BadData where the ledger forks or is broken; CouldNotTell where it is not here.
+    """
+    entries = ledger.read_entries(repository, context_id)
+    if not entries:
+        raise CouldNotTell("the ledger has no record of it")
+    last = entries[-1].record
+    ours = read_refs(repository.git, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}")
+    moves = []
+    for ref, oid in fetched.items():
+        target = ref.replace(f"{place}/snapshots/", f"{SNAPSHOTS}/", 1)
+        if target != ref and target not in ours and repository.objects.get(oid, "tree") is not None:
+            moves.append(RefMove(target, oid, None))
+    tree, own = fetched.get(f"{place}/contexts/{context_id}"), f"{CONTEXTS}/{context_id}"
+    if tree is None or tree == ours.get(own):
+        return moves, last.task, {}
+    files = read_kept(repository.objects, tree)
+    if sha256_hex(files.get(CONTEXT, b"")) != last.context_sha:
+        return moves, last.task, {}
+    return [*moves, RefMove(own, tree, ours.get(own))], last.task, files
+
+
+def _leaving(
+    caller: Caller, remote: str, *, with_snapshots: bool, there: bool
+) -> tuple[list[Record], list[tuple[str, str]]]:
+    """Return the records that would leave, and each ref with the refspec that sends it.
+
+    Raises: Refused for a secret; Fatal where there is nothing that could leave.
+    """
+    repository = caller.repository
+    git, ours = repository.git, find_ref(repository.git, NOTES_REF)
+    place = _place(git_remotes=remotes_of(git), remote=remote)
+    theirs = find_ref(git, f"{place}/notes") if there else None
+    if ours is None:
+        raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
+    specs = [(NOTES_REF, f"{NOTES_REF}:{NOTES_REF}")] if ours != theirs else []
+    lines = _lines_leaving(repository, ours, theirs)
+    refuse_secrets(caller, secrets.scan_lines(enumerate(map(_bytes, lines), 1), name="records"))
+    if with_snapshots:
+        specs = [*_snapshots_leaving(caller, remote), *specs]
+    return _records([lines]), specs
+
+
+def _bytes(line: str) -> bytes:
+    return line.encode("utf-8", "surrogateescape")
+
+
+def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> list[str]:
+    found = new_lines(repository, theirs, ours)
+    return list(dict.fromkeys(line for lines in found.values() for line in lines))
+
+
+def _snapshots_leaving(caller: Caller, remote: str) -> list[tuple[str, str]]:
+    """Return the refs of the task's contexts that the other side does not have, once no secret is in them."""
+    repository = caller.repository
+    context_id = caller.context_id or caller.store.marker()
+    context = find_context(repository, context_id) if context_id is not None else None
+    if context is None or context_id is None or (caller.task or context.task_id) != context.task_id:
+        raise Fatal("no context is active here whose snapshots could be pushed", hint="git taskctx list")
+    ours = read_refs(repository.git, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}")
+    theirs = list_remote(repository.git, remote, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}/*")
+    put_aside = f"{SNAPSHOTS}/{context_id}/{SAVED}/"  # by `restore`: nobody's work
+    new = {ref: oid for ref, oid in ours.items() if ref not in theirs or ref.startswith(CONTEXTS)}
+    leaving = {ref: oid for ref, oid in new.items() if theirs.get(ref) != oid and not ref.startswith(put_aside)}
+    _refuse_secrets_in(caller, context.git.head, context.policy.secrets.allow_paths, leaving)
+    return [(ref, f"+{oid}:{ref}" if ref.startswith(CONTEXTS) else f"{oid}:{ref}") for ref, oid in leaving.items()]
+
+
+def _refuse_secrets_in(
+    caller: Caller, base: CommitOid | None, allow: tuple[str, ...], leaving: Mapping[str, str]
+) -> None:
+    """Search what the trees add to the base commit, and the context's own files. Raises: Refused."""
+    repository = caller.repository
+    allowed = compile_patterns(allow) if allow else None
+    since, seen, hits = repository.tree_of(base), set[str](), list[secrets.Hit]()
+    for ref, oid in leaving.items():
+        if ref.startswith(CONTEXTS):
+            for name, data in read_kept(repository.objects, oid).items():
+                hits += secrets.scan(data, name=name) if not name.endswith(".gz") else []
+            continue
+        for change in compare_trees(repository, since, TreeOid(oid)):
+            name = quote(change.path)
+            if change.mode in (ABSENT, SUBMODULE) or change.oid in seen or (allowed and allowed.covers(name)):
+                continue
+            seen.add(change.oid)
+            hits += secrets.scan_pieces(repository.objects.read_pieces(change.oid), name=name)
+    refuse_secrets(caller, hits)
+
+
+def require_remote(repository: Repository, remote: str) -> str:
+    """Return `remote`, which must be a configured one or an address. Raises: Refused for a word that is neither."""
+    if remote in remotes_of(repository.git) or any(mark in remote for mark in "/:\\."):
+        return remote
+    known = ", ".join(remotes_of(repository.git)) or "none"
+    raise Refused(f"there is no remote {remote!r} (known: {known})", hint="git remote -v")

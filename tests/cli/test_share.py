@@ -1,0 +1,349 @@
+"""The ledger and the snapshots, shared between clones: no record is lost, and a task goes on elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from desk import Desk, plain
+from gitrepo import GitRepo
+from transports import served_by_daemon, served_by_http
+
+NOTES = "refs/notes/taskctx"
+
+
+class Hub:
+    """A bare repository, and desks in clones of it."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.bare = GitRepo.init(place / "hub.git", "--bare")
+        first = GitRepo.init(place / "first")
+        first.write("parser.py", "broken\n")
+        first.commit("base")
+        first.git("remote", "add", "origin", os.fspath(self.bare.path))
+        first.git("push", "-q", "-u", "origin", "main")
+        self.first = Desk(first)
+
+    def clone(self, name: str, *args: str) -> Desk:
+        """Clone it once more."""
+        self.bare.git("clone", "-q", *args, f"file://{self.bare.path}", os.fspath(self.place / name))
+        return Desk(GitRepo(self.place / name))
+
+    def lines(self) -> set[str]:
+        """Return every line of the ledger in the bare repository."""
+        listed = self.bare.git("ls-tree", "-r", "--format=%(objectname)", NOTES, check=False).split()
+        return {line for oid in listed for line in self.bare.git("cat-file", "blob", oid).splitlines() if line}
+
+    def ids(self) -> set[tuple[str, str]]:
+        """Return task and id of every record there."""
+        records = [json.loads(line) for line in self.lines() if line.startswith("{")]
+        return {(record["task"], record["id"]) for record in records}
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Hub:
+    return Hub(tmp_path)
+
+
+def ids_of(desk: Desk) -> set[tuple[str, str]]:
+    return {(record["task"], record["id"]) for record in desk.records()}
+
+
+# The ledger
+
+
+def test_records_of_two_clones_come_together(hub: Hub) -> None:
+    """Each has all records after a push and a fetch; other notes are merged as well, and nothing is pushed twice."""
+    second = hub.clone("second")
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    second.ok("init", "TASK-2", "--title", "Two")
+    hub.first.repo.git("notes", "--ref=taskctx", "add", "-m", "a person's line", "HEAD^{tree}")
+    first_said = hub.first.ok("push", "origin")
+    second_said = second.ok("push", "origin")
+    assert plain(first_said.out) == f"pushed 1 record of TASK-1 to {hub.bare.path}\n"
+    assert second_said.out == (
+        f"fetched 1 record that origin had\npushed 1 record of TASK-2 to file://{hub.bare.path}\n"
+    )
+    assert hub.first.ok("fetch").out == "fetched 1 record of TASK-2 from origin\n"
+    assert hub.first.ok("fetch").out == "nothing new in the ledger of origin\n"
+    assert hub.first.ok("push", "origin").out == "origin has everything already\n"
+    assert {task for task, _ in hub.ids()} == {"TASK-1", "TASK-2"}
+    ours = {desk.repo.git("rev-parse", NOTES) for desk in (hub.first, second)} | {hub.bare.git("rev-parse", NOTES)}
+    assert len(ours) == 1
+    shown = second.repo.git("notes", "--ref=taskctx", "show", "HEAD^{tree}")
+    assert shown == "a person's line"
+
+
+def test_records_that_the_other_side_dropped_stay_here_and_go_back(hub: Hub) -> None:
+    """A fetch never takes a record away, also where the other side's history goes on from ours."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.implement()
+    hub.first.ok("push", "origin")
+    mine = ids_of(hub.first)
+    attacker = hub.clone("attacker").repo
+    attacker.git("fetch", "-q", "origin", f"{NOTES}:{NOTES}")
+    for line in attacker.git("notes", "--ref=taskctx", "list").splitlines():
+        attacker.git("notes", "--ref=taskctx", "remove", line.split()[1])
+    attacker.git("push", "-q", "origin", NOTES)
+    assert hub.ids() == set()
+    assert hub.first.ok("fetch").out == "nothing new in the ledger of origin\n"
+    assert ids_of(hub.first) == mine
+    hub.first.ok("push", "origin")
+    assert hub.ids() == mine
+
+
+@contextlib.contextmanager
+def over_files(folder: Path) -> Iterator[str]:
+    yield f"file://{folder}"
+
+
+@pytest.mark.parametrize(
+    ("served", "count"), [(over_files, 10), (served_by_daemon, 4), (served_by_http, 4)], ids=["file", "git", "http"]
+)
+def test_clones_push_at_once(
+    hub: Hub, served: Callable[[Path], contextlib.AbstractContextManager[str]], count: int
+) -> None:
+    """No record is lost, whoever comes first, and over whatever wire."""
+    desks = [hub.clone(f"clone-{number}") for number in range(count)]
+    hub.bare.git("config", "http.receivepack", "true")
+    with served(hub.place) as address:
+        for number, desk in enumerate(desks):
+            desk.ok("init", f"TASK-{number}", "--title", "One of many")
+            desk.repo.git("remote", "set-url", "origin", f"{address}/hub.git")
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "git_taskctx", "push", "origin"], cwd=desk.repo.path, env=desk.environment(),
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            )
+            for desk in desks
+        ]  # fmt: skip
+        said = [(process.communicate(), process.returncode) for process in running]
+        assert [code for _, code in said] == [0] * count, said
+        desks[0].ok("fetch")
+    assert {task for task, _ in hub.ids()} == {f"TASK-{number}" for number in range(count)}
+    assert {one["task"] for one in desks[0].data("list")} == {"TASK-0"}
+
+
+def test_a_push_that_is_refused_for_good_is_told(hub: Hub) -> None:
+    """A hook of the other side that says no is no lost race: one try, and its words."""
+    hook = hub.bare.path / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho tried >>tries\nexit 1\n")
+    hook.chmod(0o755)
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    said = hub.first.refuses("push", "origin", code=128)
+    assert "origin does not take refs/notes/taskctx: [remote rejected] (pre-receive hook declined)" in said
+    assert (hub.bare.path / "tries").read_text() == "tried\n"
+
+
+@pytest.mark.parametrize(
+    ("argv", "code", "told"),
+    [
+        (("push", "elsewhere"), 1, "error: there is no remote 'elsewhere' (known: origin)"),
+        (
+            ("push", "./nowhere.git"),
+            128,
+            "error: `git ls-remote`: './nowhere.git' does not appear to be a git repository",
+        ),
+        (("fetch", "-x"), 129, "error: no such option: -x"),
+        (("push",), 129, "error: missing argument 'REMOTE'"),
+        (("fetch", "--upload-pack=touch x", "origin"), 129, "error: no such option: --upload-pack"),
+    ],
+    ids=str,
+)
+def test_what_is_no_remote_is_refused(hub: Hub, argv: tuple[str, ...], code: int, told: str) -> None:
+    """One sentence, and the command to type; nothing that looks like an option reaches git."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    assert hub.first.refuses(*argv, code=code).startswith(told)
+
+
+def test_nothing_to_push_and_nothing_to_fetch(hub: Hub) -> None:
+    """Without a ledger a push is refused, and a fetch says that the other side has none; no folder is made."""
+    assert "there is no ledger here yet" in hub.first.refuses("push", "origin", code=128)
+    assert hub.first.ok("fetch").out == "origin has no ledger\n"
+    assert not (hub.first.repo.path / ".agent-output").exists()
+
+
+def test_a_dry_run_says_what_would_leave_and_sends_nothing(hub: Hub) -> None:
+    """Address, records and refs; the bare repository stays as it is. A password in the address is not shown."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.implement()
+    hub.first.repo.git("config", "remote.origin.pushurl", f"file://user:hunter2@{hub.bare.path}")
+    said = hub.first.ok("push", "origin", "--with-snapshots", "--dry-run")
+    assert said.out == (
+        f"would push 2 records of TASK-1 to file://{hub.bare.path}\n"
+        f"would push 4 refs of contexts and snapshots to file://{hub.bare.path}\n"
+    )
+    assert hub.bare.git("for-each-ref", "refs/notes", "refs/taskctx") == ""
+
+
+def test_only_the_ledger_leaves_unless_asked(hub: Hub) -> None:
+    """No tree, no content, no context: notes alone."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.implement("kept at home\n")
+    hub.first.ok("push", "origin")
+    assert hub.bare.git("for-each-ref", "--format=%(refname)", "refs/notes", "refs/taskctx") == NOTES
+    everything = hub.bare.git("cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+    blobs = [line.split()[0] for line in everything.splitlines() if line.endswith("blob")]
+    assert all("kept at home" not in hub.bare.git("cat-file", "blob", blob) for blob in blobs)
+
+
+def test_a_secret_that_was_let_pass_does_not_leave(hub: Hub) -> None:
+    """What was recorded by force is found once more before it goes; by force it goes, and is told."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    secret = "AKIA" + "Q7RXW2LMNB4TUVZ9"
+    hub.first.repo.write("config.py", f"key = '{secret}'\n")
+    hub.first.ok("snapshot", "--agent", "implementer", "--force-secrets")
+    hub.first.ok("push", "origin")
+    said = hub.first.refuses("push", "origin", "--with-snapshots")
+    assert "config.py:1: " in said
+    assert secret not in said
+    assert hub.bare.git("for-each-ref", "refs/taskctx") == ""
+    forced = hub.first.ok("push", "origin", "--with-snapshots", "--force-secrets")
+    assert "config.py:1: recorded by force" in forced.err
+
+
+def test_odd_notes_of_the_other_side_are_left_there(hub: Hub) -> None:
+    """Paths that are no notes, a folder of links, lines that are no records: merged, or left, and nothing breaks."""
+    evil = hub.clone("evil").repo
+    blob = evil.git("hash-object", "-w", "--stdin", input='{"id":"x"}\nnot json\n')
+    link = evil.git("hash-object", "-w", "--stdin", input="/etc/passwd")
+    anchor = evil.git("hash-object", "-w", "--stdin", input="an anchor")
+    tree = evil.git(
+        "mktree", input=f"100644 blob {blob}\t{anchor}\n100644 blob {blob}\tREADME\n120000 blob {link}\t{'a' * 40}\n"
+    )
+    evil.git("push", "-q", "origin", f"{evil.git('commit-tree', '-m', 'evil', tree)}:{NOTES}")
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.ok("fetch")
+    assert hub.first.repo.git("notes", "--ref=taskctx", "show", anchor) == 'not json\n{"id":"x"}'
+    assert hub.first.ok("status").err == ""
+    hub.first.ok("push", "origin")
+
+
+def test_a_shallow_clone_fetches_and_pushes(hub: Hub) -> None:
+    """Depth 1 knows the ledger too, and adds to it."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.ok("push", "origin")
+    shallow = hub.clone("shallow", "--depth", "1")
+    shallow.ok("fetch")
+    shallow.ok("init", "TASK-2", "--title", "Two")
+    shallow.ok("push", "origin")
+    assert {task for task, _ in hub.ids()} == {"TASK-1", "TASK-2"}
+
+
+def test_the_branchs_remote_is_the_one_to_fetch_from(hub: Hub) -> None:
+    """As git fetch has it: the branch's, the only one, origin; otherwise it must be named."""
+    hub.first.repo.git("remote", "add", "other", os.fspath(hub.place / "nowhere"))
+    assert hub.first.ok("fetch").out == "origin has no ledger\n"
+    hub.first.repo.git("remote", "rename", "origin", "upstream")
+    assert hub.first.ok("fetch").out == "upstream has no ledger\n"
+    hub.first.repo.git("switch", "-q", "-c", "topic")
+    assert "none of the remotes is called origin" in hub.first.refuses("fetch", code=128)
+    assert hub.first.ok("fetch", "upstream").out == "upstream has no ledger\n"
+
+
+# Snapshots
+
+
+def handed_over(hub: Hub) -> Desk:
+    """Begin a task, hand it to another clone, and let the reviewer go on there."""
+    repo = hub.first.repo
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    repo.write("run.sh", "#!/bin/sh\n", mode=0o755)
+    repo.symlink("link", "run.sh")
+    repo.write(b"b\xffytes", "x\n")
+    repo.write("empty", "")
+    repo.remove("README") if repo.at("README").exists() else None
+    hub.first.implement()
+    hub.first.ok("push", "origin", "--with-snapshots")
+    other = hub.clone("other")
+    said = other.ok("fetch", "--with-snapshots")
+    assert said.both == (
+        "fetched 2 records of TASK-1 from origin\nfetched the snapshots of TASK-1\n"
+        "hint: git taskctx recover TASK-1   # goes on with it here\n"
+    )
+    other.ok("recover", "TASK-1")
+    other.ok("restore", "--agent", "implementer")
+    other.ok("start", "--agent", "reviewer")
+    return other
+
+
+def test_a_dirty_tree_arrives_in_another_clone(hub: Hub) -> None:
+    """The same tree, modes, links and odd names included; the reviewer goes on there, and both clones are on record."""
+    other = handed_over(hub)
+    assert other.repo.oracle() == hub.first.repo.oracle()
+    other.repo.write("parser.py", "reviewed\n")
+    other.ok("snapshot", "--agent", "reviewer")
+    other.ok("push", "origin", "--with-snapshots")
+    hub.first.ok("fetch", "--with-snapshots")
+    assert hub.first.ok("get").err == ""
+    assert [record["type"] for record in hub.first.records()] == [
+        "init", "snapshot", "recover", "restore", "start", "snapshot",
+    ]  # fmt: skip
+    assert len({record["clone"] for record in hub.first.records()}) == 2
+    hub.first.ok("restore", "--agent", "reviewer")
+    hub.first.ok("start", "--agent", "validator")
+    hub.first.ok("snapshot", "--agent", "validator", "--done")
+    assert hub.first.repo.read("parser.py") == b"reviewed\n"
+
+
+def test_refs_of_the_other_clone_do_not_stay(hub: Hub) -> None:
+    """What was fetched is ours afterwards; only the ledger's place is remembered, so that sweep gives all back."""
+    other = handed_over(hub)
+    refs = other.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/remotes")
+    assert refs == "refs/taskctx/remotes/origin/notes"
+
+
+def test_a_ledger_that_went_on_elsewhere_asks_for_the_snapshots(hub: Hub) -> None:
+    """With the records alone the context cannot follow: told, with the command that brings it, and nothing is lost."""
+    handed_over(hub).ok("push", "origin", "--with-snapshots")
+    hub.first.ok("fetch")
+    said = hub.first.refuses("status", code=3)
+    assert "git taskctx fetch --with-snapshots   # where another clone went on with it" in said
+    hub.first.ok("fetch", "--with-snapshots")
+    assert hub.first.ok("status").err == ""
+
+
+# Forks
+
+
+def forked(hub: Hub) -> Desk:
+    """Let two clones build upon the same record, and bring both sides together in the first."""
+    other = handed_over(hub)
+    hub.first.ok("block", "--agent", "implementer", "--finding", "only here")
+    other.ok("push", "origin", "--with-snapshots")
+    hub.first.ok("fetch", "--with-snapshots")
+    return other
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_fork_stops_the_task_until_a_side_is_chosen(hub: Hub, side: int) -> None:
+    """Both sides are kept and named; one command says which holds, and every clone follows it."""
+    other = forked(hub)
+    said = hub.first.refuses("status", code=128)
+    assert "the ledger of TASK-1 forks at record 3: 2 were built upon the same one" in said
+    ways = [line.removeprefix("hint: ") for line in said.splitlines() if "--holds" in line]
+    assert len(ways) == 2
+    records = [way.split("--holds ")[1].split()[0] for way in ways]
+    ended = hub.first.ok("resolve-drift", "--note", "talked about it", "--holds", records[side])
+    assert f"the side with {records[side]} holds; " in ended.out
+    assert hub.first.ok("status").err == ""
+    hub.first.ok("push", "origin", "--with-snapshots")
+    other.ok("fetch", "--with-snapshots")
+    assert other.records() == hub.first.records()
+    hub.first.ok("block", "--agent", "reviewer", "--finding", "goes on")
+
+
+def test_a_side_is_chosen_only_where_something_forks(hub: Hub) -> None:
+    """--holds with a record that is on no fork is refused, and nothing is written."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    [record] = hub.first.records()
+    said = hub.first.refuses("resolve-drift", "--note", "x", "--holds", record["id"])
+    assert f"no record {record['id']} is on a side of a fork" in said
+    assert len(hub.first.records()) == 1
