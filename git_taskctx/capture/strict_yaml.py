@@ -66,8 +66,8 @@ class Problems:
         raise BadData("\n".join(lines), hint=f"mend {self.name} and try again")
 
 
-def parse_yaml(data: bytes, problems: Problems) -> Node | None:
-    """Parse one document, adding to `problems`; None when it is empty or cannot be read to its end.
+def decode_text(data: bytes, problems: Problems) -> str:
+    """Return what a file says: no byte order mark, and LF at line ends.
 
     Raises: BadData when `data` is larger than 1 MiB or not UTF-8.
     """
@@ -79,10 +79,18 @@ def parse_yaml(data: bytes, problems: Problems) -> Node | None:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         raise BadData(f"{problems.name}:{line}:{column}: not UTF-8", hint="save it as UTF-8") from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parse_yaml(data: bytes, problems: Problems) -> Node | None:
+    """Parse one document, adding to `problems`; None when it is empty or cannot be read to its end.
+
+    Raises: BadData when `data` is larger than 1 MiB or not UTF-8.
+    """
+    text = decode_text(data, problems)
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
     try:
         return _build(YAML(typ="safe", pure=True).parse(text), problems)
     except MarkedYAMLError as error:

@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
+from git_taskctx.capture.strict_yaml import Node, Problems, decode_text, parse_yaml
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 MAX_TEXT = 2048
 """Bytes of UTF-8; a longer text is cut at a word."""
@@ -33,12 +33,22 @@ _RUN, _SAY = ("command", "run"), ("description", "name")
 _NOTHING = Node(None, 0, 0)
 _MANUAL_CHECKS = ("validation.manual_checks",)
 _PATHS = ("context.repo_paths", "repo_paths")
+_STANDARDS = "standards"
 _KNOWN = ("id", "status", *_TEXTS, *(key for keys in _LISTS.values() for key in keys), *_COMMANDS)
-_KNOWN = (*_KNOWN, *_MANUAL_CHECKS, *_PATHS)
+_KNOWN = (*_KNOWN, *_MANUAL_CHECKS, *_PATHS, _STANDARDS)
 _GROUPS = {key.partition(".")[0] for key in _KNOWN if "." in key}
 
 _PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
 """An item of `scope.in` that is a pattern, not prose: no spaces, and a slash, a star, an extension or a macro."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """A text of the task, uncut, and where it begins in its file, both from 1."""
+
+    text: str
+    line: int
+    column: int
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,17 @@ class TaskFile:
     unknown_keys: tuple[str, ...] = ()
     """Dotted names of the keys that were left out, sorted."""
     warnings: tuple[str, ...] = ()
+    standards: tuple[Node, ...] = ()
+    """The items of `standards`, as they were written: texts, or keys and values."""
+    words: tuple[Words, ...] = ()
+    """Every text that was captured, in the file's order, for what it refers to."""
+    lines: tuple[str, ...] = ()
+    """The file's lines."""
+
+    def line_of(self, words: Words, part: str) -> int:
+        """Return the line on which `part` of a text stands: the first one that holds it, from the text's own on."""
+        below = range(words.line, len(self.lines) + 1)
+        return next((line for line in below if part in self.lines[line - 1]), words.line)
 
 
 def find_task_file(task_id: str, paths: Iterable[str], roots: Sequence[str]) -> str | None:
@@ -90,7 +111,7 @@ def read_task_file(data: bytes, *, name: str) -> TaskFile:
     problems = Problems(name)
     root = parse_yaml(data, problems)
     reader = _Reader(name, problems, _flatten(root, problems))
-    result = reader.read()
+    result = replace(reader.read(), lines=tuple(decode_text(data, problems).split("\n")))
     problems.raise_any()
     return result
 
@@ -190,6 +211,7 @@ class _Reader:
         self.name, self.problems, self.flat = name, problems, flat
         self.sources: dict[str, str] = {}
         self.warnings: list[str] = []
+        self.words: list[Words] = []
 
     def read(self) -> TaskFile:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in _TEXTS}
@@ -211,6 +233,8 @@ class _Reader:
             sources=self.sources,
             unknown_keys=tuple(sorted(self.flat.unknown)),
             warnings=tuple(self.warnings),
+            standards=tuple(item for _, item in self._items([_STANDARDS])),
+            words=tuple(sorted(set(self.words), key=lambda words: (words.line, words.column))),
         )
 
     def _text(self, key: str, target: str | None = None) -> str | None:
@@ -222,9 +246,9 @@ class _Reader:
             return None
         self._from(node, target)
         text = clean_text(node.value)
-        return self._cut(text, node, key) if text else None
+        return self._cut(text, node, key) if text and target else text or None
 
-    def _items(self, keys: Sequence[str], target: str) -> Iterator[tuple[str, Node]]:
+    def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:
         """Yield the items of the lists at `keys`, empty ones left out."""
         for key in keys:
             node = self.flat.known.get(key)
@@ -283,11 +307,13 @@ class _Reader:
         self.problems.add(node.line, node.column, message)
 
     def _whole(self, text: str, node: Node, key: str) -> str:
+        self.words.append(Words(text, node.line, node.column))
         if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT:
             self._wrong(node, f"{key}: more than {MAX_TEXT} bytes: put it into a file, and name that")
         return text
 
     def _cut(self, text: str, node: Node, key: str) -> str:
+        self.words.append(Words(text, node.line, node.column))
         size = len(text.encode("utf-8", "surrogatepass"))
         if size <= MAX_TEXT:
             return text

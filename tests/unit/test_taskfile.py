@@ -6,6 +6,7 @@ import pytest
 
 from git_taskctx.capture.taskfile import (
     TaskFile,
+    Words,
     check_gates,
     clean_text,
     find_task_file,
@@ -357,3 +358,30 @@ def test_without_volatile() -> None:
     assert value(b"") is None
     with pytest.raises(BadData):
         value(b"a: [")
+
+
+def test_standards_and_words() -> None:
+    """The items of `standards` come as they were written, and every captured text with its place, before it is cut."""
+    data = b"""\
+title: T
+standards:
+  - standards/a.md#one
+  - {file: standards/b.md, sections: [two, three]}
+description: >
+  See the rules of
+  docs/c.md#four, please.
+qa: {commands: ["make d.md#five"]}
+status: docs/x.md#no
+"""
+    task_file = read(data)
+    assert [(item.plain(), item.line, item.column) for item in task_file.standards] == [
+        ("standards/a.md#one", 3, 5),
+        ({"file": "standards/b.md", "sections": ["two", "three"]}, 4, 5),
+    ]
+    description = Words("See the rules of docs/c.md#four, please.", 5, 14)
+    assert task_file.words == (Words("T", 1, 8), description, Words("make d.md#five", 8, 17))
+    assert task_file.line_of(description, "docs/c.md#four") == 7
+    assert task_file.line_of(description, "nowhere") == 5
+    assert problems(b"standards: a.md\n") == [
+        f"{NAME}:1:12: standards: expected a list, found text: begin each item with '- '"
+    ]
