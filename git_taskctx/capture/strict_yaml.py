@@ -7,7 +7,7 @@ stay the text that was written, so that `priority: 1` and `version: 1.10` are no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from git_taskctx.errors import BadData
@@ -17,15 +17,13 @@ MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
 SHOWN_PROBLEMS = 50
 _NULLS = ("", "~", "null", "Null", "NULL")
-_NO_TEXT = "a control character, or no character at all"
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_MENDS = {
-    "mapping values are not allowed": "put text that holds ': ' in quotes",
-    "found character '\\t'": "indent with spaces",
-    "could not find expected ':'": "put text that goes over several lines after '|', indented",
-    "found character '@'": "put the text in quotes",
-    "found character '`'": "put the text in quotes",
-}
+NO_TEXT = "a control character, or no character at all"
+_NOTHING = re.compile(r"\s*(?:#.*|\.\.\.\s*)?$")
+_NAME = re.compile(r"[\w-]+(?:[:/][\w/:-]+)?")
+"""What an anchor or a tag is called; a path or a pattern is not."""
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+_MOST_READ = 4 * MAX_BYTES
+"""Characters that are parsed at most for one file, in all attempts to read on after a fault."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +49,8 @@ class Problems:
 
     name: str
     found: list[tuple[int, int, str]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """What is read, but may not be meant."""
 
     def add(self, line: int, column: int, message: str) -> None:
         """Note a problem; lines and columns count from 1."""
@@ -82,28 +82,52 @@ def decode_text(data: bytes, problems: Problems) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def parse_yaml(data: bytes, problems: Problems) -> Node | None:
-    """Parse one document, adding to `problems`; None when it is empty or cannot be read to its end.
+def parse_yaml(text: str, problems: Problems) -> Node | None:
+    """Parse one document, adding to `problems`; None when it is empty or cannot be read at all.
 
-    Raises: BadData when `data` is larger than 1 MiB or not UTF-8.
+    After a fault of syntax the text is read on with the fault mended, so that all faults are told at once. What stands
+    on a mended line is not judged a second time.
     """
-    text = decode_text(data, problems)
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import MarkedYAMLError
 
-    try:
-        return _build(YAML(typ="safe", pure=True).parse(text), problems)
-    except MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = " ".join(str(error.problem or error.context).split())
-        mend = next((f"; {mend}" for start, mend in _MENDS.items() if problem.startswith(start)), "")
-        start = error.context_mark
-        if start and mark and start.line != mark.line:
-            mend += f" ({error.context}, from line {start.line + 1})"
-        problems.add(mark.line + 1 if mark else 1, mark.column + 1 if mark else 1, problem + mend)
-    except YAMLError as error:
-        before = text[: getattr(error, "position", 0)]
-        problems.add(before.count("\n") + 1, len(before) - before.rfind("\n"), _NO_TEXT)
+    from git_taskctx.capture import yaml_faults
+
+    lines = text.split("\n")
+    mended: set[int] = set()
+
+    def read_instead(instead: Mapping[int, str]) -> bool:
+        changes = [number for number, line in instead.items() if lines[number] != line]
+        mended.update(instead)
+        for number in changes:
+            lines[number] = instead[number]
+        return bool(changes)
+
+    for number, line in enumerate(lines):
+        for found in CONTROL.finditer(line):
+            problems.add(number + 1, found.start() + 1, NO_TEXT)
+        lines[number] = CONTROL.sub("\ufffd", line)
+    for fault in yaml_faults.find_conflicts(lines):
+        problems.add(fault.line + 1, 1, fault.message)
+        read_instead(fault.instead)
+    for _ in range(1 + min(SHOWN_PROBLEMS, _MOST_READ // max(1, len(text)))):
+        attempt = Problems(problems.name)
+        try:
+            root = _build(YAML(typ="safe", pure=True).parse("\n".join(lines)), attempt, lines)
+        except MarkedYAMLError as error:
+            fault = yaml_faults.explain(lines, error)
+            known = fault.line in mended
+            if not known:
+                problems.add(fault.line + 1, fault.column + 1, fault.message)
+                mended.add(fault.line)
+            if (known or not read_instead(fault.instead)) and not read_instead(
+                yaml_faults.blank_key(lines, fault.line)
+            ):
+                return None
+        else:
+            problems.found += [problem for problem in attempt.found if problem[0] - 1 not in mended]
+            problems.warnings += attempt.warnings
+            return root
     return None
 
 
@@ -116,7 +140,7 @@ class _Open:
     items: list[Node] = field(default_factory=list)
 
 
-def _build(events: Iterator[Any], problems: Problems) -> Node | None:
+def _build(events: Iterator[Any], problems: Problems, lines: Sequence[str]) -> Node | None:
     from ruamel.yaml import events as kinds
 
     stack = [_Open(1, 1)]
@@ -125,6 +149,8 @@ def _build(events: Iterator[Any], problems: Problems) -> Node | None:
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         if isinstance(event, kinds.DocumentStartEvent):
             documents += 1
+            if documents > 1 and all(_NOTHING.match(line) for line in lines[line:]):
+                break
             if documents > 1:
                 problems.add(line, column, "a second document begins here: a task file is one")
                 break
@@ -142,8 +168,9 @@ def _build(events: Iterator[Any], problems: Problems) -> Node | None:
                     return None
             else:
                 text = _scalar(event)
-                if text and _CONTROL.search(text):
-                    problems.add(line, column, _NO_TEXT)
+                _warn_of_comment(event, lines, problems)
+                if text and CONTROL.search(text):
+                    problems.add(line, column, NO_TEXT)
                 stack[-1].items.append(Node(text, line, column))
     return stack[0].items[0] if stack[0].items else None
 
@@ -152,12 +179,29 @@ def _refuse_sharing(event: Any, line: int, column: int, problems: Problems) -> N
     from ruamel.yaml import events as kinds
 
     if isinstance(event, kinds.AliasEvent):
-        problems.add(line, column, f"aliases are not read: write out what *{event.anchor} stands for")
+        if _NAME.fullmatch(event.anchor):
+            problems.add(line, column, f"aliases are not read: write out what *{event.anchor} stands for")
+        else:
+            problems.add(line, column, f"text that begins with * must be in quotes: write '*{event.anchor}'")
         return
     if event.anchor is not None:
         problems.add(line, column, f"anchors are not read: remove &{event.anchor}")
     if event.tag is not None:
-        problems.add(line, column, f"tags are not read: remove {event.tag.replace('tag:yaml.org,2002:', '!!')}")
+        tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
+        is_path = tag.startswith("!") and not _NAME.fullmatch(tag.lstrip("!"))
+        mend = f"text that begins with ! must be in quotes: write '{tag}'" if is_path else f"remove {tag}"
+        problems.add(line, column, mend if is_path else f"tags are not read: {mend}")
+
+
+def _warn_of_comment(event: Any, lines: Sequence[str], problems: Problems) -> None:
+    """Warn of a comment that looks like the end of a text, as in `fix #12`."""
+    if getattr(event, "style", "") is not None or not getattr(event, "value", ""):
+        return
+    end = event.end_mark
+    found = re.match(r"[ \t]+(#[^\s#]\S*)", lines[end.line][end.column :]) if end.line < len(lines) else None
+    if found:
+        place = f"{problems.name}:{end.line + 1}:{end.column + 1 + found.start(1)}"
+        problems.warnings.append(f"{place}: {found[1][:40]} begins a comment, and is left out: put the text in quotes")
 
 
 def _scalar(event: Any) -> str | None:

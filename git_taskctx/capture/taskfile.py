@@ -8,19 +8,29 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.strict_yaml import Node, Problems, decode_text, parse_yaml
-from git_taskctx.errors import Fatal, Refused
+from git_taskctx.capture.importers import import_task
+from git_taskctx.capture.normalize import WIDTH, normalize_multiline
+from git_taskctx.capture.strict_yaml import Node, Problems, decode_text
+from git_taskctx.errors import BadData, Refused
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field, replace
 
 MAX_TEXT = 2048
 """Bytes of UTF-8; a longer text is cut at a word."""
+MAX_ITEMS = 500
+"""Items of one list; a longer one is a problem."""
+MAX_WARNINGS = 20
+"""Warnings that are told one by one."""
+MAX_NAME = 512
+"""Bytes of the path that a cut text points to; of a longer one the end is shown."""
 
 _TEXTS = ("title", "priority", "area", "description", "outcome")
+_LONG = ("description", "outcome")
+"""Texts of several lines; the others are one line, however they were written."""
 _LISTS = {
     "scope_in": ("scope.in", "scope_in"),
     "scope_out": ("scope.out", "scope_out"),
@@ -81,39 +91,32 @@ class TaskFile:
         return next((line for line in below if part in self.lines[line - 1]), words.line)
 
 
-def find_task_file(task_id: str, paths: Iterable[str], roots: Sequence[str]) -> str | None:
-    """Pick the task's file among the worktree's paths: `ID.task.yaml` under a root, else `ID` and what describes it.
-
-    Raises: Fatal when several fit equally well.
-    """
-    folders = [root.removeprefix("./").rstrip("/") for root in roots]
-    inside = [path for path in paths if any(root in ("", ".") or path.startswith(f"{root}/") for root in folders)]
-    for rest in ("", r"[-_.].*"):
-        name = re.compile(rf"(?:.*/)?{re.escape(task_id)}{rest}\.task\.ya?ml", re.DOTALL)
-        found = sorted({path for path in inside if name.fullmatch(path)})
-        if len(found) > 1:
-            shown = [*found[:10], f"… and {len(found) - 10} more"] if len(found) > 10 else found
-            raise Fatal(
-                "\n  ".join([f"{len(found)} task files fit {task_id}:", *shown]),
-                hint=f"choose one, as in `--task-file {found[0]}`",
-                paths=found,
-            )
-        if found:
-            return found[0]
-    return None
-
-
-def read_task_file(data: bytes, *, name: str) -> TaskFile:
-    """Read a task file; `name` is its path, for messages and sources.
+def read_task_file(data: bytes, *, name: str, task: str = "") -> TaskFile:
+    """Read a task file of any kind; `name` is its path, for messages and sources, and `task` the id of the task.
 
     Raises: BadData with one line `file:line:col: message` for every problem.
     """
     problems = Problems(name)
-    root = parse_yaml(data, problems)
+    text = decode_text(data, problems)
+    _, root = import_task(text, task=task, problems=problems)
     reader = _Reader(name, problems, _flatten(root, problems))
-    result = replace(reader.read(), lines=tuple(decode_text(data, problems).split("\n")))
+    result = reader.read()
     problems.raise_any()
-    return result
+    return replace(result, lines=tuple(text.split("\n")))
+
+
+def holds_task(data: bytes, *, name: str, task: str) -> bool:
+    """Tell whether a file whose name does not say so is the task's: Markdown with front matter, a list that holds the
+    task, or keys with a title.
+    """
+    problems = Problems(name)
+    if name.lower().endswith((".md", ".markdown")):
+        return re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", data) is not None
+    try:
+        _, root = import_task(decode_text(data, problems), task=task, problems=problems)
+    except BadData:
+        return False
+    return root is not None and isinstance(root.value, dict) and "title" in root.value
 
 
 def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool) -> None:
@@ -129,34 +132,56 @@ def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool) -> Non
         reasons.append("the description is empty")
     if not task.acceptance_criteria:
         reasons.append("there are no acceptance criteria")
-    wrong_status = bool(allowed) and status is not None and status not in allowed and not any_status
+    same = map(_plain_status, allowed)
+    wrong_status = bool(allowed) and status is not None and _plain_status(status) not in same and not any_status
     hint = f"fill in {task_file.name}"
     if wrong_status:
         hint = f"{hint}, and `--any-status`" if reasons else "set the status, or `--any-status`"
-        reasons.append(f"the status is {status!r}, not {' or '.join(allowed)}")
+        reasons.append(f"the status is {str(status)[:60]!r}, not {' or '.join(allowed)}")
     if reasons:
         raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", hint=hint)
 
 
-def without_volatile(data: bytes, volatile: Sequence[str], *, name: str) -> object:
+def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> object:
     """Parse a task file, without the top-level keys that match one of the `volatile` wildcards.
 
-    Two versions that give equal values differ in volatile keys, comments and layout alone. Raises: BadData.
+    Two versions that give equal values differ in volatile keys, comments and layout alone; where a tool writes the
+    file, also in what is not captured of it, as the other tasks in a list. Raises: BadData.
     """
     problems = Problems(name)
-    root = parse_yaml(data, problems)
+    importer, root = import_task(decode_text(data, problems), task=task, problems=problems)
     problems.raise_any()
     value = root.plain() if root else None
     if not isinstance(value, dict):
         return value
-    return {key: item for key, item in value.items() if not any(fnmatch.fnmatchcase(key, rule) for rule in volatile)}
+    if not importer.unknown_counts:
+        value = {key: node.plain() for key, node in _flatten(root, problems).known.items()}
+    keys = {key: key.partition(".")[0] for key in value}
+    return {
+        key: value[key] for key, top in keys.items() if not any(fnmatch.fnmatchcase(top, rule) for rule in volatile)
+    }
 
 
-def clean_text(text: str) -> str:
-    """Trim what no reader sees: line ends are LF, no trailing blanks; text of several lines ends with a newline."""
-    lines = [line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    clean = "\n".join(lines).strip("\n")
-    return f"{clean}\n" if "\n" in clean else clean
+def _plain_status(status: str) -> str:
+    """Return a status as every tool would spell it: `In Progress` and `in-progress` are `in_progress`."""
+    return re.sub(r"[\s_-]+", "_", status.strip()).casefold()
+
+
+def clean_text(text: str, *, wrap: bool = False) -> str:
+    """Return a text in its one form: a line stays a line, several lines are those of `normalize_multiline`.
+
+    A single line is never a comment: who wrote `#` there meant it.
+    """
+    line = text.strip()
+    if not re.search(r"[\n\r]", line) and (not wrap or len(line) <= WIDTH or line.startswith("#")):
+        return text.strip("\n\r").rstrip()
+    clean = normalize_multiline(text, wrap=wrap)
+    return clean if "\n" in clean.strip("\n") else clean.strip("\n")
+
+
+def _clean_command(text: str) -> str:
+    """Return a command with LF at line ends and no blanks there; nothing else of it is touched."""
+    return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
 
 
 def is_pattern(text: str) -> bool:
@@ -216,7 +241,10 @@ class _Reader:
     def read(self) -> TaskFile:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in _TEXTS}
         lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in _LISTS.items()}
-        texts["description"] = texts["description"] or ""
+        description = texts["description"]
+        texts["description"] = (
+            f"{description}\n" if description and not description.endswith("\n") else description or ""
+        )
         task_id = self._text("id")
         if not texts["title"]:
             texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
@@ -232,10 +260,15 @@ class _Reader:
             patterns=self._patterns(),
             sources=self.sources,
             unknown_keys=tuple(sorted(self.flat.unknown)),
-            warnings=tuple(self.warnings),
+            warnings=tuple(self._few_warnings()),
             standards=tuple(item for _, item in self._items([_STANDARDS])),
             words=tuple(sorted(set(self.words), key=lambda words: (words.line, words.column))),
         )
+
+    def _few_warnings(self) -> list[str]:
+        told = [*self.problems.warnings, *self.warnings]
+        more = len(told) - MAX_WARNINGS
+        return [*told[:MAX_WARNINGS], f"{self.name}: … and {more} more warnings"] if more > 0 else told
 
     def _text(self, key: str, target: str | None = None) -> str | None:
         node = self.flat.known.get(key)
@@ -245,7 +278,7 @@ class _Reader:
             self._wrong(node, f"{key}: expected text, found {_kind(node)}: write `{key}: |` and indented lines")
             return None
         self._from(node, target)
-        text = clean_text(node.value)
+        text = clean_text(node.value, wrap=True) if key in _LONG else " ".join(node.value.split())
         return self._cut(text, node, key) if text and target else text or None
 
     def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:
@@ -256,6 +289,9 @@ class _Reader:
                 continue
             if not isinstance(node.value, tuple):
                 self._wrong(node, f"{key}: expected a list, found {_kind(node)}: begin each item with '- '")
+                continue
+            if len(node.value) > MAX_ITEMS:
+                self._wrong(node, f"{key}: {len(node.value)} items, more than {MAX_ITEMS}: divide the task")
                 continue
             self._from(node, target)
             yield from ((key, item) for item in node.value if item.value not in (None, ""))
@@ -288,7 +324,7 @@ class _Reader:
         if not isinstance(run.value, str) or not run.value.strip() or not isinstance(say.value, str | None):
             self._wrong(item, f"{key}: expected a command, or `command:` and `description:`, each with text")
             return None
-        command = self._whole(clean_text(run.value).rstrip("\n"), item, key)
+        command = self._whole(_clean_command(run.value), item, key)
         return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
 
     def _patterns(self) -> tuple[str, ...]:
@@ -318,8 +354,10 @@ class _Reader:
         if size <= MAX_TEXT:
             return text
         self.warnings.append(f"{self.name}:{node.line}: {key} has {size} bytes, and was cut to {MAX_TEXT}")
-        pointer = f"… (see {self.name}#L{node.line})" + ("\n" if text.endswith("\n") else "")
-        room = max(0, MAX_TEXT - len(pointer.encode("utf-8", "surrogatepass")))
+        name = self.name.encode("utf-8", "surrogatepass")
+        shown = self.name if len(name) <= MAX_NAME else "…" + name[-MAX_NAME:].decode("utf-8", "ignore")
+        pointer = f"… (see {shown}#L{node.line})" + ("\n" if text.endswith("\n") else "")
+        room = MAX_TEXT - len(pointer.encode("utf-8", "surrogatepass"))
         kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
         at_word = re.match(r".*(?=\s)", kept, re.DOTALL)
         return (at_word[0] if at_word and at_word[0].strip() else kept).rstrip() + pointer

@@ -23,9 +23,9 @@ from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.scope import paths_in
 from git_taskctx.handoff.seal import is_committed, seal
-from git_taskctx.handoff.session import Caller, check_secrets
+from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets
 from git_taskctx.handoff.snapshot import keep_new_content
-from git_taskctx.handoff.staleness import LIMIT
+from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import (
     SCHEMA_VERSION,
@@ -44,6 +44,10 @@ from git_taskctx.model.values import dataclass, replace
 from git_taskctx.store import CONTEXT
 
 POLICY_FILE = ".taskctx.toml"
+MAX_PATHS = 1000
+"""Paths that are listed of those that the scope patterns match."""
+MAX_KEYS = 20
+"""Keys of a task file that are named as not captured."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")
-        warnings = (*config.warnings, *uncommitted, *captured.warnings, *_size_warning(context), *caller.forced)
+        warnings = (*config.warnings, *uncommitted, *captured.warnings, *size_warning(context), *caller.forced)
         _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
         store.write(request.task, {CONTEXT: context.to_bytes()})
         store.activate(request.task, context_id)
@@ -161,43 +165,71 @@ def _capture(request: Request, policy: Policy, reading: Reading) -> Captured:
                 hint=f'git taskctx init {request.task} --title "what is to be done"\n'
                 f"git taskctx init {request.task} --task-file FILE   # or where it lies elsewhere",
             )
-        snapshot = TaskSnapshot(title=request.title, description=request.description or "")
+        snapshot = TaskSnapshot(title=_given(request, "title") or "", description=_given(request, "description") or "")
         baseline = ValidationBaseline(commands=_commands((), None, policy))
         return Captured(Immutable(snapshot, validation_baseline=baseline), None, None, ())
     path, data = found
-    captured = capture_file(path, data, policy, reading, any_status=request.any_status)
+    captured = capture_file(path, data, policy, reading, task=request.task, any_status=request.any_status)
     snapshot, sources = captured.immutable.task_snapshot, dict(captured.immutable.sources)
     for name in ("title", "description"):
-        given = getattr(request, name)
+        given = _given(request, name)
         if given is not None:
-            snapshot = replace(snapshot, **{name: given})
+            changes: dict[str, Any] = {name: given}
+            snapshot = replace(snapshot, **changes)
             sources[f"task_snapshot.{name}"] = "command line"
     return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
 
 
-def capture_file(path: str, data: bytes, policy: Policy, reading: Reading, *, any_status: bool) -> Captured:
+def _given(request: Request, name: str) -> str | None:
+    """Return a text of the command line in its one form. Raises: Fatal where it is too long."""
+    from git_taskctx.capture.normalize import normalize_multiline
+
+    text: str | None = getattr(request, name)
+    if text is None or not text.strip():
+        return text and ""
+    clean = " ".join(text.split()) if name == "title" else normalize_multiline(text)
+    size = len(clean.encode("utf-8", "surrogateescape"))
+    if size > TEXT_LIMIT:
+        raise Fatal(
+            f"the {name} has {size} bytes, more than {TEXT_LIMIT}",
+            hint=f"git taskctx init {request.task} --task-file FILE   # put it into a task file",
+        )
+    return clean
+
+
+def capture_file(path: str, data: bytes, policy: Policy, reading: Reading, *, task: str, any_status: bool) -> Captured:
     """Capture a task from its file. Raises: BadData for what does not read, Refused by the gates."""
     from git_taskctx.capture.scope import expand_macros
     from git_taskctx.capture.taskfile import check_gates, read_task_file
 
-    task = read_task_file(data, name=path)
-    check_gates(task, policy, any_status=any_status)
-    patterns = expand_macros(task.patterns, policy.scope.macros)
-    commands = _commands(task.commands, task.task_snapshot.area, policy)
+    found = read_task_file(data, name=path, task=task)
+    check_gates(found, policy, any_status=any_status)
+    patterns = expand_macros(found.patterns, policy.scope.macros)
+    commands = _commands(found.commands, found.task_snapshot.area, policy)
+    paths = paths_in(reading.git, reading.tree, patterns)
     immutable = Immutable(
-        task_snapshot=task.task_snapshot,
-        validation_baseline=ValidationBaseline(commands=commands, manual_checks=task.manual_checks),
+        task_snapshot=found.task_snapshot,
+        validation_baseline=ValidationBaseline(commands=commands, manual_checks=found.manual_checks),
         scope_patterns=patterns,
-        repo_paths=paths_in(reading.git, reading.tree, patterns),
-        sources=task.sources,
+        repo_paths=paths[:MAX_PATHS],
+        sources=found.sources,
     )
-    unknown = _unknown_keys(path, task.unknown_keys, policy.task.volatile)
-    return Captured(immutable, path, data, task.warnings + unknown)
+    unknown = _unknown_keys(path, found.unknown_keys, policy.task.volatile)
+    return Captured(immutable, path, data, found.warnings + unknown + _paths_warning(len(paths)))
 
 
 def _unknown_keys(path: str, keys: tuple[str, ...], volatile: tuple[str, ...]) -> tuple[str, ...]:
     told = [key for key in keys if not any(fnmatch.fnmatchcase(key, pattern) for pattern in volatile)]
-    return (f"{path}: not captured: {', '.join(told)}",) if told else ()
+    more = f" and {len(told) - MAX_KEYS} more" if len(told) > MAX_KEYS else ""
+    return (f"{path}: not captured: {', '.join(key[:100] for key in told[:MAX_KEYS])}{more}",) if told else ()
+
+
+def _paths_warning(count: int) -> tuple[str, ...]:
+    if count <= MAX_PATHS:
+        return ()
+    return (
+        f"the scope patterns match {count} paths, and the first {MAX_PATHS} are listed; the patterns themselves count",
+    )
 
 
 def _commands(own: tuple[Command, ...], area: str | None, policy: Policy) -> tuple[Command, ...]:
@@ -206,7 +238,8 @@ def _commands(own: tuple[Command, ...], area: str | None, policy: Policy) -> tup
 
 
 def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:
-    from git_taskctx.capture.taskfile import find_task_file
+    from git_taskctx.capture.lookup import find_task_file
+    from git_taskctx.capture.taskfile import holds_task
 
     repository = reading.repository
     if request.task_file is not None:
@@ -221,10 +254,15 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
             data,
         )
     listed = reading.git.run("ls-tree", "-r", "-z", "--name-only", reading.tree, "--", *policy.task.roots).out
-    path = find_task_file(request.task, map(quote, listed.split(b"\0")[:-1]), policy.task.roots)
+
+    def holds(path: str) -> bool:
+        data = read_task_file_bytes(repository, path)
+        return data is not None and holds_task(data, name=path, task=request.task)
+
+    path = find_task_file(request.task, map(quote, listed.split(b"\0")[:-1]), policy.task.roots, holds=holds)
     if path is None:
         return None
-    data = read_plain(repository.toplevel / path, limit=LIMIT)
+    data = read_task_file_bytes(repository, path)
     if data is None:
         raise Fatal(f"{path} went away while it was read", hint="run the same command again")
     return path, data
@@ -293,11 +331,13 @@ def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captur
     )
 
 
-def _size_warning(context: Context) -> tuple[str, ...]:
+def size_warning(context: Context) -> tuple[str, ...]:
+    """Warn of a context that is larger than its policy wants it. Raises: Refused where the policy enforces that."""
     limits, size = context.policy.limits, len(context.to_bytes())
-    if size <= limits.context_kib * 1024:
+    allowed = limits.context_kib * 1024
+    if size <= allowed:
         return ()
-    text = f"the context has {size // 1024} KiB, more than {limits.context_kib}"
+    text = f"the context has {size} bytes, more than {allowed} (limits.context_kib = {limits.context_kib})"
     if limits.enforce:
         raise Refused(text, hint="shorten the task file, or raise limits.context_kib")
     return (text,)

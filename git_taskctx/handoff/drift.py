@@ -298,7 +298,7 @@ def _volatile_only(context: Context, reading: Reading, changes: list[Change]) ->
     change, volatile = changes[0], context.policy.task.volatile
     try:
         old, new = (
-            without_volatile(reading.objects.get(oid, "blob"), volatile, name=path)
+            without_volatile(reading.objects.get(oid, "blob"), volatile, name=path, task=context.task_id)
             for oid in (change.old_oid, change.oid)
         )
     except BadData:

@@ -52,7 +52,7 @@ def rebuild(session: Session, *, any_status: bool = False) -> Rebuilt:
         what = f"the task file {path} is gone" if path else f"{session.task} was not captured from a file"
         raise Refused(what, hint=f"git taskctx get --task {session.task}")
     with read_worktree(session.repository, keep=False) as reading:
-        captured = capture_file(path, data, context.policy, reading, any_status=any_status)
+        captured = capture_file(path, data, context.policy, reading, task=session.task, any_status=any_status)
     changes = tuple(_differences(to_plain(context.immutable), to_plain(captured.immutable)))
     if not changes:
         return Rebuilt((), (), captured.warnings)

@@ -33,10 +33,12 @@ def stale_text(session: Session) -> str | None:
     volatile = session.context.policy.task.volatile
     then = session.repository.objects.find(state.task_file_sha)
     try:
-        if then is not None and without_volatile(data, volatile, name="") == without_volatile(
-            then.data, volatile, name=""
-        ):
-            return None
+        if then is not None:
+            told = (
+                without_volatile(one, volatile, name=state.task_file, task=session.task) for one in (data, then.data)
+            )
+            if next(told) == next(told):
+                return None
     except BadData:
         return f"the task file {state.task_file} no longer reads"
     return f"the task file {state.task_file} has changed since the context began"

@@ -284,7 +284,7 @@ def test_no_task_file_and_no_standards(desk: Desk) -> None:
     """A title is enough, and the description may come from standard input."""
     desk.ok("init", TASK, "--title", "Mend the parser", "--description", "-", stdin="It breaks.\nAlways.\n")
     task = desk.context()["immutable"]["task_snapshot"]
-    assert (task["title"], task["description"]) == ("Mend the parser", "It breaks.\nAlways.\n")
+    assert (task["title"], task["description"]) == ("Mend the parser", "It breaks. Always.\n")
     assert desk.context()["git"]["task_file"] is None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from git_taskctx.capture.lookup import find_task_file
 from git_taskctx.capture.taskfile import (
     TaskFile,
     Words,
     check_gates,
     clean_text,
-    find_task_file,
     is_pattern,
     read_task_file,
     without_volatile,
@@ -182,10 +182,10 @@ description: "\\e[31m"
         (b"", "1:1: expected keys and values, as in `title: …`"),
         (b"# nothing\n", "1:1: expected keys and values, as in `title: …`"),
         (b"- a\n", "1:1: expected keys and values, as in `title: …`"),
-        (b"a: b: c\n", "1:5: mapping values are not allowed here; put text that holds ': ' in quotes"),
-        (b"a:\n\t- b\n", "2:1: found character '\\t' that cannot start any token; indent with spaces"),
-        (b"a: @x\n", "1:4: found character '@' that cannot start any token; put the text in quotes"),
-        (b"a: 1\nb: 'x\n\n", "4:1: found unexpected end of stream (while scanning a quoted scalar, from line 2)"),
+        (b"a: b: c\n", "1:4: text that holds ': ' must be in quotes: write 'b: c'"),
+        (b"a:\n\t- b\n", "2:1: a tab: indent with spaces"),
+        (b"a: @x\n", "1:4: text that begins with @ must be in quotes: write '@x'"),
+        (b"a: 1\nb: 'x\n\n", "2:4: the quote that opens here is never closed: close it, as in '…'"),
         (b"a: 1\nb: \x01\n", "2:4: a control character, or no character at all"),
         (b'a: "\\ud800"\n', "1:4: a control character, or no character at all"),
         (b"a: 1\n---\nb: 2\n", "2:1: a second document begins here: a task file is one"),
@@ -253,6 +253,11 @@ def test_is_pattern(text: str, expected: bool) -> None:
     assert is_pattern(text) is expected
 
 
+def never(path: str) -> bool:
+    """Say that no file holds the task."""
+    return False
+
+
 PATHS = [
     "README.md",
     "tasks/TASK-0824-settings.task.yaml",
@@ -287,19 +292,19 @@ PATHS = [
 def test_find_task_file(task_id: str, expected: str | None) -> None:
     """A file of the very name comes first, then one whose name goes on after the id; never another id's, nor a file
     outside the roots."""
-    assert find_task_file(task_id, PATHS, ["tasks", "docs"]) == expected
+    assert find_task_file(task_id, PATHS, ["tasks", "docs"], holds=never) == expected
 
 
 def test_roots_can_be_everywhere_or_deep() -> None:
     """`.` is the whole worktree, and a root may be written as `./a/b/`."""
-    assert find_task_file("TASK-1", PATHS, ["."]) == "src/TASK-1.task.yaml"
-    assert find_task_file("TASK-7", PATHS, ["./docs/deep/"]) == "docs/deep/er/TASK-7_x.task.yaml"
+    assert find_task_file("TASK-1", PATHS, ["."], holds=never) == "src/TASK-1.task.yaml"
+    assert find_task_file("TASK-7", PATHS, ["./docs/deep/"], holds=never) == "docs/deep/er/TASK-7_x.task.yaml"
 
 
 def test_several_task_files() -> None:
     """Files that fit equally well are listed, with the option that chooses."""
     with pytest.raises(Fatal) as caught:
-        find_task_file("TASK-6", PATHS, ["tasks", "docs"])
+        find_task_file("TASK-6", PATHS, ["tasks", "docs"], holds=never)
     assert caught.value.message == ("2 task files fit TASK-6:\n  docs/TASK-6-b.task.yaml\n  tasks/TASK-6-a.task.yaml")
     assert caught.value.hint == "choose one, as in `--task-file docs/TASK-6-b.task.yaml`"
 
@@ -348,7 +353,7 @@ def test_without_volatile() -> None:
     volatile = Policy().task.volatile
 
     def value(data: bytes) -> object:
-        return without_volatile(data, volatile, name=NAME)
+        return without_volatile(data, volatile, name=NAME, task="T")
 
     before = value(READY + b"status: todo\nagent_a: 1\n")
     assert value(b"# moved\nagent_b: {c: d}\nstatus: done\n" + READY.replace(b"[z]", b"\n  - z")) == before

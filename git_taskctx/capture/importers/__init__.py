@@ -1,0 +1,56 @@
+"""Task files of every kind into one tree of keys: the task file's own.
+
+How a file is written (YAML, JSON, Markdown) goes by its name; whose keys it has goes by the keys. An `Importer`
+answers for one family of keys, and this is all that another one must bring.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from git_taskctx.capture.importers import issue, markdown, tasklist
+from git_taskctx.capture.strict_json import parse_json
+from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One kind of task file."""
+
+    kind: str
+    claims: Callable[[Node], bool]
+    """Whether a file with these keys is of this kind."""
+    translate: Callable[[Node, str, Problems], Node | None]
+    """The part of the file that is the task of this id, with the task file's own keys; what has none keeps its name."""
+    unknown_counts: bool = False
+    """Whether a change of a key that is not captured is a change of the task. Where a tool writes the file it is not:
+    the tool keeps its own state there."""
+
+
+IMPORTERS = (
+    Importer("task-master tasks.json", tasklist.claims, tasklist.translate),
+    Importer("GitHub issue", issue.claims, issue.translate),
+    Importer("Markdown", markdown.claims, markdown.translate),
+    Importer("task file", lambda root: True, lambda root, task, problems: root, unknown_counts=True),
+)
+"""In the order in which they are asked."""
+
+_SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
+    "json": parse_json,
+    "md": markdown.parse,
+    "markdown": markdown.parse,
+}
+
+
+def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, Node | None]:
+    """Read the text of a file, named as `problems` names it, and return the keys of the task in it, and who found them.
+
+    Without a task id a file that holds several is a problem.
+    """
+    parse = _SYNTAX.get(problems.name.rpartition(".")[2].lower(), parse_yaml)
+    root = parse(text, problems)
+    if root is None or not isinstance(root.value, dict | tuple):
+        return IMPORTERS[-1], root
+    importer = next(one for one in IMPORTERS if one.claims(root))
+    return importer, importer.translate(root, task, problems)

@@ -1,0 +1,234 @@
+"""Markdown with front matter: the keys are the task file's own, and sections of the body are as good as keys.
+
+A heading that names a part of the task (`## Acceptance criteria`) gives that part, accounts of the work (`## Work
+log`) are left out, and all the rest is the description. A tick in a checklist tells how far the work is, not what it
+is, and is read as if it were not there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+Line = tuple[str, int]
+"""A line, and its number in the file."""
+
+_SECTIONS = {
+    "acceptance_criteria": ("acceptance criteria", "acceptance", "acceptance tests", "success criteria", "done when"),
+    "quality_gates": ("quality gates", "definition of done"),
+    "plan": ("plan", "implementation plan", "implementation steps", "steps", "tasks", "subtasks", "todo", "to do"),
+    "scope_in": ("scope", "in scope"),
+    "scope_out": ("out of scope", "not in scope", "non goals"),
+    "outcome": ("outcome", "expected outcome", "goal", "goals", "objective"),
+    "repo_paths": ("repo paths", "paths", "paths in scope", "files in scope"),
+    "qa.commands": ("validation", "validation commands", "verification", "commands", "qa", "qa commands", "checks"),
+}
+_FIELD_OF = {heading: field for field, headings in _SECTIONS.items() for heading in headings}
+_ACCOUNTS = (
+    "implementation notes", "work log", "worklog", "progress", "progress log", "progress notes", "activity log",
+    "final summary", "completion notes", "comments", "change log", "changelog",
+)  # fmt: skip
+"""Headings of what is written while the work goes on."""
+_BULLET = re.compile(r"(?P<bullet>\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)")
+_TICK = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)\[[xX]\](?=\s)")
+_BOX = re.compile(r"\[[ xX]\]\s+(?:#[0-9]+\s+)?")
+_CODE = re.compile(r"(`+)\s?(?P<code>.+?)\s?\1")
+_NO_ANSWER = "_No response_"
+"""What GitHub writes where a form was left empty."""
+
+
+def parse(text: str, problems: Problems) -> Node | None:
+    """Parse front matter and body; the body is a list of its lines under the key `body`."""
+    lines = text.split("\n")
+    keys: dict[str, Node] = {}
+    begin = 0
+    if lines[0].rstrip() == "---":
+        end = next((number for number, line in enumerate(lines) if number and line.rstrip() in ("---", "...")), None)
+        if end is None:
+            problems.add(1, 1, "the front matter that begins here is never closed: end it with a line '---'")
+            return None
+        front = parse_yaml("\n".join(["", *lines[1:end], ""]), problems)
+        if front is not None and isinstance(front.value, dict):
+            keys.update(front.value)
+        elif front is not None and front.value is not None:
+            problems.add(front.line, front.column, "expected keys and values, as in `title: …`")
+        begin = end + 1
+    elif lines[0].rstrip() == "+++":
+        problems.add(1, 1, "front matter in TOML is not read: write YAML between two lines '---'")
+    body = tuple(Node(line, number + 1, 1) for number, line in enumerate(lines) if number >= begin)
+    return Node({**keys, "body": Node(body, begin + 1, 1)}, 1, 1)
+
+
+def claims(root: Node) -> bool:
+    """Tell whether a file has a body."""
+    return isinstance(root.value, dict) and "body" in root.value
+
+
+def translate(root: Node, task: str, problems: Problems) -> Node | None:
+    """Return the keys, and what the body's sections add to them."""
+    assert isinstance(root.value, dict)  # noqa: S101 - see `claims`
+    keys = dict(root.value)
+    body = _lines_of(keys.pop("body"))
+    if "title" not in keys and "name" in keys:
+        keys["title"] = keys.pop("name")
+    description: list[Line] = []
+    for heading, level, lines in _divide(body):
+        words = _plain_words(heading)
+        if level == 1 and not any(line.strip() for line, _ in description):
+            keys.setdefault("title", Node(heading, lines[0][1], 1))
+            is_title = keys["title"].value == heading
+            description += lines[1:] if is_title else lines
+        elif words in _ACCOUNTS:
+            keys[f"## {heading}"] = Node(None, lines[0][1], 1)
+        elif words in _FIELD_OF:
+            _add_section(keys, _FIELD_OF[words], lines)
+        else:
+            is_description = words == "description" and not any(line.strip() for line, _ in description)
+            description += lines[1:] if is_description else lines
+    said = [(line, number) for line, number in description if line.strip() not in ("", _NO_ANSWER)]
+    if said:
+        first, last = description.index(said[0]), len(description) - description[::-1].index(said[-1])
+        text = "\n".join(line for line, _ in description[first:last] if line.strip() != _NO_ANSWER)
+        add(keys, "description", Node(text, said[0][1], 1))
+    return Node(keys, root.line, root.column)
+
+
+def add(keys: dict[str, Node], name: str, node: Node) -> None:
+    """Add a value to a key, or to one of a group as in `qa.commands`: lists grow, texts become one after the other."""
+    group, _, member = name.partition(".")
+    if member:
+        inside = keys.get(group)
+        members = dict(inside.value) if inside is not None and isinstance(inside.value, dict) else {}
+        add(members, member, node)
+        keys[group] = Node(members, *((inside.line, inside.column) if inside else (node.line, node.column)))
+        return
+    there = keys.get(name)
+    value = node.value
+    if there is not None and isinstance(there.value, tuple) and isinstance(value, tuple):
+        keys[name] = Node((*there.value, *value), there.line, there.column)
+    elif there is not None and isinstance(there.value, str) and isinstance(value, str) and there.value.strip():
+        keys[name] = Node(f"{there.value.rstrip()}\n\n{value}", there.line, there.column)
+    elif there is None or there.value in (None, "", ()):
+        keys[name] = node
+
+
+def items(node: Node) -> tuple[Node, ...]:
+    """Return the items of the list that a text holds, or its paragraphs where it holds none."""
+    return tuple(_items(_lines_of(node)))
+
+
+def _lines_of(node: Node) -> list[Line]:
+    """Return the lines of a text; those of one that was written on one line all have its number."""
+    parts = node.value if isinstance(node.value, tuple) else (node,)
+    texts = [(part.value.replace("\r\n", "\n"), part.line) for part in parts if isinstance(part.value, str)]
+    lines = [(line, number) for text, number in texts for line in text.split("\n")]
+    return [(_TICK.sub(r"\1[ ]", line), number) for line, number in lines]
+
+
+def _tokens(lines: Sequence[Line]) -> list[Token]:
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("commonmark").parse("\n".join(line for line, _ in lines))
+
+
+def _divide(lines: list[Line]) -> Iterator[tuple[str, int, list[Line]]]:
+    """Yield the body by its headings: what each says, its level (0 before the first) and its lines, comments left out.
+
+    Headings below one that names a part of the task are part of its section.
+    """
+    tokens = _tokens(lines)
+    hidden = {
+        number
+        for token in tokens
+        if token.type == "html_block" and token.map and token.content.lstrip().startswith("<!--")
+        for number in range(*token.map)
+    }
+    starts: list[tuple[int, str, int]] = [(0, "", 0)]
+    within = 0
+    for opening, inline in itertools.pairwise(tokens):
+        if opening.type != "heading_open" or opening.level or not opening.map:
+            continue
+        level, words = int(opening.tag[1:]), _plain_words(inline.content)
+        if within and level > within:
+            continue
+        within = level if words in _FIELD_OF or words in _ACCOUNTS else 0
+        starts.append((opening.map[0], inline.content, level))
+    for (begin, heading, level), (end, _, _) in zip(starts, [*starts[1:], (len(lines), "", 0)], strict=True):
+        found = [lines[number] for number in range(begin, end) if number not in hidden]
+        if found:
+            yield heading, level, found
+
+
+def _plain_words(heading: str) -> str:
+    """Return a heading without numbering, marks and case."""
+    return " ".join(re.findall(r"[a-z]+", heading.casefold().replace("'", "")))
+
+
+def _add_section(keys: dict[str, Node], field: str, lines: list[Line]) -> None:
+    place = (lines[0][1], 1)
+    if field == "outcome":
+        text = "\n".join(line for line, _ in lines[1:]).strip()
+        if text and text != _NO_ANSWER:
+            add(keys, field, Node(text, *place))
+        return
+    found = list(_items(lines[1:]))
+    if field == "repo_paths":
+        found = [Node(_code_of(item), item.line, item.column) for item in found]
+    if field == "qa.commands":
+        commands = [command for item in found for command in _commands(item)]
+        checks = [item for item in found if not any(True for _ in _commands(item))]
+        if checks:
+            add(keys, "validation.manual_checks", Node(tuple(checks), *place))
+        found = commands
+    if found:
+        add(keys, field, Node(tuple(found), *place))
+
+
+def _items(lines: Sequence[Line]) -> Iterator[Node]:
+    tokens = [token for token in _tokens(lines) if token.map]
+    for index, token in enumerate(tokens):
+        begin, end = token.map or (0, 0)
+        text = "\n".join(line for line, _ in lines[begin:end]).strip("\n")
+        if token.type == "list_item_open" and token.level == 1:
+            bullet = _BULLET.match(text)
+            width = bullet.end("bullet") if bullet else 0
+            inner = text[width:].split("\n")
+            text = "\n".join([inner[0], *(re.sub(rf"^\s{{0,{width}}}", "", line) for line in inner[1:])])
+            text = _BOX.sub("", text.rstrip(), count=1) if _BOX.match(text) else text.rstrip()
+        elif token.type == "paragraph_open" and token.level == 0:
+            follows = next((one.type for one in tokens[index + 1 :] if one.level == 0), "")
+            if text.rstrip().endswith(":") and follows in ("bullet_list_open", "ordered_list_open", "fence"):
+                continue
+        elif token.type not in ("fence", "code_block", "blockquote_open") or token.level:
+            continue
+        if text.strip() and text.strip() != _NO_ANSWER:
+            yield Node(text, lines[begin][1], 1)
+
+
+def _code_of(item: Node) -> str:
+    """Return the code span that an item begins with, or its first word."""
+    text = str(item.value)
+    code = _CODE.match(text)
+    return code["code"] if code else text.split()[0]
+
+
+def _commands(item: Node) -> Iterator[Node]:
+    """Yield the commands that an item is: one code span, or the lines of a fenced block."""
+    text = str(item.value)
+    code = _CODE.fullmatch(text.strip())
+    if text.startswith(("```", "~~~")):
+        inner = text.split("\n")[1:]
+        joined = re.sub(r"\\\n\s*", "", "\n".join(line for line in inner if not line.startswith(("```", "~~~"))))
+        for line in joined.split("\n"):
+            command = line.strip().removeprefix("$ ")
+            if command and not command.startswith("#"):
+                yield Node(command, item.line, item.column)
+    elif code:
+        yield Node(code["code"], item.line, item.column)

@@ -1,0 +1,116 @@
+"""Files that hold many tasks, as task-master's `tasks.json` does: the id picks one, and the others do not count.
+
+`{"tasks": […]}`, the same under tags (`{"master": {"tasks": […]}}`), and tasks by id instead of in a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from git_taskctx.capture.importers import markdown
+from git_taskctx.capture.strict_yaml import Node, Problems
+
+_NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
+_TAGGED = re.compile(r"(?P<tag>.+?)\.(?P<id>[0-9].*)")
+
+
+def claims(root: Node) -> bool:
+    """Tell whether a file holds a list of tasks, or several under tags."""
+    return any(True for _ in _lists(root))
+
+
+def translate(root: Node, task: str, problems: Problems) -> Node | None:
+    """Return the task of this id: `5`, `5.2` for a subtask, `TAG.5` under a tag, and `TASK-005` for 5 as well."""
+    lists = list(_lists(root))
+    found: list[tuple[str, Node]] = []
+    for same in (_is, _is_number):
+        found = [(tag, one) for tag, tasks in lists for id_, one in _with_subtasks(tasks) if same(id_, task, tag)]
+        if found:
+            break
+    if len(found) == 1:
+        return _translate(found[0][1])
+    line, column = root.line, root.column
+    if found:
+        tags = list(dict.fromkeys(tag for tag, _ in found))
+        where = f"under {', '.join(tags)}: name one, as in `git taskctx init {tags[0]}.{task}`" if len(tags) > 1 else ""
+        problems.add(line, column, f"task {task} stands here {len(found)} times {where}".rstrip())
+    else:
+        ids = [id_ for _, tasks in lists for id_, _ in _tasks(tasks)]
+        shown = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
+        problems.add(line, column, f"no task {task} in this file, which holds {shown or 'none'}")
+    return None
+
+
+def _lists(root: Node) -> Iterator[tuple[str, Node]]:
+    """Yield the lists of tasks, each with its tag."""
+    if not isinstance(root.value, dict):
+        return
+    if _is_list(root.value.get("tasks")):
+        yield "", root.value["tasks"]
+    for tag, node in root.value.items():
+        if isinstance(node.value, dict) and _is_list(node.value.get("tasks")):
+            yield tag, node.value["tasks"]
+
+
+def _is_list(node: Node | None) -> bool:
+    """Tell whether a value is a list of tasks: things with an id, or things that have a title by their id."""
+    if node is None:
+        return False
+    if isinstance(node.value, tuple):
+        return all(isinstance(item.value, dict) and "id" in item.value for item in node.value)
+    return isinstance(node.value, dict) and all(
+        isinstance(item.value, dict) and "title" in item.value for item in node.value.values()
+    )
+
+
+def _tasks(node: Node) -> Iterator[tuple[str, Node]]:
+    if isinstance(node.value, dict):
+        yield from node.value.items()
+    elif isinstance(node.value, tuple):
+        for item in node.value:
+            value = item.value["id"].value if isinstance(item.value, dict) and "id" in item.value else None
+            if isinstance(value, str):
+                yield value, item
+
+
+def _with_subtasks(node: Node) -> Iterator[tuple[str, Node]]:
+    for id_, task in _tasks(node):
+        yield id_, task
+        subtasks = task.value.get("subtasks") if isinstance(task.value, dict) else None
+        for below, subtask in _tasks(subtasks) if subtasks else ():
+            yield (below if below.startswith(f"{id_}.") else f"{id_}.{below}"), subtask
+
+
+def _is(id_: str, task: str, tag: str) -> bool:
+    return task.casefold() in (id_.casefold(), f"{tag}.{id_}".casefold())
+
+
+def _is_number(id_: str, task: str, tag: str) -> bool:
+    """Tell whether the task's number is the id, as with TASK-0824 and 824."""
+    number = re.fullmatch(r"[A-Za-z]+[-_]?0*([0-9]+(?:\.[0-9]+)*)", task)
+    return number is not None and number[1] == id_
+
+
+def _translate(node: Node) -> Node:
+    assert isinstance(node.value, dict)  # noqa: S101 - `_tasks` yields nothing else
+    keys = {_NAMES.get(name, name): item for name, item in node.value.items()}
+    details, strategy = keys.pop("details", None), keys.pop("testStrategy", keys.pop("test_strategy", None))
+    subtasks = keys.pop("subtasks", None)
+    if details is not None:
+        markdown.add(keys, "description", details)
+    if strategy is not None and isinstance(strategy.value, str):
+        markdown.add(keys, "acceptance_criteria", Node(markdown.items(strategy), strategy.line, strategy.column))
+    steps = tuple(step for _, subtask in (_tasks(subtasks) if subtasks else ()) for step in _step(subtask))
+    if subtasks is not None and steps:
+        markdown.add(keys, "plan", Node(steps, subtasks.line, subtasks.column))
+    return Node(keys, node.line, node.column)
+
+
+def _step(subtask: Node) -> Iterator[Node]:
+    """Say a subtask in one item of the plan."""
+    if isinstance(subtask.value, dict):
+        parts = [subtask.value[name].value for name in ("title", "description") if name in subtask.value]
+        text = ": ".join(part for part in parts if isinstance(part, str) and part)
+        if text:
+            yield Node(text, subtask.line, subtask.column)

@@ -1,0 +1,48 @@
+"""Finding the file of a task by its id: what its name must be like, and which name comes first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+
+from git_taskctx.errors import Fatal
+
+_KINDS = (
+    (r"\.task\.ya?ml", False),
+    (r"\.task\.(?:md|markdown|json)", False),
+    (r"\.(?:md|markdown|json|ya?ml)", True),
+)
+"""How names end, in the order in which they are looked for, and whether the file must be looked into as well: other
+files are named after a task, too."""
+_LIST = r"tasks\.(?:json|ya?ml)"
+"""A file of many tasks."""
+
+
+def find_task_file(
+    task_id: str, paths: Iterable[str], roots: Sequence[str], *, holds: Callable[[str], bool]
+) -> str | None:
+    """Pick the task's file among the worktree's paths: `ID.task.yaml` under a root, else `ID` and what describes it.
+
+    Where there is none, `ID*.task.md` and `ID*.task.json`; then `ID*.md`, `.json` and `.yaml`, and `tasks.json`, of
+    which `holds` must say that the task is in the file.
+
+    Raises: Fatal when several fit equally well.
+    """
+    folders = [root.removeprefix("./").rstrip("/") for root in roots]
+    inside = [path for path in paths if any(root in ("", ".") or path.startswith(f"{root}/") for root in folders)]
+    names = [(rf"{re.escape(task_id)}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
+    for name, look in [*names, (_LIST, True)]:
+        pattern = re.compile(rf"(?:.*/)?{name}", re.DOTALL)
+        found = sorted({path for path in inside if pattern.fullmatch(path)})
+        if look:
+            found = [path for path in found if holds(path)]
+        if len(found) > 1:
+            shown = [*found[:10], f"… and {len(found) - 10} more"] if len(found) > 10 else found
+            raise Fatal(
+                "\n  ".join([f"{len(found)} task files fit {task_id}:", *shown]),
+                hint=f"choose one, as in `--task-file {found[0]}`",
+                paths=found,
+            )
+        if found:
+            return found[0]
+    return None

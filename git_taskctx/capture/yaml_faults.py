@@ -1,0 +1,252 @@
+"""What people get wrong in YAML, said in their words: where the fault is, how to mend it, and how to read on after it.
+
+A parser stops at the first fault, and often names a place after it. Here the fault is told by the text around that
+place, and lines are given back that can be read instead, so that the rest of the file is looked at too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from git_taskctx.model.values import dataclass, field
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault of syntax."""
+
+    line: int
+    """From 0, as in the list of lines."""
+    column: int
+    """From 0."""
+    message: str
+    instead: dict[int, str] = field(default_factory=dict)
+    """Lines that can be read in place of those that stand there."""
+
+
+_LINE = re.compile(
+    r"(?P<dashes>\s*(?:- +)*)(?:(?P<key>\"[^\"]*\"|'[^']*'|[^\s#\[{&*!|>%@`\"'].*?):[ \t]+)?(?P<value>\S.*)?$"
+)
+"""A line with `- `, with a key and a value, or with both."""
+_NO_SPACE = re.compile(r"\s*(?:- +)*[\w.-]+(?P<colon>:)[^\s/:]")
+_NO_SPACE_AFTER_DASH = re.compile(r"\s*-[^\s-]")
+_CONFLICT = re.compile(r"(?:<{7} |>{7} |\|{7} |={7}$)")
+_STARTERS = "`@%[]{}&*!|>\"'?,-#"
+"""What no text can begin with unless it is quoted (a dash and a question mark only before a blank)."""
+_ONLY_SO_LONG = 72
+
+
+def find_conflicts(lines: list[str]) -> list[Fault]:
+    """Return the marks that an unresolved merge left; one side of each is left out in what can be read instead."""
+    faults: list[Fault] = []
+    instead: dict[int, str] = {}
+    start: int | None = None
+    theirs = False
+    for number, line in enumerate(lines):
+        if _CONFLICT.match(line) and (start is not None or line.startswith("<")):
+            instead[number] = ""
+            if line.startswith("<"):
+                start, theirs = number, False
+            elif line.startswith(">") and start is not None:
+                message = f"a merge conflict, to line {number + 1}: keep one side, and remove the marks"
+                faults.append(Fault(start, 0, message, instead))
+                start, theirs, instead = None, False, {}
+            else:
+                theirs = True
+        elif theirs:
+            instead[number] = ""
+    return faults
+
+
+def explain(lines: list[str], error: Any) -> Fault:
+    """Tell the fault behind an error of ruamel's scanner or parser, in a text of these lines."""
+    mark = error.problem_mark or error.context_mark
+    line, column = (min(mark.line, len(lines) - 1), mark.column) if mark else (0, 0)
+    start = error.context_mark.line if error.context_mark else line
+    problem = " ".join(str(error.problem or error.context).split())
+    in_one_value = "scalar" in (error.context or "") or "flow" in (error.context or "")
+    recognizers = (_tab, _escape, _left_out_space, _quoted_start, _colon, _stray_key, _indentation)
+    for recognize in (_unclosed, *recognizers) if in_one_value else recognizers:
+        fault = recognize(lines, line, column, start, problem)
+        if fault:
+            return fault
+    where = f" ({error.context}, from line {start + 1})" if start != line else ""
+    return Fault(line, column, problem + where, blank(lines, line))
+
+
+def blank(lines: list[str], number: int) -> dict[int, str]:
+    """Leave out a line, and what is indented below it."""
+    depth = _depth(lines[number])
+    result = {number: ""}
+    for below in range(number + 1, len(lines)):
+        if lines[below].strip() and _depth(lines[below]) <= depth:
+            break
+        result[below] = ""
+    return result
+
+
+def blank_key(lines: list[str], number: int) -> dict[int, str]:
+    """Leave out all that stands under the top-level key that a line belongs to."""
+    first, end = number, number + 1
+    while first > 0 and (not lines[first].strip() or lines[first][0] in " \t#-"):
+        first -= 1
+    while end < len(lines) and (not lines[end].strip() or lines[end][0] in " \t#-"):
+        end += 1
+    return dict.fromkeys(range(first, end), "")
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _quote(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _write(text: str) -> str:
+    """Show a text in quotes, where it is short enough to be shown."""
+    return f": write {_quote(text)}" if len(text) <= _ONLY_SO_LONG else ""
+
+
+def _quoted(lines: list[str], number: int, start: int, message: str) -> Fault:
+    """Return the fault of a text that begins at `start` of its line, and is read when it stands in quotes."""
+    text = lines[number][start:].rstrip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        text = text[1:-1]
+    return Fault(number, start, message + _write(text), {number: lines[number][:start] + _quote(text)})
+
+
+def _tab(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    if "found character '\\t'" not in problem:
+        return None
+    if lines[line][:column].strip():
+        return Fault(line, column, "a tab: write a blank", {line: lines[line].replace("\t", " ")})
+    tabbed = [number for number, text in enumerate(lines) if re.match(r" *\t", text)]
+    more = f" ({len(tabbed)} lines begin with tabs)" if len(tabbed) > 1 else ""
+    return Fault(
+        line, column, f"a tab: indent with spaces{more}",
+        {number: re.sub(r"^[ \t]+", lambda found: found[0].replace("\t", "  "), lines[number]) for number in tabbed},
+    )  # fmt: skip
+
+
+def _unclosed(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    found = _LINE.match(lines[start].rstrip())
+    at = found.start("value") if found and found["value"] else 0
+    opening = lines[start][at : at + 1]
+    if line > start and opening in ("'", '"'):
+        whole = lines[start][at:].rstrip().replace(opening, "")
+        instead = {start: lines[start][:at] + _quote(whole)} | dict.fromkeys(_below(lines, start), "")
+        return Fault(
+            start, at, f"the quote that opens here is never closed: close it, as in {opening}…{opening}", instead
+        )
+    if re.match(r"expected ',' or '[\]}]'", problem) and line > start and opening in "[{":
+        bracket = {"[": "]", "{": "}"}[opening]
+        instead = {start: lines[start][:at] + _quote(lines[start][at:])} | dict.fromkeys(_below(lines, start), "")
+        return Fault(start, at, f"the '{opening}' that opens here is never closed: close it with '{bracket}'", instead)
+    return None
+
+
+def _below(lines: list[str], number: int) -> list[int]:
+    return [below for below in blank(lines, number) if below != number]
+
+
+def _escape(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    if not problem.startswith("found unknown escape character") or line != start:
+        return None
+    text = lines[line]
+    inner = re.sub(r'"((?:[^"\\]|\\.)*)"', lambda found: _quote(found[1]), text)
+    return Fault(
+        line, max(0, column - 1), r"a backslash within double quotes: use single quotes, or write \\", {line: inner}
+    )
+
+
+def _left_out_space(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    """Recognize `key:text` and `-text`, which are no key and no item, and make what follows unreadable."""
+    if not problem.startswith(("mapping values are not allowed", "could not find expected ':'")):
+        return None
+    for number in range(line, max(-1, start - 2, line - 3), -1):
+        text = lines[number]
+        colon = _NO_SPACE.match(text)
+        if colon and not re.search(r":(?:\s|$)", text):
+            at = colon.end("colon")
+            return Fault(number, at - 1, "no blank after the colon: write one", {number: f"{text[:at]} {text[at:]}"})
+        if _NO_SPACE_AFTER_DASH.match(text):
+            at = text.index("-") + 1
+            return Fault(number, at - 1, "no blank after the dash: write one", {number: f"{text[:at]} {text[at:]}"})
+    return None
+
+
+def _quoted_start(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    found = _LINE.match(lines[line].rstrip())
+    if not found or not found["value"] or found.start("value") > column:
+        return None
+    text, at = found["value"], found.start("value")
+    if text[0] in "'\"" and at < column:
+        rest = "text goes on after the closing quote: put all of it in one pair"
+        return _quoted(lines, line, at, rest)
+    if text[0] in _STARTERS and not (found["key"] is None and at > column):
+        if text[0] in "|>" and re.match(r"expected a comment or a line break|expected chomping", problem):
+            return _quoted(lines, line, at, f"text after {text[0]!r}: begin it on the next line, indented, or quote it")
+        return _quoted(lines, line, at, f"text that begins with {text[0]} must be in quotes")
+    return None
+
+
+def _colon(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    if not problem.startswith("mapping values are not allowed"):
+        return None
+    found = _LINE.match(lines[line].rstrip())
+    if found is None:
+        return None
+    at = found.start("value")
+    if found["value"] and found["key"] is not None and column >= at:
+        if found["dashes"].strip():
+            at = len(found["dashes"])
+        return _quoted(lines, line, at, "text that holds ': ' must be in quotes")
+    above = next((number for number in range(line - 1, -1, -1) if lines[number].strip()), None)
+    if above is None:
+        return None
+    at = _depth(lines[line])
+    if lines[above].lstrip().startswith("- "):
+        return Fault(line, at, _key_among_items(lines[above]), blank(lines, line))
+    message = f"indented deeper than line {above + 1}, which has text already: align the two, or put the text in quotes"
+    return Fault(line, at, message, blank(lines, line))
+
+
+def _key_among_items(item: str) -> str:
+    dashes = re.match(r"\s*(?:- +)*", item)
+    column = dashes.end() + 1 if dashes else 3
+    return f"a key among list items: begin it in column {column} to make it part of the item, or end the list before it"
+
+
+def _stray_key(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    if not problem.startswith("expected <block end>, but found"):
+        return None
+    if problem.endswith("'?'"):
+        above = next((text for text in reversed(lines[:line]) if text.lstrip().startswith("- ")), "- ")
+        return Fault(line, column, _key_among_items(above), blank(lines, line))
+    if problem.endswith("'-'"):
+        message = "a list item among keys: indent it below its key, or give the list a key of its own"
+        return Fault(line, column, message, blank(lines, line))
+    return None
+
+
+def _indentation(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
+    if problem.startswith("expected '<document start>'"):
+        first = next((number for number, text in enumerate(lines) if text.strip() and text.lstrip()[0] != "#"), 0)
+        depth = _depth(lines[first])
+        message = f"indented less than the first key, on line {first + 1}: begin both in the same column"
+        dedented = {n: lines[n][depth:] if not lines[n][:depth].strip() else lines[n] for n in range(line)}
+        return Fault(line, column, message, dedented)
+    if problem.startswith("expected <block end>, but found"):
+        if lines[line][:column].strip():
+            return None
+        above = next((n for n in range(line - 1, -1, -1) if lines[n].strip() and _depth(lines[n]) < column), None)
+        message = "indented like nothing above it: align it with the line that it belongs to"
+        if above is not None and re.search(r":\s+[|>][+-]?[0-9]?\s*$", lines[above]):
+            message = f"indented less than the text that begins below line {above + 1}: indent it as far"
+        return Fault(line, column, message, blank(lines, line))
+    if problem.startswith("could not find expected ':'"):
+        message = "text that is no key: indent it below its key, after '|' where it goes over several lines"
+        return Fault(start, 0 if start != line else column, message, blank(lines, start))
+    return None
