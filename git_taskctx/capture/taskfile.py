@@ -11,7 +11,26 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.importers import import_task
+from git_taskctx.capture.importers import import_task, markdown
+from git_taskctx.capture.keys import (
+    CITED,
+    COMMANDS,
+    DETAILS,
+    DONE,
+    HEADS,
+    LISTS,
+    LONG,
+    MANUAL_CHECKS,
+    NOTHING,
+    PATHS,
+    RUN,
+    SAY,
+    STANDARDS,
+    TEXTS,
+    Flat,
+    flatten,
+    kind_of,
+)
 from git_taskctx.capture.normalize import WIDTH, normalize_multiline
 from git_taskctx.capture.strict_yaml import Node, Problems, decode_text
 from git_taskctx.errors import BadData, Refused
@@ -27,26 +46,6 @@ MAX_WARNINGS = 20
 """Warnings that are told one by one."""
 MAX_NAME = 512
 """Bytes of the path that a cut text points to; of a longer one the end is shown."""
-
-_TEXTS = ("title", "priority", "area", "description", "outcome")
-_LONG = ("description", "outcome")
-"""Texts of several lines; the others are one line, however they were written."""
-_LISTS = {
-    "scope_in": ("scope.in", "scope_in"),
-    "scope_out": ("scope.out", "scope_out"),
-    "acceptance_criteria": ("acceptance_criteria", "acceptance_criteria.must"),
-    "quality_gates": ("acceptance_criteria.quality_gates", "quality_gates"),
-    "plan": ("plan",),
-}
-_COMMANDS = ("validation.pipeline", "validation.commands", "qa.commands")
-_RUN, _SAY = ("command", "run"), ("description", "name")
-_NOTHING = Node(None, 0, 0)
-_MANUAL_CHECKS = ("validation.manual_checks",)
-_PATHS = ("context.repo_paths", "repo_paths")
-_STANDARDS = "standards"
-_KNOWN = ("id", "status", *_TEXTS, *(key for keys in _LISTS.values() for key in keys), *_COMMANDS)
-_KNOWN = (*_KNOWN, *_MANUAL_CHECKS, *_PATHS, _STANDARDS)
-_GROUPS = {key.partition(".")[0] for key in _KNOWN if "." in key}
 
 _PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
 """An item of `scope.in` that is a pattern, not prose: no spaces, and a slash, a star, an extension or a macro."""
@@ -99,7 +98,7 @@ def read_task_file(data: bytes, *, name: str, task: str = "") -> TaskFile:
     problems = Problems(name)
     text = decode_text(data, problems)
     _, root = import_task(text, task=task, problems=problems)
-    reader = _Reader(name, problems, _flatten(root, problems))
+    reader = _Reader(name, problems, flatten(root, problems))
     result = reader.read()
     problems.raise_any()
     return replace(result, lines=tuple(text.split("\n")))
@@ -155,7 +154,7 @@ def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: s
     if not isinstance(value, dict):
         return value
     if not importer.unknown_counts:
-        value = {key: node.plain() for key, node in _flatten(root, problems).known.items()}
+        value = {key: node.plain() for key, node in flatten(root, problems).known.items()}
     keys = {key: key.partition(".")[0] for key in value}
     return {
         key: value[key] for key, top in keys.items() if not any(fnmatch.fnmatchcase(top, rule) for rule in volatile)
@@ -189,58 +188,18 @@ def is_pattern(text: str) -> bool:
     return _PATTERN.fullmatch(text) is not None
 
 
-@dataclass
-class _Flat:
-    """The known keys of a file by dotted name, and the names of the others."""
-
-    known: dict[str, Node] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-
-
-def _flatten(root: Node | None, problems: Problems) -> _Flat:
-    flat = _Flat()
-    if root is None or not isinstance(root.value, dict):
-        if not problems.found:
-            line, column = (root.line, root.column) if root else (1, 1)
-            problems.add(line, column, "expected keys and values, as in `title: …`")
-        return flat
-    for key, node in root.value.items():
-        if key in _GROUPS and isinstance(node.value, dict):
-            for name, item in node.value.items():
-                _sort_in(f"{key}.{name}", item, flat)
-        elif key in _GROUPS and key not in _KNOWN and node.value is not None:
-            members = " and ".join(f"`{name.partition('.')[2]}:`" for name in _KNOWN if name.startswith(f"{key}."))
-            problems.add(node.line, node.column, f"{key}: expected keys, found {_kind(node)}: write {members} under it")
-        elif key not in _GROUPS or key in _KNOWN:
-            _sort_in(key, node, flat)
-    return flat
-
-
-def _sort_in(key: str, node: Node, flat: _Flat) -> None:
-    if key in _KNOWN:
-        flat.known[key] = node
-    else:
-        flat.unknown.add(key)
-
-
-def _kind(node: Node) -> str:
-    if isinstance(node.value, dict):
-        return "keys and values"
-    return "a list" if isinstance(node.value, tuple) else "text"
-
-
 class _Reader:
     """Reads the known keys of one file, noting sources, warnings and problems on the way."""
 
-    def __init__(self, name: str, problems: Problems, flat: _Flat) -> None:
+    def __init__(self, name: str, problems: Problems, flat: Flat) -> None:
         self.name, self.problems, self.flat = name, problems, flat
         self.sources: dict[str, str] = {}
         self.warnings: list[str] = []
         self.words: list[Words] = []
 
     def read(self) -> TaskFile:
-        texts = {key: self._text(key, f"task_snapshot.{key}") for key in _TEXTS}
-        lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in _LISTS.items()}
+        texts = {key: self._text(key, f"task_snapshot.{key}") for key in TEXTS}
+        lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in LISTS.items()}
         description = texts["description"]
         texts["description"] = (
             f"{description}\n" if description and not description.endswith("\n") else description or ""
@@ -256,12 +215,12 @@ class _Reader:
             status=self._text("status"),
             task_snapshot=TaskSnapshot(**fields),
             commands=tuple(self._commands()),
-            manual_checks=self._list(_MANUAL_CHECKS, "validation_baseline.manual_checks"),
+            manual_checks=self._list(MANUAL_CHECKS, "validation_baseline.manual_checks"),
             patterns=self._patterns(),
             sources=self.sources,
             unknown_keys=tuple(sorted(self.flat.unknown)),
             warnings=tuple(self._few_warnings()),
-            standards=tuple(item for _, item in self._items([_STANDARDS])),
+            standards=tuple(item for _, item in self._items([STANDARDS])),
             words=tuple(sorted(set(self.words), key=lambda words: (words.line, words.column))),
         )
 
@@ -275,10 +234,10 @@ class _Reader:
         if node is None or node.value is None:
             return None
         if not isinstance(node.value, str):
-            self._wrong(node, f"{key}: expected text, found {_kind(node)}: write `{key}: |` and indented lines")
+            self._wrong(node, f"{key}: expected text, found {kind_of(node)}: write `{key}: |` and indented lines")
             return None
         self._from(node, target)
-        text = clean_text(node.value, wrap=True) if key in _LONG else " ".join(node.value.split())
+        text = clean_text(node.value, wrap=True) if key in LONG else " ".join(node.value.split())
         return self._cut(text, node, key) if text and target else text or None
 
     def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:
@@ -287,8 +246,10 @@ class _Reader:
             node = self.flat.known.get(key)
             if node is None or node.value is None:
                 continue
+            if isinstance(node.value, str) and "\n" in node.value.strip():
+                node = Node(markdown.items(node), node.line, node.column)
             if not isinstance(node.value, tuple):
-                self._wrong(node, f"{key}: expected a list, found {_kind(node)}: begin each item with '- '")
+                self._wrong(node, f"{key}: expected a list, found {kind_of(node)}: begin each item with '- '")
                 continue
             if len(node.value) > MAX_ITEMS:
                 self._wrong(node, f"{key}: {len(node.value)} items, more than {MAX_ITEMS}: divide the task")
@@ -301,16 +262,47 @@ class _Reader:
         texts: list[str] = []
         for key, item in self._items(keys, target):
             if isinstance(item.value, str):
-                text = clean_text(item.value)
-                texts.append(self._whole(text, item, key) if whole else self._cut(text, item, key))
+                text = item.value if whole else clean_text(item.value)
+                texts.append(self._whole(text.strip(), item, key) if whole else self._cut(text, item, key))
+            elif isinstance(item.value, dict) and not whole:
+                texts.append(self._cut(clean_text(self._said_by(key, item, item.value)), item, key))
             else:
                 mend = "put text that holds ': ' in quotes" if isinstance(item.value, dict) else "one '- ' is enough"
-                self._wrong(item, f"{key}: expected text in each item, found {_kind(item)}: {mend}")
+                self._wrong(item, f"{key}: expected text in each item, found {kind_of(item)}: {mend}")
         return tuple(dict.fromkeys(filter(None, texts)))
+
+    def _said_by(self, key: str, item: Node, members: Mapping[str, Node]) -> str:
+        """Say in one text what an item says with several keys; one that is none of ours was a text with a colon."""
+        known = [name for name in (*HEADS, *DETAILS, *CITED, DONE) if name in members]
+        head = next((name for name in known if name in HEADS), None)
+        if head is None:
+            ((name, node), *more) = members.items() or [("", NOTHING)]
+            if more or not isinstance(node.value, str | None):
+                self._wrong(
+                    item, f"{key}: expected text in each item, or `title:` and `details:`: quote text with ': '"
+                )
+                return ""
+            place = f"{self.name}:{item.line}:{item.column}"
+            self.warnings.append(f"{place}: {key}: {name[:40]}: … is read as text: put it in quotes")
+            return f"{name}: {node.value or ''}".rstrip()
+        self.flat.unknown.update(f"{key}[].{name}" for name in members if name not in known)
+        texts = {name: self._member(f"{key}[].{name}", members[name]) for name in known}
+        cited = "".join(f" ({texts[name]})" for name in CITED if "#" in texts.get(name, ""))
+        details = [texts[name] for name in DETAILS if name != head and texts.get(name)]
+        done = ["Done when:", texts[DONE]] if texts.get(DONE) else []
+        return "\n".join([texts[head] + cited, *details, *done])
+
+    def _member(self, key: str, node: Node) -> str:
+        """Return a text, or a list of texts as a list of Markdown."""
+        if isinstance(node.value, tuple):
+            return "\n".join(f"- {text}" for text in (self._member(key, item) for item in node.value) if text)
+        if isinstance(node.value, dict):
+            return self._said_by(key, node, node.value)
+        return clean_text(node.value or "").strip("\n")
 
     def _commands(self) -> list[Command]:
         commands: dict[str, Command] = {}
-        for key, item in self._items(_COMMANDS, "validation_baseline.commands"):
+        for key, item in self._items(COMMANDS, "validation_baseline.commands"):
             command = self._command(key, item)
             if command:
                 commands.setdefault(command.command, command)
@@ -318,9 +310,9 @@ class _Reader:
 
     def _command(self, key: str, item: Node) -> Command | None:
         members = item.value if isinstance(item.value, dict) else {"command": item}
-        self.flat.unknown.update(f"{key}[].{name}" for name in members if name not in (*_RUN, *_SAY))
-        run = next((members[name] for name in _RUN if name in members), _NOTHING)
-        say = next((members[name] for name in _SAY if name in members), _NOTHING)
+        self.flat.unknown.update(f"{key}[].{name}" for name in members if name not in (*RUN, *SAY))
+        run = next((members[name] for name in RUN if name in members), NOTHING)
+        say = next((members[name] for name in SAY if name in members), NOTHING)
         if not isinstance(run.value, str) or not run.value.strip() or not isinstance(say.value, str | None):
             self._wrong(item, f"{key}: expected a command, or `command:` and `description:`, each with text")
             return None
@@ -328,8 +320,8 @@ class _Reader:
         return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
 
     def _patterns(self) -> tuple[str, ...]:
-        paths = self._list(_PATHS, "scope_patterns", whole=True)
-        items = list(self._items(_LISTS["scope_in"], "task_snapshot.scope_in"))
+        paths = self._list(PATHS, "scope_patterns", whole=True)
+        items = list(self._items(LISTS["scope_in"], "task_snapshot.scope_in"))
         named = [(item.value, item) for _, item in items if isinstance(item.value, str) and is_pattern(item.value)]
         if named:
             self._from(named[0][1], "scope_patterns")

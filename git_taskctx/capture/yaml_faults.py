@@ -77,13 +77,13 @@ def explain(lines: list[str], error: Any) -> Fault:
 
 def blank(lines: list[str], number: int) -> dict[int, str]:
     """Leave out a line, and what is indented below it."""
-    depth = _depth(lines[number])
-    result = {number: ""}
-    for below in range(number + 1, len(lines)):
-        if lines[below].strip() and _depth(lines[below]) <= depth:
-            break
-        result[below] = ""
-    return result
+    return dict.fromkeys(range(number, _end_of(lines, number, _depth(lines[number]))), "")
+
+
+def _end_of(lines: list[str], number: int, depth: int) -> int:
+    """Return the first line after `number` that has text and is indented no deeper than `depth`."""
+    below = range(number + 1, len(lines))
+    return next((one for one in below if lines[one].strip() and _depth(lines[one]) <= depth), len(lines))
 
 
 def blank_key(lines: list[str], number: int) -> dict[int, str]:
@@ -114,7 +114,10 @@ def _quoted(lines: list[str], number: int, start: int, message: str) -> Fault:
     text = lines[number][start:].rstrip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1]
-    return Fault(number, start, message + _write(text), {number: lines[number][:start] + _quote(text)})
+    first = _LINE.match(lines[number])
+    depth = len(first["dashes"]) if first and first["key"] else _depth(lines[number])
+    instead = dict.fromkeys(range(number + 1, _end_of(lines, number, depth)), "")
+    return Fault(number, start, message + _write(text), {number: lines[number][:start] + _quote(text), **instead})
 
 
 def _tab(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
@@ -200,7 +203,8 @@ def _colon(lines: list[str], line: int, column: int, start: int, problem: str) -
         return None
     at = found.start("value")
     if found["value"] and found["key"] is not None and column >= at:
-        if found["dashes"].strip():
+        below = next((text for text in lines[line + 1 :] if text.strip()), "")
+        if found["dashes"].strip() and _depth(below) != len(found["dashes"]):
             at = len(found["dashes"])
         return _quoted(lines, line, at, "text that holds ': ' must be in quotes")
     above = next((number for number in range(line - 1, -1, -1) if lines[number].strip()), None)
@@ -216,7 +220,10 @@ def _colon(lines: list[str], line: int, column: int, start: int, problem: str) -
 def _key_among_items(item: str) -> str:
     dashes = re.match(r"\s*(?:- +)*", item)
     column = dashes.end() + 1 if dashes else 3
-    return f"a key among list items: begin it in column {column} to make it part of the item, or end the list before it"
+    return (
+        "a key among list items: put the items above it under a key of their own, "
+        f"or begin it in column {column} to make it part of the last one"
+    )
 
 
 def _stray_key(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:

@@ -148,7 +148,7 @@ title: [a]
 title: b
 acceptance_criteria: yes
 plan: &x
-- a: b
+- {a: b, c: d}
 - - c
 scope: x
 qa: {commands: [{x: 1}, make, {command: [a]}, {run: a, name: {b: c}}]}
@@ -163,7 +163,7 @@ description: "\\e[31m"
         f"{NAME}:2:1: 'title' stands twice, first on line 1: keep one",
         f"{NAME}:3:22: acceptance_criteria: expected a list, found text: begin each item with '- '",
         f"{NAME}:4:7: anchors are not read: remove &x",
-        f"{NAME}:5:3: plan: expected text in each item, found keys and values: put text that holds ': ' in quotes",
+        f"{NAME}:5:3: plan: expected text in each item, or `title:` and `details:`: quote text with ': '",
         f"{NAME}:6:3: plan: expected text in each item, found a list: one '- ' is enough",
         f"{NAME}:7:8: scope: expected keys, found text: write `in:` and `out:` under it",
         f"{NAME}:8:17: qa.commands: expected a command, or `command:` and `description:`, each with text",

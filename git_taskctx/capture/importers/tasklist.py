@@ -44,7 +44,7 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
 
 def _lists(root: Node) -> Iterator[tuple[str, Node]]:
     """Yield the lists of tasks, each with its tag."""
-    if not isinstance(root.value, dict):
+    if not isinstance(root.value, dict) or root.value.keys() >= {"title", "description"}:
         return
     if _is_list(root.value.get("tasks")):
         yield "", root.value["tasks"]
