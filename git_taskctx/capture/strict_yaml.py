@@ -19,7 +19,7 @@ SHOWN_PROBLEMS = 50
 _NULLS = ("", "~", "null", "Null", "NULL")
 NO_TEXT = "a control character, or no character at all"
 _NOTHING = re.compile(r"\s*(?:#.*|\.\.\.\s*)?$")
-_NAME = re.compile(r"[\w-]+(?:[:/][\w/:-]+)?")
+_NAME = re.compile(r"[\w-]+")
 """What an anchor or a tag is called; a path or a pattern is not."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _MOST_READ = 4 * MAX_BYTES
@@ -51,6 +51,8 @@ class Problems:
     found: list[tuple[int, int, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """What is read, but may not be meant."""
+    gave_up: bool = False
+    """Whether the file was not looked through to its end."""
 
     def add(self, line: int, column: int, message: str) -> None:
         """Note a problem; lines and columns count from 1."""
@@ -62,7 +64,8 @@ class Problems:
             return
         lines = [f"{self.name}:{line}:{column}: {message}" for line, column, message in sorted(set(self.found))]
         if len(lines) > SHOWN_PROBLEMS:
-            lines[SHOWN_PROBLEMS:] = [f"… and {len(lines) - SHOWN_PROBLEMS} more problems"]
+            at_least = "at least " if self.gave_up else ""
+            lines[SHOWN_PROBLEMS:] = [f"… and {at_least}{len(lines) - SHOWN_PROBLEMS} more"]
         raise BadData("\n".join(lines), hint=f"mend {self.name} and try again")
 
 
@@ -110,7 +113,7 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
     for fault in yaml_faults.find_conflicts(lines):
         problems.add(fault.line + 1, 1, fault.message)
         read_instead(fault.instead)
-    for _ in range(1 + min(SHOWN_PROBLEMS, _MOST_READ // max(1, len(text)))):
+    for _ in range(2 + min(SHOWN_PROBLEMS, _MOST_READ // max(1, len(text)))):
         attempt = Problems(problems.name)
         try:
             root = _build(YAML(typ="safe", pure=True).parse("\n".join(lines)), attempt, lines)
@@ -128,6 +131,7 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
             problems.found += [problem for problem in attempt.found if problem[0] - 1 not in mended]
             problems.warnings += attempt.warnings
             return root
+    problems.gave_up = True
     return None
 
 
@@ -188,7 +192,7 @@ def _refuse_sharing(event: Any, line: int, column: int, problems: Problems) -> N
         problems.add(line, column, f"anchors are not read: remove &{event.anchor}")
     if event.tag is not None:
         tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
-        is_path = tag.startswith("!") and not _NAME.fullmatch(tag.lstrip("!"))
+        is_path = not tag.startswith("!!") and not _NAME.fullmatch(tag.removeprefix("!"))
         mend = f"text that begins with ! must be in quotes: write '{tag}'" if is_path else f"remove {tag}"
         problems.add(line, column, mend if is_path else f"tags are not read: {mend}")
 
@@ -216,7 +220,8 @@ def _pair(items: list[Node], problems: Problems) -> dict[str, Node]:
     first_lines: dict[str, int] = {}
     for key, value in zip(items[::2], items[1::2], strict=True):
         if not isinstance(key.value, str):
-            problems.add(key.line, key.column, "a key must be text")
+            mend = ": put text that begins with { or [ in quotes" if key.value is not None else ""
+            problems.add(key.line, key.column, f"a key must be text{mend}")
         elif key.value in result:
             first = first_lines[key.value]
             problems.add(key.line, key.column, f"{key.value!r} stands twice, first on line {first}: keep one")

@@ -246,7 +246,7 @@ class _Reader:
             node = self.flat.known.get(key)
             if node is None or node.value is None:
                 continue
-            if isinstance(node.value, str) and "\n" in node.value.strip():
+            if isinstance(node.value, str) and markdown.is_list(node.value):
                 node = Node(markdown.items(node), node.line, node.column)
             if not isinstance(node.value, tuple):
                 self._wrong(node, f"{key}: expected a list, found {kind_of(node)}: begin each item with '- '")

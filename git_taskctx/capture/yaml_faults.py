@@ -63,11 +63,13 @@ def explain(lines: list[str], error: Any) -> Fault:
     """Tell the fault behind an error of ruamel's scanner or parser, in a text of these lines."""
     mark = error.problem_mark or error.context_mark
     line, column = (min(mark.line, len(lines) - 1), mark.column) if mark else (0, 0)
-    start = error.context_mark.line if error.context_mark else line
+    start = min(error.context_mark.line, len(lines) - 1) if error.context_mark else line
     problem = " ".join(str(error.problem or error.context).split())
-    in_one_value = "scalar" in (error.context or "") or "flow" in (error.context or "")
-    recognizers = (_tab, _escape, _left_out_space, _quoted_start, _colon, _stray_key, _indentation)
-    for recognize in (_unclosed, *recognizers) if in_one_value else recognizers:
+    if error.context_mark and ("scalar" in error.context or "flow" in error.context):
+        fault = _unclosed(lines, line, start, error.context_mark.column, problem)
+        if fault:
+            return fault
+    for recognize in (_tab, _escape, _left_out_space, _quoted_start, _colon, _stray_key, _indentation):
         fault = recognize(lines, line, column, start, problem)
         if fault:
             return fault
@@ -133,25 +135,17 @@ def _tab(lines: list[str], line: int, column: int, start: int, problem: str) -> 
     )  # fmt: skip
 
 
-def _unclosed(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
-    found = _LINE.match(lines[start].rstrip())
-    at = found.start("value") if found and found["value"] else 0
+def _unclosed(lines: list[str], line: int, start: int, at: int, problem: str) -> Fault | None:
+    """Recognize a quote or a bracket, opened in column `at` of line `start`, that is not closed where it should be."""
     opening = lines[start][at : at + 1]
-    if line > start and opening in ("'", '"'):
-        whole = lines[start][at:].rstrip().replace(opening, "")
-        instead = {start: lines[start][:at] + _quote(whole)} | dict.fromkeys(_below(lines, start), "")
-        return Fault(
-            start, at, f"the quote that opens here is never closed: close it, as in {opening}…{opening}", instead
-        )
-    if re.match(r"expected ',' or '[\]}]'", problem) and line > start and opening in "[{":
-        bracket = {"[": "]", "{": "}"}[opening]
-        instead = {start: lines[start][:at] + _quote(lines[start][at:])} | dict.fromkeys(_below(lines, start), "")
-        return Fault(start, at, f"the '{opening}' that opens here is never closed: close it with '{bracket}'", instead)
-    return None
-
-
-def _below(lines: list[str], number: int) -> list[int]:
-    return [below for below in blank(lines, number) if below != number]
+    closing = {"'": "'", '"': '"', "[": "]", "{": "}"}.get(opening)
+    if closing is None or line == start or (opening in "[{" and not problem.startswith("expected ',' or")):
+        return None
+    found = _LINE.match(lines[start].rstrip())
+    begin = found.start("value") if found and found["value"] else at
+    instead = blank(lines, start) | {start: lines[start][:begin] + _quote(lines[start][begin:].rstrip().strip("'\""))}
+    what = "quote" if opening in "'\"" else opening
+    return Fault(start, at, f"the {what} that opens here is never closed: close it with {closing}", instead)
 
 
 def _escape(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
@@ -186,7 +180,7 @@ def _quoted_start(lines: list[str], line: int, column: int, start: int, problem:
         return None
     text, at = found["value"], found.start("value")
     if text[0] in "'\"" and at < column:
-        rest = "text goes on after the closing quote: put all of it in one pair"
+        rest = "text goes on after the closing quote: put all of it in one pair of quotes"
         return _quoted(lines, line, at, rest)
     if text[0] in _STARTERS and not (found["key"] is None and at > column):
         if text[0] in "|>" and re.match(r"expected a comment or a line break|expected chomping", problem):

@@ -171,7 +171,7 @@ description: "\\e[31m"
         f"{NAME}:8:47: qa.commands: expected a command, or `command:` and `description:`, each with text",
         f"{NAME}:9:4: aliases are not read: write out what *x stands for",
         f"{NAME}:10:4: tags are not read: remove !!str",
-        f"{NAME}:11:3: a key must be text",
+        f"{NAME}:11:3: a key must be text: put text that begins with {{ or [ in quotes",
         f"{NAME}:13:14: a control character, or no character at all",
     ]
 
@@ -185,7 +185,7 @@ description: "\\e[31m"
         (b"a: b: c\n", "1:4: text that holds ': ' must be in quotes: write 'b: c'"),
         (b"a:\n\t- b\n", "2:1: a tab: indent with spaces"),
         (b"a: @x\n", "1:4: text that begins with @ must be in quotes: write '@x'"),
-        (b"a: 1\nb: 'x\n\n", "2:4: the quote that opens here is never closed: close it, as in '…'"),
+        (b"a: 1\nb: 'x\n\n", "2:4: the quote that opens here is never closed: close it with '"),
         (b"a: 1\nb: \x01\n", "2:4: a control character, or no character at all"),
         (b'a: "\\ud800"\n', "1:4: a control character, or no character at all"),
         (b"a: 1\n---\nb: 2\n", "2:1: a second document begins here: a task file is one"),
@@ -202,7 +202,7 @@ def test_bounded() -> None:
     """A file over 1 MiB is not parsed, and of very many problems the first fifty are shown."""
     assert problems(b"#" * 1048577) == [f"{NAME} has 1048577 bytes, more than 1048576"]
     lines = problems(b"a: &x 1\n" * 100)
-    assert (len(lines), lines[-1]) == (51, "… and 149 more problems")
+    assert (len(lines), lines[-1]) == (51, "… and 149 more")
 
 
 def test_long_text_is_cut_at_a_word() -> None:

@@ -89,13 +89,13 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
             keys[f"## {heading}"] = Node(None, lines[0][1], 1)
         elif words in _FIELD_OF:
             _add_section(keys, _FIELD_OF[words], lines)
-        else:
+        elif [line.strip() for line, _ in lines[1:] if line.strip()] != [_NO_ANSWER]:
             is_description = words == "description" and not any(line.strip() for line, _ in description)
             description += lines[1:] if is_description else lines
-    said = [(line, number) for line, number in description if line.strip() not in ("", _NO_ANSWER)]
+    said = [(line, number) for line, number in description if line.strip()]
     if said:
         first, last = description.index(said[0]), len(description) - description[::-1].index(said[-1])
-        text = "\n".join(line for line, _ in description[first:last] if line.strip() != _NO_ANSWER)
+        text = "\n".join(line for line, _ in description[first:last])
         add(keys, "description", Node(text, said[0][1], 1))
     return Node(keys, root.line, root.column)
 
@@ -111,12 +111,19 @@ def add(keys: dict[str, Node], name: str, node: Node) -> None:
         return
     there = keys.get(name)
     value = node.value
+    if there is not None and isinstance(there.value, str) and isinstance(value, tuple):
+        there = Node(items(there), there.line, there.column)
     if there is not None and isinstance(there.value, tuple) and isinstance(value, tuple):
         keys[name] = Node((*there.value, *value), there.line, there.column)
     elif there is not None and isinstance(there.value, str) and isinstance(value, str) and there.value.strip():
         keys[name] = Node(f"{there.value.rstrip()}\n\n{value}", there.line, there.column)
     elif there is None or there.value in (None, "", ()):
         keys[name] = node
+
+
+def is_list(text: str) -> bool:
+    """Tell whether a text is to be read as a list: it has several lines, or begins as an item."""
+    return "\n" in text.strip() or _BULLET.match(text) is not None
 
 
 def items(node: Node) -> tuple[Node, ...]:
