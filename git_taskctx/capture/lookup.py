@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 
 from git_taskctx.errors import Fatal
+from git_taskctx.git.quoting import quote
 
 _KINDS = (
     (r"\.task\.ya?ml", False),
@@ -24,7 +26,8 @@ def find_task_file(
     """Pick the task's file among the worktree's paths: `ID.task.yaml` under a root, else `ID` and what describes it.
 
     Where there is none, `ID*.task.md` and `ID*.task.json`; then `ID*.md`, `.json` and `.yaml`, and `tasks.json`, of
-    which `holds` must say that the task is in the file.
+    which `holds` must say that the task is in the file. Paths are what the system calls them; the one that is returned,
+    and those that `holds` gets, are quoted as git quotes them.
 
     Raises: Fatal when several fit equally well.
     """
@@ -33,7 +36,7 @@ def find_task_file(
     names = [(rf"{re.escape(task_id)}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
     for name, look in [*names, (_LIST, True)]:
         pattern = re.compile(rf"(?:.*/)?{name}", re.DOTALL)
-        found = sorted({path for path in inside if pattern.fullmatch(path)})
+        found = sorted({quote(os.fsencode(path)) for path in inside if pattern.fullmatch(path)})
         if look:
             found = [path for path in found if holds(path)]
         if len(found) > 1:

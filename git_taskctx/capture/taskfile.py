@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.importers import import_task, markdown
+from git_taskctx.capture.importers import import_task, markdown, suffix_of
 from git_taskctx.capture.keys import (
     CITED,
     COMMANDS,
@@ -109,7 +109,7 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
     task, or keys with a title.
     """
     problems = Problems(name)
-    if name.lower().endswith((".md", ".markdown")):
+    if suffix_of(name) in ("md", "markdown"):
         return re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", data) is not None
     try:
         _, root = import_task(decode_text(data, problems), task=task, problems=problems)

@@ -259,7 +259,7 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
         data = read_task_file_bytes(repository, path)
         return data is not None and holds_task(data, name=path, task=request.task)
 
-    path = find_task_file(request.task, map(quote, listed.split(b"\0")[:-1]), policy.task.roots, holds=holds)
+    path = find_task_file(request.task, map(os.fsdecode, listed.split(b"\0")[:-1]), policy.task.roots, holds=holds)
     if path is None:
         return None
     data = read_task_file_bytes(repository, path)

@@ -7,7 +7,7 @@ from typing import Any
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.begin import capture_file
+from git_taskctx.handoff.begin import capture_file, size_warning
 from git_taskctx.handoff.kept import TASK_FILE
 from git_taskctx.handoff.session import Event, Session, check_secrets
 from git_taskctx.handoff.staleness import read_task_file_bytes
@@ -57,6 +57,7 @@ def rebuild(session: Session, *, any_status: bool = False) -> Rebuilt:
     if not changes:
         return Rebuilt((), (), captured.warnings)
     check_secrets(session.caller, to_plain(captured.immutable), name=path)
+    warnings = captured.warnings + size_warning(context.replace(immutable=captured.immutable))
     sha = BlobOid(session.repository.objects.hash("blob", data))
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)
     fields = [change.field for change in changes]
@@ -66,7 +67,7 @@ def rebuild(session: Session, *, any_status: bool = False) -> Rebuilt:
         kept={TASK_FILE: data},
         reason=f"{session.task}: rebuilt",
     )
-    return Rebuilt(changes, approved, captured.warnings)
+    return Rebuilt(changes, approved, warnings)
 
 
 def _differences(old: Any, new: Any, name: str = "") -> Iterator[FieldChange]:

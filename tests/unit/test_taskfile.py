@@ -10,6 +10,7 @@ from git_taskctx.capture.taskfile import (
     Words,
     check_gates,
     clean_text,
+    holds_task,
     is_pattern,
     read_task_file,
     without_volatile,
@@ -293,6 +294,62 @@ def test_find_task_file(task_id: str, expected: str | None) -> None:
     """A file of the very name comes first, then one whose name goes on after the id; never another id's, nor a file
     outside the roots."""
     assert find_task_file(task_id, PATHS, ["tasks", "docs"], holds=never) == expected
+
+
+KINDS = [
+    "tasks/T-1.md",
+    "tasks/T-1-x.json",
+    "tasks/T-2 - words.md",
+    "tasks/T-3.task.md",
+    "tasks/T-3.md",
+    "tasks/tasks.json",
+    "docs/T-4.yaml",
+    "docs/tasks.yaml",
+]
+
+
+@pytest.mark.parametrize(
+    ("task_id", "holding", "expected"),
+    [
+        ("T-1", ["tasks/T-1.md", "tasks/T-1-x.json"], "tasks/T-1.md"),
+        ("T-1", ["tasks/T-1-x.json", "tasks/tasks.json"], "tasks/T-1-x.json"),
+        ("T-1", ["tasks/tasks.json"], "tasks/tasks.json"),
+        ("T-1", [], None),
+        ("T-2", ["tasks/T-2 - words.md"], "tasks/T-2 - words.md"),
+        ("T-3", ["tasks/T-3.md", "tasks/tasks.json"], "tasks/T-3.task.md"),
+        ("T-4", ["docs/T-4.yaml", "docs/tasks.yaml"], "docs/T-4.yaml"),
+        ("5", ["docs/tasks.yaml"], "docs/tasks.yaml"),
+    ],
+)
+def test_other_kinds(task_id: str, holding: list[str], expected: str | None) -> None:
+    """Names that say so come first, then the id's own, then lists; the latter two only where they hold the task."""
+    assert find_task_file(task_id, KINDS, ["tasks", "docs"], holds=holding.__contains__) == expected
+
+
+def test_a_task_in_two_lists() -> None:
+    """A task that stands in two lists is not guessed."""
+    with pytest.raises(Fatal, match="2 task files fit 5:"):
+        find_task_file("5", KINDS, ["tasks", "docs"], holds=lambda path: "tasks." in path)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("T-1.md", b"---\ntitle: T\n---\n", True),
+        ("T-1.md", b"\xef\xbb\xbf---\r\ntitle: T", True),
+        ("T-1.md", b"# Notes on T-1\n", False),
+        ("T-1.yaml", b"title: T\n", True),
+        ("T-1.yaml", b"services: {a: b}\n", False),
+        ("T-1.json", b"[1]", False),
+        ("T-1.json", b"\xff", False),
+        ("tasks.json", b'{"tasks": [{"id": 1, "title": "T"}]}', True),
+        ("tasks.json", b'{"tasks": [{"id": 2, "title": "T"}]}', False),
+        ("tasks.json", b'{"version": "2.0.0", "tasks": [{"label": "build"}]}', False),
+    ],
+)
+def test_holds_task(name: str, data: bytes, expected: bool) -> None:
+    """A file that is only named after a task must look like one; a list must hold it."""
+    assert holds_task(data, name=name, task="T-1") is expected
 
 
 def test_roots_can_be_everywhere_or_deep() -> None:

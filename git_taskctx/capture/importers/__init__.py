@@ -48,9 +48,14 @@ def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, 
 
     Without a task id a file that holds several is a problem.
     """
-    parse = _SYNTAX.get(problems.name.rpartition(".")[2].lower(), parse_yaml)
+    parse = _SYNTAX.get(suffix_of(problems.name), parse_yaml)
     root = parse(text, problems)
     if root is None or not isinstance(root.value, dict | tuple):
         return IMPORTERS[-1], root
     importer = next(one for one in IMPORTERS if one.claims(root))
     return importer, importer.translate(root, task, problems)
+
+
+def suffix_of(name: str) -> str:
+    """Return what the name of a file ends in, in small letters; the name may be quoted as git does."""
+    return name.rstrip('"').rpartition(".")[2].lower()

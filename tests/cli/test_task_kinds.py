@@ -1,0 +1,190 @@
+"""Task files of other kinds through the verbs: found, captured, and stale only where the task itself has changed."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from desk import TASK, Desk
+
+from git_taskctx.errors import Refused
+from git_taskctx.handoff.begin import size_warning
+from git_taskctx.model.context import load_context
+from git_taskctx.model.policy import LimitsPolicy
+from git_taskctx.model.values import replace
+from git_taskctx.store import CONTEXT
+
+NOTICE = "  notice: {}: only keys that may change while the task runs"
+STALE = "warning: the task file {} has changed since the context began\n"
+ISSUE: dict[str, Any] = {
+    "number": 12,
+    "title": "Parser stops",
+    "body": "It stops.\r\n\r\n## Acceptance criteria\r\n\r\n- [ ] it parses\r\n",
+    "labels": [{"name": "P1"}],
+    "state": "OPEN",
+    "updatedAt": "2026-01-01T00:00:00Z",
+    "comments": [],
+}
+TASKS: list[dict[str, Any]] = [
+    {"id": 1, "title": "Set up", "description": "Folders.", "status": "done", "testStrategy": "They are there."},
+    {
+        "id": 2, "title": "Parser", "description": "Read.", "status": "in-progress", "testStrategy": "It reads.",
+        "subtasks": [{"id": 1, "title": "Open", "status": "pending"}],
+    },
+]  # fmt: skip
+MARKDOWN = """\
+---
+title: Parser
+status: in_progress
+---
+Read a file.
+
+## Acceptance criteria
+- [ ] it reads
+
+## Work log
+"""
+
+
+def tasks_with(number: int, **changes: Any) -> str:
+    """Return a tagged `tasks.json`, with changes to one of its tasks."""
+    tasks = [{**task, **(changes if task["id"] == number else {})} for task in TASKS]
+    return json.dumps({"master": {"tasks": tasks}}, indent=2)
+
+
+def holds_still(desk: Desk, path: str, text: str) -> None:
+    """Assert that a new text of the task file is a notice: no warning, no drift."""
+    desk.repo.write(path, text)
+    assert desk.ok("get").err == ""
+    assert NOTICE.format(path) in desk.ok("verify").out
+
+
+def goes_stale(desk: Desk, path: str, text: str) -> None:
+    """Assert that a new text of the task file is another task."""
+    desk.repo.write(path, text)
+    assert desk.ok("get").err == STALE.format(path)
+    desk.ends(1, "verify")
+
+
+def test_an_issue(desk: Desk) -> None:
+    """An issue is captured from what `gh` writes; its state, times and ticks may change, its text may not."""
+    path = "docs/issue.json"
+    desk.repo.write(path, json.dumps(ISSUE))
+    desk.repo.commit("issue")
+    said = desk.ok("init", "ISSUE-12", "--task-file", path)
+    assert said.err.splitlines()[0] == f"warning: {path}: not captured: comments, updatedAt"
+    task = desk.context()["immutable"]["task_snapshot"]
+    assert (task["title"], task["priority"], task["acceptance_criteria"]) == ("Parser stops", "P1", ["it parses"])
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    later = {**ISSUE, "state": "CLOSED", "updatedAt": "2026-02-02T00:00:00Z", "comments": [{"body": "done"}]}
+    holds_still(desk, path, json.dumps({**later, "body": ISSUE["body"].replace("[ ]", "[x]")}, indent=4))
+    goes_stale(desk, path, json.dumps({**later, "body": ISSUE["body"].replace("stops", "burns")}))
+
+
+def test_a_list_of_tasks(desk: Desk) -> None:
+    """The id picks a task in `tasks.json`, which is found by its name; the other tasks are not part of it."""
+    path = "tasks/tasks.json"
+    desk.repo.write(path, tasks_with(0))
+    desk.repo.commit("tasks")
+    desk.ok("init", "2")
+    task = desk.context()["immutable"]["task_snapshot"]
+    assert (task["title"], task["plan"], task["acceptance_criteria"]) == ("Parser", ["Open"], ["It reads."])
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    holds_still(desk, path, tasks_with(1, title="Another", subtasks=[{"id": 1, "title": "New"}]))
+    holds_still(desk, path, tasks_with(2, status="done", subtasks=[{"id": 1, "title": "Open", "status": "done"}]))
+    goes_stale(desk, path, tasks_with(2, details="By lines."))
+    assert "task_snapshot.description" in desk.ok("rebuild").out
+    assert desk.context()["immutable"]["task_snapshot"]["description"] == "Read.\n\nBy lines.\n"
+    assert desk.ok("get").err == ""
+
+
+def test_markdown(desk: Desk) -> None:
+    """Markdown with front matter is found by its name; ticks and the work log tell how far the work is."""
+    path = "tasks/TASK-1-parser.md"
+    desk.repo.write(path, MARKDOWN)
+    desk.repo.write("docs/TASK-1.md", "# Notes on it, which are no task file\n")
+    desk.repo.commit("task")
+    desk.ok("init", TASK)
+    assert desk.context()["git"]["task_file"] == path
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    holds_still(desk, path, MARKDOWN.replace("[ ]", "[x]").replace("in_progress", "done") + "- began\n")
+    goes_stale(desk, path, MARKDOWN.replace("it reads", "it reads everything"))
+
+
+def test_a_task_that_left_the_list(desk: Desk) -> None:
+    """A task that is no longer in its file is stale text, and no bug."""
+    path = "tasks/tasks.json"
+    desk.repo.write(path, tasks_with(0))
+    desk.repo.commit("tasks")
+    desk.ok("init", "2")
+    desk.repo.write(path, json.dumps({"tasks": TASKS[:1]}))
+    assert desk.ok("get").err == f"warning: the task file {path} no longer reads\n"
+    assert desk.refuses("rebuild", code=128) == (
+        f"error: {path}:1:1: no task 2 in this file, which holds 1\nhint: mend {path} and try again\n"
+    )
+
+
+def test_names_that_git_quotes(desk: Desk) -> None:
+    """A task file is found and read whatever its name is, and through a link that stays in the worktree."""
+    desk.repo.write("tasks/TASK-1-größe\t.md", MARKDOWN)
+    desk.repo.commit("task")
+    desk.ok("init", TASK)
+    assert desk.context()["git"]["task_file"] == '"tasks/TASK-1-größe\\t.md"'
+    assert desk.ok("get").err == ""
+    desk.ok("purge")
+    desk.repo.write("plan.yaml", "title: Linked\ndescription: d\nacceptance_criteria: [a]\n")
+    (desk.repo.path / "tasks" / "TASK-2.task.yaml").symlink_to("../plan.yaml")
+    desk.ok("init", "TASK-2")
+    assert desk.context()["immutable"]["task_snapshot"]["title"] == "Linked"
+
+
+@pytest.mark.parametrize("name", ["title", "description"])
+def test_texts_of_the_command_line(desk: Desk, name: str) -> None:
+    """2 KiB are taken; a byte more is refused, since there is no file to point to."""
+    full = "x" * (2048 - (name == "description"))
+    title = () if name == "title" else ("--title", "T")
+    assert desk.refuses("init", TASK, *title, f"--{name}", full + "x", code=128) == (
+        f"error: the {name} has 2049 bytes, more than 2048\n"
+        "hint: git taskctx init TASK-1 --task-file FILE   # put it into a task file\n"
+    )
+    desk.ok("init", TASK, *title, f"--{name}", full)
+    assert desk.context()["immutable"]["task_snapshot"][name].strip() == full
+
+
+def test_the_size_of_a_context(begun: Desk) -> None:
+    """64 KiB are no word worth; a byte more is warned about, or refused where the policy says so."""
+    data = (begun.folder() / CONTEXT).read_bytes()
+    context = load_context(data, what="context")
+    task = context.immutable.task_snapshot
+
+    def sized(size: int, *, enforce: bool = False) -> Any:
+        longer = replace(task, title=task.title + "x" * (size - len(data)))
+        policy = replace(context.policy, limits=LimitsPolicy())
+        wide = context.replace(immutable=replace(context.immutable, task_snapshot=longer), policy=policy)
+        assert len(wide.to_bytes()) == size
+        return wide.replace(policy=replace(policy, limits=LimitsPolicy(enforce=True))) if enforce else wide
+
+    said = "the context has 65537 bytes, more than 65536 (limits.context_kib = 64)"
+    assert size_warning(sized(64 * 1024)) == ()
+    assert size_warning(sized(64 * 1024 + 1)) == (said,)
+    assert size_warning(sized(64 * 1024 - 1, enforce=True)) == ()
+    with pytest.raises(Refused) as caught:
+        size_warning(sized(64 * 1024 + 2, enforce=True))
+    assert caught.value.message == said
+    assert caught.value.hint == "shorten the task file, or raise limits.context_kib"
+
+
+@pytest.mark.parametrize(("count", "warnings"), [(1000, ""), (1001, "the first 1000 are listed")])
+def test_paths_that_are_listed(desk: Desk, count: int, warnings: str) -> None:
+    """Of more than a thousand paths in scope the first thousand are listed, and it is said."""
+    for number in range(count):
+        desk.repo.write(f"src/{number:04}", "")
+    desk.repo.write("t.yaml", "title: T\ndescription: d\nacceptance_criteria: [a]\nrepo_paths: [src]\n")
+    desk.repo.commit("many")
+    said = desk.ok("init", TASK, "--task-file", "t.yaml")
+    assert warnings in said.err
+    assert len(desk.context()["immutable"]["repo_paths"]) == 1000
