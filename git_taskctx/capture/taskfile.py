@@ -200,10 +200,7 @@ class _Reader:
     def read(self) -> TaskFile:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in TEXTS}
         lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in LISTS.items()}
-        description = texts["description"]
-        texts["description"] = (
-            f"{description}\n" if description and not description.endswith("\n") else description or ""
-        )
+        texts["description"] = texts["description"] or ""
         task_id = self._text("id")
         if not texts["title"]:
             texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
@@ -238,6 +235,8 @@ class _Reader:
             return None
         self._from(node, target)
         text = clean_text(node.value, wrap=True) if key in LONG else " ".join(node.value.split())
+        if key == "description" and text:
+            text = text.removesuffix("\n") + "\n"
         return self._cut(text, node, key) if text and target else text or None
 
     def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:

@@ -188,3 +188,14 @@ def test_paths_that_are_listed(desk: Desk, count: int, warnings: str) -> None:
     said = desk.ok("init", TASK, "--task-file", "t.yaml")
     assert warnings in said.err
     assert len(desk.context()["immutable"]["repo_paths"]) == 1000
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, ""), (21, " and 1 more")])
+def test_keys_that_are_named(desk: Desk, count: int, more: str) -> None:
+    """Twenty keys that are not captured are named; of more the rest is counted."""
+    keys = [f"key_{number:02}" for number in range(count)]
+    text = "title: T\ndescription: d\nacceptance_criteria: [a]\n" + "".join(f"{key}: x\n" for key in keys)
+    desk.repo.write("t.yaml", text)
+    desk.repo.commit("keys")
+    said = desk.ok("init", TASK, "--task-file", "t.yaml").err.splitlines()[0]
+    assert said == f"warning: t.yaml: not captured: {', '.join(keys[:20])}{more}"

@@ -217,6 +217,59 @@ def test_long_text_is_cut_at_a_word() -> None:
     assert len(read(b"title: " + b"x" * 2049).task_snapshot.title.encode()) == 2048
 
 
+@pytest.mark.parametrize(
+    ("before", "whole", "line"),
+    [
+        ("description: ", "x" * 2047, 2),
+        ("description: ", "x" * 1000 + " " + "y" * 1046, 2),
+        ("outcome: ", "x" * 2048, 2),
+        ("area: ", "\u00e9" * 1024, 2),
+        ("plan:\n- ", "x" * 2048, 3),
+        ("scope_in:\n- ", "\u00e9 " * 682 + "xx", 3),
+    ],
+)
+def test_cut_at_the_edge(before: str, whole: str, line: int) -> None:
+    """2048 bytes stay whole and 2049 are cut, in every kind of text; with its pointer none is longer than 2048."""
+    key = before.partition(":")[0]
+    assert read(f"title: t\n{before}{whole}".encode()).warnings == ()
+    cut = read(f"title: t\n{before}{whole}z".encode())
+    assert cut.warnings == (f"{NAME}:{line}: {key} has 2049 bytes, and was cut to 2048",)
+    value = getattr(cut.task_snapshot, key)
+    text = value if isinstance(value, str) else value[0]
+    assert text.strip().endswith(f"\u2026 (see {NAME}#L{line})")
+    assert len(text.encode()) <= 2048
+
+
+def test_the_pointer_of_a_long_path() -> None:
+    """A path may be longer than a text may be: the pointer shows its end."""
+    name = "folder/" * 600 + "T.task.yaml"
+    text = read_task_file(b"title: " + b"x " * 1100, name=name).task_snapshot.title
+    assert len(text.encode()) <= 2048
+    assert text.endswith(f"\u2026 (see \u2026{name[-512:]}#L1)")
+
+
+@pytest.mark.parametrize("key", ["acceptance_criteria", "plan", "scope_out", "qa.commands", "repo_paths", "standards"])
+def test_items_of_a_list(key: str) -> None:
+    """500 items are read; 501 are a problem."""
+
+    def file(count: int) -> bytes:
+        items = "".join(f"  - item/{number}\n" for number in range(count))
+        group, _, member = key.partition(".")
+        return f"title: t\n{group}:\n{'  ' + member + ':' + chr(10) if member else ''}{items}".encode()
+
+    read(file(500))
+    line = 4 if "." in key else 3
+    assert problems(file(501)) == [f"{NAME}:{line}:3: {key}: 501 items, more than 500: divide the task"]
+
+
+def test_warnings_are_few() -> None:
+    """Twenty warnings are told one by one; of more the rest is counted."""
+    for count, last in ((20, "plan: k: … is read as text: put it in quotes"), (21, "… and 1 more warnings")):
+        told = read(b"title: t\nplan:\n" + b"- k: v\n" * count).warnings
+        assert len(told) == min(count, 20) + (count > 20)
+        assert told[-1].endswith(last)
+
+
 @pytest.mark.parametrize("key", [b"qa: {commands: [%s]}", b"repo_paths: [%s]"])
 def test_commands_and_paths_are_never_cut(key: bytes) -> None:
     """Half a command is another command: one that is too long is a problem."""
@@ -440,7 +493,7 @@ status: docs/x.md#no
         ("standards/a.md#one", 3, 5),
         ({"file": "standards/b.md", "sections": ["two", "three"]}, 4, 5),
     ]
-    description = Words("See the rules of docs/c.md#four, please.", 5, 14)
+    description = Words("See the rules of docs/c.md#four, please.\n", 5, 14)
     assert task_file.words == (Words("T", 1, 8), description, Words("make d.md#five", 8, 17))
     assert task_file.line_of(description, "docs/c.md#four") == 7
     assert task_file.line_of(description, "nowhere") == 5
