@@ -150,7 +150,7 @@ def test_configuration() -> None:
 def test_the_task_file_is_one() -> None:
     """The example of a task file passes the gates, and nothing in it goes unread."""
     (example,) = blocks(section("Workflows"), "yaml")
-    task = read_task_file(example.encode(), name="README.md")
+    task = read_task_file(example.encode(), name="README.yaml")
     check_gates(task, Policy(), any_status=False)
     assert (task.unknown_keys, task.warnings) == ((), ())
 

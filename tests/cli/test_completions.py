@@ -101,6 +101,7 @@ def test_bash_offers_what_is_left(tmp_path: Path) -> None:
 def test_bash_reads_the_active_context(repo: GitRepo, tmp_path: Path) -> None:
     """Agents, tasks, contexts and open findings are those of the context, also from below and with -C."""
     repo.write("tasks/TASK-7-parser.task.yaml", "title: T\n")
+    repo.write("tasks/TASK-8.task.md", "---\ntitle: T\n---\n")
     below = repo.write("deep/down/file").parent
     repo.commit()
     run_taskctx("init", "TASK-1", "--title", "T", "--agents", "dev,checker", cwd=repo.path)
@@ -114,7 +115,7 @@ def test_bash_reads_the_active_context(repo: GitRepo, tmp_path: Path) -> None:
         assert complete(f"{line} unblock --agent checker --finding ", cwd) == ["F2"]
         assert complete(f"{line} get --context ", cwd) == contexts
         assert complete(f"{line} --task ", cwd) == ["TASK-1"]
-        assert complete(f"{line} init ", cwd) == ["TASK-1"] + (["TASK-7"] if cwd != below else [])
+        assert complete(f"{line} init ", cwd) == ["TASK-1"] + (["TASK-7", "TASK-8"] if cwd != below else [])
     run_taskctx("purge", cwd=repo.path)
     assert complete("git-taskctx recover ", repo.path) == ["TASK-1"]
 

@@ -106,9 +106,9 @@ end
 function __git_taskctx_files
     set -l folder (__git_taskctx_given -C)
     test -n "$folder"; or set folder .
-    for path in (git -C $folder ls-files -- '*.task.yaml' '*.task.yml' 2>/dev/null)
+    for path in (git -C $folder ls-files -- '*.task.yaml' '*.task.yml' '*.task.md' '*.task.json' 2>/dev/null)
         string match -rg '([A-Za-z]+-\d+)[^/]*$' -- $path
-        or string match -rg '([^/]+)\.task\.ya?ml$' -- $path
+        or string match -rg '([^/]+)\.task\.(?:ya?ml|md|json)$' -- $path
     end
 end
 
