@@ -262,6 +262,15 @@ def test_items_of_a_list(key: str) -> None:
     assert problems(file(501)) == [f"{NAME}:{line}:3: {key}: 501 items, more than 500: divide the task"]
 
 
+def test_lines_of_a_body() -> None:
+    """Ten thousand lines of Markdown are read; one more is a problem."""
+    head = b"---\ntitle: t\n---\n"
+    assert read_task_file(head + b"\n" * 9999, name="t.md").task_snapshot.title == "t"
+    with pytest.raises(BadData) as caught:
+        read_task_file(head + b"\n" * 10000, name="t.md")
+    assert caught.value.message == "t.md:4:1: the body has 10001 lines, more than 10000: divide the task"
+
+
 def test_warnings_are_few() -> None:
     """Twenty warnings are told one by one; of more the rest is counted."""
     for count, last in ((20, "plan: k: … is read as text: put it in quotes"), (21, "… and 1 more warnings")):

@@ -17,6 +17,9 @@ from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
+MAX_LINES = 10_000
+"""Lines of a body, and of a text that is read as a list: a parser of Markdown takes seconds over more."""
+
 Line = tuple[str, int]
 """A line, and its number in the file."""
 
@@ -75,7 +78,13 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     """Return the keys, and what the body's sections add to them."""
     assert isinstance(root.value, dict)  # noqa: S101 - see `claims`
     keys = dict(root.value)
+    place = keys["body"]
     body = _lines_of(keys.pop("body"))
+    if len(body) > MAX_LINES:
+        problems.add(
+            place.line, place.column, f"the body has {len(body)} lines, more than {MAX_LINES}: divide the task"
+        )
+        return None
     if "title" not in keys and "name" in keys:
         keys["title"] = keys.pop("name")
     description: list[Line] = []
@@ -127,8 +136,9 @@ def is_list(text: str) -> bool:
 
 
 def items(node: Node) -> tuple[Node, ...]:
-    """Return the items of the list that a text holds, or its paragraphs where it holds none."""
-    return tuple(_items(_lines_of(node)))
+    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge text is one item."""
+    lines = _lines_of(node)
+    return tuple(_items(lines)) if len(lines) <= MAX_LINES else (node,)
 
 
 def _lines_of(node: Node) -> list[Line]:
