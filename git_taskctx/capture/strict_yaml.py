@@ -51,12 +51,15 @@ class Problems:
     found: list[tuple[int, int, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """What is read, but may not be meant."""
+    mended: set[int] = field(default_factory=set)
+    """Lines that were read as they should have been written: what is wrong with them has been told."""
     gave_up: bool = False
     """Whether the file was not looked through to its end."""
 
     def add(self, line: int, column: int, message: str) -> None:
-        """Note a problem; lines and columns count from 1."""
-        self.found.append((line, column, message))
+        """Note a problem, but none of a mended line; lines and columns count from 1."""
+        if line not in self.mended:
+            self.found.append((line, column, message))
 
     def raise_any(self) -> None:
         """Raise: BadData with a line `file:line:col: message` for each problem, in the file's order."""
@@ -97,11 +100,10 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
     from git_taskctx.capture import yaml_faults
 
     lines = text.split("\n")
-    mended: set[int] = set()
 
     def read_instead(instead: Mapping[int, str]) -> bool:
         changes = [number for number, line in instead.items() if lines[number] != line]
-        mended.update(instead)
+        problems.mended.update(number + 1 for number in instead)
         for number in changes:
             lines[number] = instead[number]
         return bool(changes)
@@ -119,16 +121,15 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
             root = _build(YAML(typ="safe", pure=True).parse("\n".join(lines)), attempt, lines)
         except MarkedYAMLError as error:
             fault = yaml_faults.explain(lines, error)
-            known = fault.line in mended
-            if not known:
-                problems.add(fault.line + 1, fault.column + 1, fault.message)
-                mended.add(fault.line)
-            if (known or not read_instead(fault.instead)) and not read_instead(
-                yaml_faults.blank_key(lines, fault.line)
-            ):
+            known = fault.line + 1 in problems.mended
+            problems.add(fault.line + 1, fault.column + 1, fault.message)
+            problems.mended.add(fault.line + 1)
+            read_on = not known and read_instead(fault.instead)
+            if not read_on and not read_instead(yaml_faults.blank_key(lines, fault.line)):
                 return None
         else:
-            problems.found += [problem for problem in attempt.found if problem[0] - 1 not in mended]
+            for problem in attempt.found:
+                problems.add(*problem)
             problems.warnings += attempt.warnings
             return root
     problems.gave_up = True

@@ -136,7 +136,7 @@ def is_list(text: str) -> bool:
 
 
 def items(node: Node) -> tuple[Node, ...]:
-    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge text is one item."""
+    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge one is one item."""
     lines = _lines_of(node)
     return tuple(_items(lines)) if len(lines) <= MAX_LINES else (node,)
 
