@@ -35,8 +35,8 @@ _SECTIONS = {
 }
 _FIELD_OF = {heading: field for field, headings in _SECTIONS.items() for heading in headings}
 _ACCOUNTS = (
-    "implementation notes", "work log", "worklog", "progress", "progress log", "progress notes", "activity log",
-    "final summary", "completion notes", "comments", "change log", "changelog",
+    "implementation notes", "implementation log", "work log", "worklog", "progress", "progress log", "progress notes",
+    "activity log", "final summary", "completion notes", "comments", "change log", "changelog",
 )  # fmt: skip
 """Headings of what is written while the work goes on."""
 _BULLET = re.compile(r"(?P<bullet>\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)")
@@ -184,8 +184,8 @@ def _divide(lines: list[Line]) -> Iterator[tuple[str, int, list[Line]]]:
 
 
 def _plain_words(heading: str) -> str:
-    """Return a heading without numbering, marks and case."""
-    return " ".join(re.findall(r"[a-z]+", heading.casefold().replace("'", "")))
+    """Return a heading without numbering, marks, case and what stands in parentheses, as in `Plan (draft)`."""
+    return " ".join(re.findall(r"[a-z]+", re.sub(r"\([^)]*\)", "", heading).casefold().replace("'", "")))
 
 
 def _add_section(keys: dict[str, Node], field: str, lines: list[Line]) -> None:
