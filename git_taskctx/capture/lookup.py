@@ -35,7 +35,8 @@ def find_task_file(
     inside = [path for path in paths if any(root in ("", ".") or path.startswith(f"{root}/") for root in folders)]
     names = [(rf"{re.escape(task_id)}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
     for name, look in [*names, (_LIST, True)]:
-        pattern = re.compile(rf"(?:.*/)?{name}", re.DOTALL)
+        # Some tools write an id in capitals in the file, and in small letters in its name.
+        pattern = re.compile(rf"(?:.*/)?{name}", re.DOTALL | (re.IGNORECASE if look else re.NOFLAG))
         found = sorted({quote(os.fsencode(path)) for path in inside if pattern.fullmatch(path)})
         if look:
             found = [path for path in found if holds(path)]

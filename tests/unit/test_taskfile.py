@@ -361,7 +361,7 @@ def test_find_task_file(task_id: str, expected: str | None) -> None:
 KINDS = [
     "tasks/T-1.md",
     "tasks/T-1-x.json",
-    "tasks/T-2 - words.md",
+    "tasks/t-2 - words.md",
     "tasks/T-3.task.md",
     "tasks/T-3.md",
     "tasks/tasks.json",
@@ -377,7 +377,7 @@ KINDS = [
         ("T-1", ["tasks/T-1-x.json", "tasks/tasks.json"], "tasks/T-1-x.json"),
         ("T-1", ["tasks/tasks.json"], "tasks/tasks.json"),
         ("T-1", [], None),
-        ("T-2", ["tasks/T-2 - words.md"], "tasks/T-2 - words.md"),
+        ("T-2", ["tasks/t-2 - words.md"], "tasks/t-2 - words.md"),
         ("T-3", ["tasks/T-3.md", "tasks/tasks.json"], "tasks/T-3.task.md"),
         ("T-4", ["docs/T-4.yaml", "docs/tasks.yaml"], "docs/T-4.yaml"),
         ("5", ["docs/tasks.yaml"], "docs/tasks.yaml"),
