@@ -100,10 +100,11 @@ def make_folder(path: Path) -> None:
             raise _as_error(error, path) from error
 
 
-def write_atomic(path: Path, data: bytes) -> None:
+def write_atomic(path: Path, data: bytes, *, settle: bool = True) -> None:
     """Replace `path` by `data` (0600): temporary file beside it, fsync, rename, fsync of the folder.
 
-    A crash at any moment leaves the old bytes or the new ones. Raises: Fatal, ReadOnly.
+    A crash at any moment leaves the old bytes or the new ones. Without `settle` the folder is left to the caller, who
+    has more to write there. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
     temporary = path.parent / f"{_TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}"
@@ -118,7 +119,8 @@ def write_atomic(path: Path, data: bytes) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        fsync_folder(path.parent)
+        if settle:
+            fsync_folder(path.parent)
     except OSError as error:
         raise _as_error(error, path) from error
 

@@ -157,14 +157,21 @@ class Store:
         return files.read_plain(folder / name)
 
     def write(self, task: str, contents: Mapping[str, bytes]) -> None:
-        """Write files of a task, `context.json` last. Call it with the lock held. Raises: Fatal, ReadOnly."""
+        """Write those files of a task that changed, and `context.json` once the others are durable.
+
+        Call it with the lock held. Raises: Fatal, ReadOnly.
+        """
         folder = self.folder(task)
         for place in (self.root, folder.parent, folder):
             files.make_folder(place)
         files.sweep_temporaries(folder)
-        for name in sorted(contents, key=lambda name: (name == CONTEXT, name)):
-            if files.read_plain(folder / name) != contents[name]:
-                files.write_atomic(folder / name, contents[name])
+        changed = {name for name, data in contents.items() if files.read_plain(folder / name) != data}
+        for names in (sorted(changed - {CONTEXT}), changed & {CONTEXT}):
+            for name in names:
+                files.write_atomic(folder / name, contents[name], settle=False)
+            if names:
+                with files.told_of(folder):
+                    files.fsync_folder(folder)
 
     def archive(self, task: str, context_id: str) -> None:
         """Move a task's folder to the archive. Doing it twice is no error."""
