@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
@@ -59,21 +59,47 @@ def init(
     )
 
 
-def get(call: Call) -> Answer:
-    """Show the task as it was captured, and the agents."""
+def get(
+    call: Call,
+    role: Annotated[str | None, Option("--role", metavar="R", help="Only what this agent needs.")] = None,
+    format: Annotated[
+        Literal["text", "json", "md"] | None,
+        Option("--format", metavar="text|json|md", help="Output for people, machines, or as a brief for any agent."),
+    ] = None,
+    tokens: Annotated[bool, Option("--tokens", help="Tell how large the brief is, section by section.")] = False,
+) -> Answer:
+    """Show the task as it was captured, and the agents.
+
+    With --role the part that one agent needs; --format md makes a brief of it that can be handed to any agent as it is.
+    """
+    from git_taskctx.handoff.exports import build_export
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.staleness import stale_text
-    from git_taskctx.report import text
+    from git_taskctx.report import brief, text
 
+    call.format = format or call.format
+    if tokens and call.format == "md":
+        raise Usage("--tokens is told as text or json", hint="git taskctx get --tokens")
     with open_task(call.caller(), write=False) as session:
+        if role is not None:
+            session.require_agent(role)
         stale = stale_text(session)
         warnings = (*session.warnings, *((stale,) if stale else ()))
-        context = session.context
-    return Answer(
-        context,
-        text=lambda document: text.context(document, context),
-        notes=lambda document: text.warnings(document, warnings),
-    )
+        context, chain = session.context, session.chain
+
+    def notes(document: Document) -> None:
+        text.warnings(document, warnings)
+
+    if tokens:
+        sizes = brief.sizes_of(
+            {one: build_export(context, chain, one) for one in ((role,) if role else context.agents)}
+        )
+        return Answer(sizes, text=lambda document: brief.write_sizes(document, sizes), notes=notes)
+    if role is None and call.format != "md":
+        return Answer(context, text=lambda document: text.context(document, context), notes=notes)
+    export = build_export(context, chain, role)
+    raw = brief.render_brief(export, warnings).encode() if call.format == "md" else None
+    return Answer(export, text=lambda document: brief.write_brief(document, export), notes=notes, raw=raw)
 
 
 def rebuild(
@@ -221,7 +247,7 @@ def sweep(
 
 VERBS = (
     Verb("init", init, common=("format", "actor", "force_secrets")),
-    Verb("get", get, common=READS),
+    Verb("get", get, common=("task", "context_id")),
     Verb("status", status, common=(*READS, "actor")),
     Verb("list", list_contexts, common=("format",)),
     Verb("log", log, common=READS),

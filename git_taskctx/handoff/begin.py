@@ -18,6 +18,7 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import open_session
@@ -116,7 +117,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
         check_secrets(caller, to_plain(context.immutable), name="the task")
         warnings = (*config.warnings, *uncommitted, *captured.warnings, *size_warning(context), *caller.forced)
         _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
-        store.write(request.task, {CONTEXT: context.to_bytes()})
+        store.write(request.task, context_files(context, fold([draft])))
         store.activate(request.task, context_id)
     return Begun(context, tuple(quote(change.path) for change in dirty), warnings)
 

@@ -11,6 +11,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
@@ -19,7 +20,6 @@ from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
-from git_taskctx.store import CONTEXT
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,13 @@ def recover(caller: Caller, task: str) -> Session:
                 hint=f"git log {context_ref_name(context_id)}",
             )
         store.unarchive(task, context_id)
-        contents = _kept_files(repository, context_id) | {CONTEXT: kept.to_bytes()}
-        store.write(task, contents)
+        chain = fold(entry.record for entry in entries)
+        store.write(task, _kept_files(repository, context_id) | context_files(kept, chain))
         store.activate(task, context_id)
         session = Session(
             caller=caller,
             context=kept,
-            chain=fold(entry.record for entry in entries),
+            chain=chain,
             entries=entries,
             refs=refs_of(repository, context_id),
         )

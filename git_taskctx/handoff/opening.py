@@ -12,6 +12,7 @@ from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import PREVIOUS
 from git_taskctx.handoff.ledger import Ledger, commits_folder, context_ref_name, refs_of
 from git_taskctx.handoff.session import Caller, Session
@@ -47,7 +48,7 @@ def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> It
     with caller.store.locked():
         session = _load(caller, holds)
         if session.behind and not session.archived:
-            caller.store.write(session.task, {CONTEXT: session.context.to_bytes()})
+            caller.store.write(session.task, context_files(session.context, session.chain))
         yield session
 
 

@@ -15,6 +15,7 @@ from git_taskctx.git.refs import RefMove, Refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import add_kept
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.model.context import Audit, Context
@@ -202,7 +203,7 @@ class Session:
             tip=self._tip,
             reason=reason,
         )
-        self.caller.store.write(self.task, contents)
+        self.caller.store.write(self.task, {**contents, **context_files(context, chain)})
         self.context, self.chain = context, chain
         self.warnings += self.caller.forced
         self.caller.forced.clear()

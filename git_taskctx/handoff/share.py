@@ -20,11 +20,14 @@ from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs, read
 from git_taskctx.git.remote import Rejection, fetch_refs, list_remote, push_refs, remotes_of, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
+from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.opening import REMOTES, find_context
 from git_taskctx.handoff.restore import SAVED
 from git_taskctx.handoff.session import Caller, refuse_secrets
 from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.context import load_context
 from git_taskctx.model.oids import CommitOid, TreeOid, is_context_id
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
@@ -245,6 +248,8 @@ def _moves(
     files = read_kept(repository.objects, tree)
     if sha256_hex(files.get(CONTEXT, b"")) != last.context_sha:
         return moves, last.task, {}
+    context = load_context(files[CONTEXT], what=f"{CONTEXT} in {tree[:12]}")
+    files |= context_files(context, fold(entry.record for entry in entries))
     return [*moves, RefMove(own, tree, ours.get(own))], last.task, files
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from git_taskctx.model.codec import field_hints
 from git_taskctx.model.context import SCHEMA_VERSION, Context
+from git_taskctx.model.export import EXPORT_VERSION, Export
 from git_taskctx.model.record import RECORD_VERSION, Record
 from git_taskctx.model.snapshot import FileChange
 
@@ -49,11 +50,14 @@ class Metrics:
 
 SCHEMAS: Mapping[str, Any] = {
     "context": Context,
+    "export": Export,
     "record": Record,
     "files": ChangedFiles,
     "metrics": Metrics,
 }
-"""Name of each schema, and the class that it describes: `context.json`, a ledger record, the side files."""
+"""Name of each schema, and the class that it describes: `context.json`, role exports, a ledger record, side files."""
+
+_VERSIONS = {Context: SCHEMA_VERSION, Export: EXPORT_VERSION}
 
 
 def build_schema(name: str) -> dict[str, Any]:
@@ -66,8 +70,8 @@ def build_schema(name: str) -> dict[str, Any]:
         body["required"].remove("extra")
         body["additionalProperties"] = True
         body["properties"]["v"] = {"const": RECORD_VERSION}
-    if cls is Context:
-        body["properties"]["version"] = {"const": SCHEMA_VERSION}
+    if cls in _VERSIONS:
+        body["properties"]["version"] = {"const": _VERSIONS[cls]}
     return {"$schema": DIALECT, "title": name, **body, "$defs": definitions}
 
 

@@ -102,12 +102,16 @@ class Document:
 
 
 def printable(text: str) -> str:
-    """Return `text` with every character that a terminal may obey made visible, line ends and tabs apart."""
+    """Return `text` with every character that a terminal may obey made visible; line ends, tabs and blanks stay."""
     if text.isprintable():
         return text
     return "".join(
-        character if character.isprintable() or character in "\n\t" else _visible(character) for character in text
+        character if character.isprintable() or character in _HARMLESS else _visible(character) for character in text
     )
+
+
+_HARMLESS = "\n\t\xa0\u3000"
+"""Line ends, tabs, and the blanks that people write beside the plain one (in French, in Japanese)."""
 
 
 def _visible(character: str) -> str:

@@ -49,11 +49,14 @@ def repo(tmp_path: Path) -> GitRepo:
     [
         ("verify",),
         ("get",),
+        ("get", "--role", "reviewer"),
+        ("get", "--role", "reviewer", "--format", "md"),
+        ("get", "--tokens"),
         ("start", "--agent", "reviewer"),
         ("snapshot", "--agent", "implementer"),
         ("fingerprint",),
     ],
-    ids=lambda words: words[0],
+    ids=" ".join,
 )
 def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) -> None:
     """`sys.modules` after a verb that agents call often holds none of the heavy libraries."""
@@ -99,6 +102,12 @@ def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, word
                 repo.remove(f"many/{number}.txt")
         counts.append(len(_processes(repo, *words)))
     assert counts[0] == counts[1] <= len(few) + 2
+
+
+def test_a_brief_takes_no_process_of_its_own(repo: GitRepo) -> None:
+    """What a role needs follows from what `get` reads anyway."""
+    words = ("get", "--role", "reviewer", "--format", "md")
+    assert len(_processes(repo, *words)) == len(_processes(repo, "get"))
 
 
 def test_missing_files_under_a_flag_take_no_process_each(repo: GitRepo) -> None:

@@ -15,6 +15,8 @@ from desk import Desk, plain
 from gitrepo import GitRepo
 from transports import served_by_daemon, served_by_http
 
+from git_taskctx.model.canonical import dump_canonical
+
 NOTES = "refs/notes/taskctx"
 
 
@@ -283,6 +285,9 @@ def test_a_dirty_tree_arrives_in_another_clone(hub: Hub) -> None:
     other.ok("push", "origin", "--with-snapshots")
     hub.first.ok("fetch", "--with-snapshots")
     assert hub.first.ok("get").err == ""
+    for agent in ("implementer", "reviewer", "validator"):
+        export = (hub.first.folder() / f"context-{agent}.json").read_bytes()
+        assert export == dump_canonical(hub.first.data("get", "--role", agent))
     assert [record["type"] for record in hub.first.records()] == [
         "init", "snapshot", "recover", "restore", "start", "snapshot",
     ]  # fmt: skip

@@ -112,10 +112,12 @@ def test_the_verb_prints_what_the_model_says(repo: GitRepo, name: str) -> None:
 
 
 def test_everything_that_is_written_validates(told: Desk) -> None:
-    """context.json, the lists of files, the metrics and every record of the ledger; and the loaders take them."""
+    """context.json, role exports, the lists of files, the metrics and every record; and the loaders take them."""
     for path, value in written(told, "context.json"):
         validator("context").validate(value)
         assert load_context(path.read_bytes(), what="context.json").to_bytes() == path.read_bytes()
+    for _, value in written(told, "context-*.json"):
+        validator("export").validate(value)
     for _, value in written(told, "*-files.json.gz"):
         validator("files").validate(value)
     for _, value in written(told, "metrics-*.json"):

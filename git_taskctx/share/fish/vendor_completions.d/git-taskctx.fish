@@ -176,6 +176,9 @@ complete -c git-taskctx -n '__git_taskctx_using init' -l task-file -rF -d 'The t
 complete -c git-taskctx -n '__git_taskctx_using init' -l base-commit -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Base of all deltas'
 complete -c git-taskctx -n '__git_taskctx_using init' -l agents -xa '(__fish_complete_list , __git_taskctx_agents)' -d 'The chain of agents, in order'
 complete -c git-taskctx -n '__git_taskctx_using init rebuild' -l any-status -d 'Take a task file whatever its status says'
+complete -c git-taskctx -n '__git_taskctx_using get' -l format -xa md
+complete -c git-taskctx -n '__git_taskctx_using get' -l role -xa '(__git_taskctx_agents)' -d 'Only what this agent needs'
+complete -c git-taskctx -n '__git_taskctx_using get' -l tokens -d 'Tell how large the brief is'
 complete -c git-taskctx -n '__git_taskctx_using purge' -l all -d 'Also contexts whose files are gone'
 complete -c git-taskctx -n '__git_taskctx_using recover' -a '(__git_taskctx_tasks)'
 complete -c git-taskctx -n '__git_taskctx_using sweep' -l ttl -xa '30m 12h 7d 2w 0' -d 'The age, as in 7d'
@@ -207,7 +210,7 @@ complete -c git-taskctx -n '__git_taskctx_using push fetch' -l with-snapshots -d
 complete -c git-taskctx -n '__git_taskctx_using push' -l dry-run -d 'Only say what would leave'
 complete -c git-taskctx -n '__git_taskctx_using fingerprint' -l write -d 'Keep the objects in the repository'
 complete -c git-taskctx -n '__git_taskctx_using config' -l show-origin -d 'Say where each value comes from'
-complete -c git-taskctx -n '__git_taskctx_using schema' -a 'context record files metrics'
+complete -c git-taskctx -n '__git_taskctx_using schema' -a 'context export record files metrics'
 complete -c git-taskctx -n '__git_taskctx_using completion' -a 'bash zsh fish'
 complete -c git-taskctx -n '__git_taskctx_using demo' -l keep -d 'Leave the throw-away repository'
 complete -c git-taskctx -n '__git_taskctx_using help' -a 'init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore push fetch fingerprint config schema completion demo help'
