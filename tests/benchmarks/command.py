@@ -15,6 +15,7 @@ from benchmarks.cases import Place, cases_of, cases_of_ledger
 from benchmarks.measure import Case, Failed, measure, raw
 from benchmarks.shapes import Bench
 from benchmarks.table import HEADINGS, render, rows_of
+from benchmarks.tokens import ENCODING, print_tokens
 
 _WIDTHS = (44, 10, 10, 20, 22, 0)
 
@@ -23,6 +24,9 @@ def main(argv: Sequence[str]) -> int:
     """Measure, and print the table row by row."""
     options = _parser().parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="taskctx-benchmarks-") as folder:
+        if options.tokens:
+            print_tokens(Path(folder), options.tokens)
+            return 0
         bench = Bench(options.cache or Path(folder))
         try:
             places = list(_places(bench, options))
@@ -79,6 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--cache", type=Path, help="a folder that keeps the generated repositories for the next run")
     parser.add_argument("--json", type=Path, help="write the raw figures to this file")
     parser.add_argument("--profile", action="store_true", help="print the git processes of one verify and snapshot")
+    parser.add_argument(
+        "--tokens", nargs="?", const=ENCODING, metavar="ENCODING", help="count the tokens of a task's prompts instead"
+    )
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
     parser.add_argument("--tasks", type=_pair, default=(1, 1_000), help="tasks on one base commit (default: 1,1k)")
     return parser
