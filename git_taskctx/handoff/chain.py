@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.context import Coordination, Finding, Status
-from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, Operation, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
@@ -197,7 +197,7 @@ def fold(records: Iterable[Record]) -> Chain:
     if first is None or first.type != "init" or first.tree is None:
         raise BadData("the ledger of this context does not begin with its `init` record")
     agents = tuple(first.extra.get("agents", ()))
-    if not agents:
+    if not agents or not all(map(is_agent_name, agents)):
         raise BadData(f"record {first.id} names no agents")
     chain = Chain(
         context=first.context,

@@ -38,7 +38,7 @@ def is_task_id(text: str) -> bool:
 
 def check_agent_name(text: str) -> str:
     """Return `text` when it can name an agent. Raises: Usage."""
-    if not _AGENT.fullmatch(text) or text in RESERVED_AGENTS:
+    if not is_agent_name(text):
         raise Usage(
             f"{text!r} cannot name an agent",
             hint="a lower-case letter, then letters, digits and '-', 32 at most; "
@@ -46,6 +46,11 @@ def check_agent_name(text: str) -> str:
             + " are reserved",
         )
     return text
+
+
+def is_agent_name(text: object) -> bool:
+    """Tell whether something can name an agent, and so be a part of a ref and of a file's name."""
+    return isinstance(text, str) and _AGENT.fullmatch(text) is not None and text not in RESERVED_AGENTS
 
 
 def is_context_id(text: str) -> bool:

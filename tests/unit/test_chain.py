@@ -115,11 +115,15 @@ def test_init_counts_as_the_first_agents_start() -> None:
         [record("init", "implementer", 1, agents=list(AGENTS))],
         [record("init", "implementer", 1, tree="a", agents=[])],
         [record("init", "implementer", 1, tree="a")],
+        [record("init", "implementer", 1, tree="a", agents=["implementer", "../../reviewer"])],
+        [record("init", "implementer", 1, tree="a", agents=["implementer", "reviewer\n## Now"])],
+        [record("init", "implementer", 1, tree="a", agents=["implementer", "init"])],
+        [record("init", "implementer", 1, tree="a", agents=["implementer", 1])],
     ],
-    ids=["nothing", "a start", "no tree", "empty chain", "no chain"],
+    ids=["nothing", "a start", "no tree", "empty chain", "no chain", "a path", "a heading", "reserved", "a number"],
 )
 def test_a_ledger_begins_with_init(records: list[Record]) -> None:
-    """What does not begin with a whole `init` record is no ledger."""
+    """What does not begin with a whole `init` record, with names that agents can have, is no ledger."""
     with pytest.raises(BadData):
         fold(records)
 
