@@ -428,6 +428,7 @@ get_tools() {
     get_tool dash dash
     get_tool git-lfs git-lfs
     get_tool man man-db
+    get_tool npm npm
 }
 
 # get_tool COMMAND PACKAGE
@@ -442,6 +443,15 @@ get_tool() {
 
 apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$1" </dev/null
+}
+
+# Hook managers that npm's registry alone has, into the environment of the tests.
+get_managers() {
+    bin=$venv/node/node_modules/.bin
+    if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ]; then
+        npm install --silent --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
+            note "husky and lefthook could not be installed: tests that need them cannot run"
+    fi
 }
 
 # The names in a dependency group, for a pip that knows no groups.
@@ -516,6 +526,7 @@ gate() {
     cd "$here"
     get_tools
     prepare
+    get_managers
     PATH=$venv/bin:$PATH
     VIRTUAL_ENV=$venv
     export PATH VIRTUAL_ENV

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +74,32 @@ def _lock_at_once(path: Path) -> int | None:
     if descriptor is not None:
         os.close(descriptor)
     return None
+
+
+@contextlib.contextmanager
+def held_folder(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """Hold the kernel's lock on a folder itself, which leaves no file behind.
+
+    Raises: TryAgain after `seconds`; Fatal, ReadOnly.
+    """
+    with told_of(path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError as error:
+                if time.monotonic() > end:
+                    raise TryAgain(
+                        f"another git-taskctx works on {path} for more than {seconds:g} s",
+                        hint="try again when it has finished",
+                    ) from error
+                time.sleep(0.005)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def require_plain(path: Path, *, folder: bool = False) -> bool:

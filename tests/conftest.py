@@ -21,6 +21,7 @@ if os.fspath(ROOT) not in sys.path:
 pytest.register_assert_rewrite("gitrepo", "engine")
 
 from gitrepo import GitRepo  # noqa: E402 - found beside this file
+from tools import TOOL_PATH, TOOLS  # noqa: E402
 
 IN_CI = os.environ.get("CI") == "true"
 """Read before the seal takes it away."""
@@ -63,8 +64,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs_git"):
         if _git_version() < marker.args:
             pytest.skip(f"needs git {marker.args[0]}.{marker.args[1]}; this is {_git_version()[0]}.{_git_version()[1]}")
-    for marker, tool in {"needs_lfs": "git-lfs", "needs_gcc": "cc"}.items():
-        if item.get_closest_marker(marker) and shutil.which(tool) is None:
+    for marker, tool in TOOLS.items():
+        if item.get_closest_marker(marker) and shutil.which(tool, path=TOOL_PATH) is None:
             tell_missing(f"{tool} is not on PATH")
 
 

@@ -267,7 +267,7 @@ def test_newer_python_beside_an_old_one_is_found(place: Place) -> None:
 @pytest.mark.parametrize("action", [[], ["--test"]])
 def test_venv_is_missing(place: Place, action: list[str]) -> None:
     """Where Debian has split venv off, the hint names its package, and nothing is written."""
-    for tool in ("dash", "git-lfs", "man"):
+    for tool in ("dash", "git-lfs", "man", "npm"):
         place.fake(tool, "#!/bin/sh\n")
     place.link("git")
     place.fake(
@@ -514,7 +514,7 @@ def gate(place: Place) -> tuple[Place, Mapping[str, str]]:
     """A place whose Python makes environments of stand-ins."""
     place.equip()
     place.link("cp")
-    for tool in ("dash", "git-lfs", "man"):
+    for tool in ("dash", "git-lfs", "man", "npm"):
         place.fake(tool, "#!/bin/sh\n")
     place.fake("python3", PREPARING_PYTHON)
     place.fake("logger", LOGGER)
@@ -586,6 +586,10 @@ def test_private_environment(place: Place) -> None:
     assert place.links()[0] == LAUNCHER
     assert set(PLACES) < set(place.links())
     assert all((place.home / name).is_file() for name in PLACES)
+    (shims,) = (place.home / ".local/share/git-taskctx/venv/lib").glob("python*/site-packages/git_taskctx/hooks/shims")
+    assert {shim.name: shim.read_bytes() for shim in shims.iterdir()} == {
+        shim.name: shim.read_bytes() for shim in (REPO / "hooks").iterdir()
+    }
 
     demo = place.run("--demo", **env)
     assert demo.returncode == 0, demo.stderr

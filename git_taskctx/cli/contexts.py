@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
 from git_taskctx.errors import Usage
+from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
     from git_taskctx.report.document import Document
@@ -129,9 +130,11 @@ def rebuild(
 def status(call: Call) -> Answer:
     """Show who owns the tree, and what to type next."""
     from git_taskctx.handoff.overview import overview
+    from git_taskctx.hooks.health import judge, look
+    from git_taskctx.hooks.place import place_of
     from git_taskctx.report import text
 
-    seen = overview(call.caller())
+    seen = replace(overview(call.caller()), hooks=judge(look(place_of(call.repository))).line)
     return Answer(
         seen,
         text=lambda document: text.status(document, seen),

@@ -99,7 +99,8 @@ class Repository:
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
         """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
-        pattern = r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event)$|^remote\..*\.promisor$"
+        hooks = r"^hook\..*\.(command|event|enabled)$"
+        pattern = rf"^(core|index|extensions|taskctx)\.|^user\.name$|{hooks}|^remote\..*\.promisor$"
         found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
         fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
         result: list[tuple[str, str | None, str]] = []

@@ -42,6 +42,8 @@ class Overview:
     archived: bool = False
     verdict: Verdict | None = None
     """On the worktree, not counted; None where it could not be read."""
+    hooks: str | None = None
+    """The health of git's hooks in one line, as the verb fills it in."""
     next: tuple[str, ...] = ()
     """Commands to type."""
     warnings: tuple[str, ...] = ()

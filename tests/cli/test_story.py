@@ -96,6 +96,7 @@ def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
         "\n"
         "worktree: yes\n"
         "the worktree is as implementer left it (snapshot 1, <time>)\n"
+        "hooks: not installed   # git taskctx install\n"
         "next: git taskctx start --agent reviewer\n"
     )
 

@@ -1,0 +1,196 @@
+"""Verbs about git's hooks: install, uninstall, doctor."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import Option, Verb
+from git_taskctx.errors import TaskctxError, Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.hooks.doctor import Finding
+    from git_taskctx.hooks.install import Plan
+    from git_taskctx.report.document import Document
+
+_EVERYWHERE = Annotated[bool, Option("--global", help="For every repository of yours, through git's global settings.")]
+_TRACKED = Annotated[bool, Option("--write-tracked", help="Also write hook files that lie in the worktree.")]
+_DRY = Annotated[bool, Option("--dry-run", help="Only say what would be done.")]
+
+
+def install(
+    call: Call, everywhere: _EVERYWHERE = False, write_tracked: _TRACKED = False, dry_run: _DRY = False
+) -> Answer:
+    """Put the hooks in, so that git asks before each commit.
+
+    Hooks that are there are kept, and run first. Without a task a hook does nothing.
+    """
+    from git_taskctx.hooks import install as hooks
+    from git_taskctx.hooks.health import judge, look
+    from git_taskctx.hooks.place import find_place
+    from git_taskctx.report.hooks import seats
+
+    if everywhere:
+        return _everywhere(call, write_tracked=write_tracked, dry_run=dry_run, away=False)
+    plan = hooks.install(find_place(call.folder, os.environ), write_tracked=write_tracked, dry_run=dry_run)
+    if dry_run:
+        return _answer(plan, dry_run=True, again="install")
+    found = look(find_place(call.folder, os.environ))
+    rows = [(seat.event, seat.state, seat.by) for seat in found]
+    return _answer(
+        plan,
+        dry_run=False,
+        again="install",
+        hints=("git taskctx doctor   # proves that each hook fires",) if judge(found).holds else (),
+        text=lambda document: seats(document, rows),
+        data={"hooks": [{"hook": event, "state": state, "by": by or None} for event, state, by in rows]},
+    )
+
+
+def uninstall(
+    call: Call, everywhere: _EVERYWHERE = False, write_tracked: _TRACKED = False, dry_run: _DRY = False
+) -> Answer:
+    """Take the hooks away, and give back what was there.
+
+    The same bytes, with the same mode.
+    """
+    from git_taskctx.hooks import install as hooks
+    from git_taskctx.hooks.place import find_place
+
+    if everywhere:
+        return _everywhere(call, write_tracked=write_tracked, dry_run=dry_run, away=True)
+    plan = hooks.uninstall(find_place(call.folder, os.environ), write_tracked=write_tracked, dry_run=dry_run)
+    return _answer(plan, dry_run=dry_run, again="uninstall")
+
+
+def doctor(call: Call) -> Answer:
+    """Prove that each hook fires, and find what is wrong.
+
+    The hooks are fired in a throw-away repository; none of your own checks runs, and nothing here is changed.
+    """
+    from git_taskctx.hooks import doctor as examine
+    from git_taskctx.hooks.fire import fire
+    from git_taskctx.hooks.health import look
+    from git_taskctx.hooks.place import find_place
+    from git_taskctx.report import hooks as report
+
+    place = find_place(call.folder, os.environ)
+    found = look(place)
+    fired = fire(place, found)
+    findings = [
+        *examine.examine_program(place, Path(sys.argv[0])),
+        *examine.examine_hooks(place, found, fired),
+        *examine.examine_files(place),
+        *examine.examine_worktrees(place),
+        *examine.examine_notes(place, found),
+        *(_examine_store(call) if place.top is not None else ()),
+    ]
+    errors = [one for one in findings if one.level == "error"]
+    rows = [
+        (seat.event, "fires" if seat.event in fired.events and seat.state == "in place" else seat.state, seat.by)
+        for seat in found
+    ]
+    verdict = "the gate does not hold" if errors else "the gate holds"
+
+    def write(document: Document) -> None:
+        report.seats(document, rows)
+        report.findings(document, [(one.level, one.what, one.command) for one in findings])
+        document.line((verdict, "bad" if errors else "ok"))
+
+    return Answer(
+        {
+            "holds": not errors,
+            "hooks": [{"hook": event, "state": state, "by": by or None} for event, state, by in rows],
+            "findings": findings,
+        },
+        text=write,
+        code=1 if errors else 0,
+        reason=verdict if errors else None,
+        hints=tuple(one.command for one in errors if one.command),
+    )
+
+
+def _examine_store(call: Call) -> Iterator[Finding]:
+    """Find a folder of ours that git tracks, and refs that nobody needs any more."""
+    from git_taskctx.handoff.sweep import policy_ttl, sweep
+    from git_taskctx.hooks.doctor import Finding, as_finding
+
+    try:
+        caller = call.caller()
+        caller.store.check()
+        ttl = policy_ttl(call.config(call.repository.head().commit).policy)
+        stale = sweep(caller, ttl, dry_run=True).swept
+    except TaskctxError as error:
+        yield as_finding(error)
+        return
+    if stale:
+        count = f"{len(stale)} context{'s' * (len(stale) > 1)}"
+        yield Finding("note", f"{count} put away more than {ttl.days} days ago still keep refs", "git taskctx sweep")
+
+
+def _everywhere(call: Call, *, write_tracked: bool, dry_run: bool, away: bool) -> Answer:
+    from git_taskctx.hooks.everywhere import Home, install_everywhere, uninstall_everywhere
+
+    verb = "uninstall" if away else "install"
+    if write_tracked:
+        raise Usage("--write-tracked is for one repository", hint=f"git taskctx {verb} --write-tracked")
+    home = Home(os.environ, call.folder)
+    plan = (uninstall_everywhere if away else install_everywhere)(home, dry_run=dry_run)
+    return _answer(plan, dry_run=dry_run, again=f"{verb} --global")
+
+
+def _answer(
+    plan: Plan,
+    *,
+    dry_run: bool,
+    again: str,
+    hints: tuple[str, ...] = (),
+    text: object = None,
+    data: dict[str, object] | None = None,
+) -> Answer:
+    from git_taskctx.report import hooks as report
+    from git_taskctx.report import text as words
+
+    done = [(step.what, step.target) for step in plan.steps]
+    if any("only when asked" in why for _, why in plan.left):
+        hints = (
+            f"git taskctx {again} --write-tracked --dry-run   # what would be written there",
+            f"git taskctx {again} --write-tracked   # writes it",
+        )
+
+    def write(document: Document) -> None:
+        report.steps(document, done, dry_run=dry_run)
+        if callable(text):
+            text(document)
+
+    def notes(document: Document) -> None:
+        report.left(document, plan.left)
+        words.notes(document, plan.notes, hints)
+        if not done and not plan.left:
+            document.line("nothing to do")
+
+    return Answer(
+        {
+            "dry_run": dry_run,
+            "steps": [{"what": what, "target": target} for what, target in done],
+            "left": [{"hook": event, "why": why} for event, why in plan.left],
+            "warnings": plan.notes,
+            **(data or {}),
+        },
+        text=write,
+        notes=notes,
+        code=1 if plan.left else 0,
+        reason="some hooks are left as they are" if plan.left else None,
+        hints=hints if plan.left else (),
+    )
+
+
+VERBS = (
+    Verb("install", install, common=("format",)),
+    Verb("uninstall", uninstall, common=("format",)),
+    Verb("doctor", doctor, common=("format",)),
+)

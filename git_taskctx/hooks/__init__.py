@@ -1,0 +1,1 @@
+"""git's hooks: what is put in place, how it is taken away, and what each hook does."""

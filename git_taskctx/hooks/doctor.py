@@ -1,0 +1,257 @@
+"""Looks for whatever would keep the gate from holding, and for settings that would lose records.
+
+Changes nothing: hooks are fired in a throw-away repository. Each finding carries the command that mends it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from git_taskctx import __version__
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.process import Git
+from git_taskctx.git.quoting import quote
+from git_taskctx.hooks.fire import Fired
+from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
+from git_taskctx.hooks.install import shared_folder
+from git_taskctx.hooks.place import Place, beside
+from git_taskctx.hooks.shims import EVENTS, GATES, author, shim
+from git_taskctx.model.values import dataclass
+
+OLDEST = (2, 31)
+"""The oldest git that we work with."""
+NOTES = "refs/notes/taskctx"
+Level = Literal["error", "warning", "note"]
+Setting = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be."""
+
+    level: Level
+    """`error` where the gate would not hold."""
+    what: str
+    command: str | None
+    """What mends it; lines to type."""
+
+
+def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator[Finding]:
+    """Say of each hook why git would not run it, or that it did not come when it was fired."""
+    tell = "git taskctx install"
+    for seat in seats:
+        level: Level = "error" if seat.event in GATES else "warning"
+        if seat.state == "missing":
+            if not judge(seats).line.startswith("not installed"):
+                yield Finding(level, f"{seat.event} is not installed", tell)
+        elif seat.state == "not executable":
+            yield Finding(level, f"{seat.path} is not executable, and git ignores it", f"chmod +x {_word(seat.path)}")
+        elif seat.state == "displaced":
+            yield Finding(level, f"{seat.event} is displaced: {seat.by} has its place", tell)
+        elif seat.state != "in place":
+            yield Finding(level, f"{seat.event} is {seat.state}: {seat.by}", _mend_path(place, seat))
+        elif seat.event in fired.skipped:
+            yield Finding(
+                "note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None
+            )
+        elif seat.event not in fired.events:
+            yield Finding(
+                level, f"{seat.event} is in place and does not fire", "git taskctx uninstall && git taskctx install"
+            )
+    if judge(seats).line == "not installed":
+        yield Finding("error", "no hook is installed here: nothing stops a commit", tell)
+    lost = any(seat.state == "in place" and seat.event not in fired.events | fired.skipped for seat in seats)
+    if lost and fired.said:
+        yield Finding("note", f"git said: {fired.said[:500]}", None)
+
+
+def _mend_path(place: Place, seat: Seat) -> str:
+    if place.husky is not None:
+        return "npx husky   # sets husky up in this worktree\ngit taskctx install"
+    if seat.state == "off":
+        scope = "" if place.is_own_setting(place.hooks_paths()[-1][1]) else " --global"
+        return f"git config{scope} --unset core.hooksPath"
+    return "git taskctx install"
+
+
+def examine_files(place: Place) -> Iterator[Finding]:
+    """Find hooks that were put aside and that nothing runs, old shims, and shims where nothing runs them."""
+    folders = {place.default, place.folder}
+    for folder in sorted(folders):
+        for there in displaced(folder):
+            yield Finding("warning", f"{there} was put aside by us, and nothing runs it now", "git taskctx install")
+        for event in EVENTS:
+            if read_author(folder / f"{event}.old", event) == "ours":
+                yield Finding(
+                    "warning",
+                    f"{folder / event}.old is ours: lefthook has put it there, and runs it no more",
+                    "git taskctx install",
+                )
+            data = read_script(folder / event)
+            if data is not None and author(data, event) == "ours" and data != shim(event):
+                yield Finding("warning", f"{folder / event} is of another version", "git taskctx install")
+    twice = [
+        event
+        for event in EVENTS
+        if place.config_hooks(event)
+        and place.has_config_hooks
+        and read_author(place.folder / event, event) == "ours"
+        and place.folder != place.private
+    ]
+    if twice:
+        yield Finding(
+            "note",
+            f"{', '.join(twice)}: run twice, by git's configuration and as a file",
+            "git taskctx uninstall   # the configuration for all repositories stays",
+        )
+    link = beside(place.private)
+    if place.folder == place.private and link.is_symlink() and link.readlink() != shared_folder(place):
+        yield Finding(
+            "warning", f"core.hooksPath for all repositories is {shared_folder(place)} now", "git taskctx install"
+        )
+
+
+def examine_worktrees(place: Place) -> Iterator[Finding]:
+    """Find other worktrees in which git runs no hook at all, as a relative core.hooksPath leads nowhere there."""
+    paths = place.hooks_paths()
+    if not paths or os.path.isabs(paths[-1][0]) or paths[-1][0].startswith("~"):  # noqa: PTH117 - not a path yet
+        return
+    listed = place.git.run("worktree", "list", "--porcelain").out
+    for line in listed.splitlines():
+        top = Path(os.fsdecode(line.removeprefix(b"worktree ")))
+        other = line.startswith(b"worktree ") and top != place.top and (top / ".git").exists()
+        if other and not (top / paths[-1][0]).is_dir():
+            yield Finding(
+                "warning",
+                f"{quote(os.fsencode(top))} has no {paths[-1][0]}: git runs no hook in that worktree",
+                f"git -C {_word(top)} taskctx doctor",
+            )
+
+
+def examine_program(place: Place, program: Path) -> Iterator[Finding]:
+    """Find out whether the hooks would find git-taskctx, and this one. `program` is the one that runs now."""
+    if place.environ.get("GIT_TASKCTX") == "0":
+        yield Finding("error", "GIT_TASKCTX=0 is set: every hook is switched off", "unset GIT_TASKCTX")
+    if place.version < OLDEST:
+        yield Finding(
+            "error", f"git {_dotted(place.version)} is too old: it must be {_dotted(OLDEST)}", "git --version"
+        )
+    exec_path = os.fsdecode(place.git.run("--exec-path").out.strip())
+    folders = [exec_path, *place.environ.get("PATH", "").split(os.pathsep)]
+    found: dict[Path, str] = {}
+    for folder in folders:
+        there = shutil.which("git-taskctx", path=folder) if folder else None
+        if there is not None:
+            found.setdefault(Path(there).resolve(), there)
+    if not found:
+        where = shlex.quote(os.fspath(program.parent))
+        yield Finding(
+            "error",
+            "git does not find git-taskctx on PATH, so the hooks let every commit go",
+            f"export PATH={where}:$PATH",
+        )
+        return
+    first = next(iter(found.values()))
+    version = _ask_version(place.git, first)
+    if version is None:
+        yield Finding(
+            "error", f"{first} does not run, so the hooks let every commit go", f"{shlex.quote(first)} --version"
+        )
+    elif version != __version__:
+        yield Finding(
+            "warning",
+            f"the hooks run {first}, which is {version}; this is {__version__}",
+            "type -a git-taskctx   # remove one",
+        )
+    if len(found) > 1:
+        yield Finding(
+            "warning",
+            f"git-taskctx is installed more than once: {', '.join(found.values())}; the first one is run",
+            "type -a git-taskctx   # remove the others",
+        )
+
+
+def _ask_version(git: Git, program: str) -> str | None:
+    import subprocess
+
+    try:
+        done = subprocess.run(
+            [program, "--version"], cwd=git.cwd, env=dict(git.environ), capture_output=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    words = done.stdout.decode("utf-8", "replace").split()
+    return words[-1] if done.returncode == 0 and words else None
+
+
+def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
+    """Find settings of git under which records get lost, go astray, or travel further than meant."""
+    pattern = r"^(notes\..*|core\.notesref|remote\..*\.(mirror|fetch|push))$"
+    out = place.git.run("config", "-z", "--get-regexp", pattern, ok=(0, 1)).out.decode("utf-8", "surrogateescape")
+    settings = [(key, value) for key, _, value in (entry.partition("\n") for entry in out.split("\0")[:-1])]
+    for key, value in settings:
+        yield from _examine_setting(key, value)
+    last = dict(settings)
+    covered = any(key == "notes.rewriteref" and _covers(value) for key, value in settings)
+    mode = last.get("notes.rewritemode", "concatenate")
+    if covered and mode in ("overwrite", "ignore"):
+        yield Finding(
+            "warning",
+            f"notes.rewriteMode = {mode}: an amended commit may lose records that are on it",
+            "git config notes.rewriteMode concatenate",
+        )
+    carried = any(seat.event == "post-rewrite" and seat.state == "in place" for seat in seats)
+    if not covered and not carried:
+        yield Finding(
+            "warning",
+            "amended and rebased commits lose their record: neither post-rewrite nor notes.rewriteRef carries it along",
+            f"git config --add notes.rewriteRef {NOTES}",
+        )
+    named = place.environ.get("GIT_NOTES_REF") or last.get("core.notesref")
+    if named == NOTES:
+        yield Finding(
+            "warning",
+            f"git's own notes are written into {NOTES}",
+            "git config --unset core.notesRef; unset GIT_NOTES_REF",
+        )
+
+
+def _examine_setting(key: str, value: str) -> Iterator[Finding]:
+    command = f"git config --unset-all {shlex.quote(key)} {shlex.quote(f'^{re.escape(value)}$')}"
+    if key.endswith(".mirror") and value.lower() in ("true", "yes", "on", "1", ""):
+        yield Finding("warning", f"{key}: a push there sends every snapshot", f"git config --unset {shlex.quote(key)}")
+    elif key.endswith(".push") and value.lstrip("+").startswith(("refs/*:", "refs/taskctx/")):
+        yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", command)
+    elif key.endswith(".fetch"):
+        target = value.partition(":")[2]
+        if target and target != NOTES + "/" and (_covers(target) or target == "refs/*"):
+            yield Finding(
+                "warning",
+                f"{key} = {value}: a fetch overwrites records that are not there, and --prune deletes them",
+                command,
+            )
+
+
+def _covers(pattern: str) -> bool:
+    return pattern == NOTES or (
+        pattern.endswith("*") and NOTES.startswith(pattern[:-1]) and len(pattern) > len("refs/*")
+    )
+
+
+def as_finding(error: TaskctxError) -> Finding:
+    """Return an error that keeps every verb from working here as a finding."""
+    return Finding("error", error.message, error.hint)
+
+
+def _word(path: Path | None) -> str:
+    return shlex.quote(os.fspath(path or ""))
+
+
+def _dotted(version: tuple[int, int]) -> str:
+    return ".".join(map(str, version))

@@ -1,0 +1,143 @@
+"""Our hooks for every repository of one person: through git's configuration, or through what new clones are made of."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.errors import Fatal
+from git_taskctx.git.process import Git
+from git_taskctx.hooks import steps
+from git_taskctx.hooks.health import is_executable, read_script
+from git_taskctx.hooks.install import Plan, configure, lead_neighbours, put_file, take_files
+from git_taskctx.hooks.place import CONFIG_HOOKS, PREFIX, Place, read_version
+from git_taskctx.hooks.shims import EVENTS, shim
+
+
+class Home:
+    """One person's configuration of git, and our own folder of data."""
+
+    def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
+        home = environ.get("HOME")
+        if not home:
+            raise Fatal("HOME is not set", hint="export HOME=~   # git reads its global configuration there")
+        data = environ.get("XDG_DATA_HOME", "")
+        self.home = Path(home)
+        self.git = Git(folder, environ)
+        self.data = Path(data if data.startswith("/") else f"{home}/.local/share") / "git-taskctx"
+        self.shims = self.data / "hooks"
+        """For git's configuration to name."""
+        self.template = self.data / "template"
+        """What new repositories are made of, where the person has named nothing else."""
+
+    @property
+    def has_config_hooks(self) -> bool:
+        """Tell whether this git runs hooks that its configuration names."""
+        return read_version(self.git) >= CONFIG_HOOKS
+
+    def path(self, key: str) -> Path | None:
+        """Return the folder that a global setting names; None where it is not set."""
+        found = self.git.run("config", "--global", "--type=path", "--get", key, ok=(0, 1)).out.removesuffix(b"\n")
+        return Path(os.fsdecode(found)) if found else None
+
+    def place(self) -> Place:
+        """Return a place whose only configuration is the global one."""
+        found = self.git.run("config", "--global", "-z", "--get-regexp", r"^hook\.", ok=(0, 1)).out
+        pairs = [entry.partition("\n") for entry in os.fsdecode(found).split("\0")[:-1]]
+        settings = [(key, value, "file:global") for key, _, value in pairs]
+        return Place(self.git, top=None, git_dir=self.data, common_dir=self.data, settings=settings)
+
+
+def install_everywhere(home: Home, *, dry_run: bool) -> Plan:
+    """Put our hooks into every repository from now on, or only say how. Raises: as `install`."""
+    return _carry_out(home, lambda: _plan_install(home), dry_run=dry_run)
+
+
+def uninstall_everywhere(home: Home, *, dry_run: bool) -> Plan:
+    """Take away what `install_everywhere` put in place, or only say how. Raises: as it does."""
+    return _carry_out(home, lambda: _plan_uninstall(home), dry_run=dry_run)
+
+
+def _carry_out(home: Home, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
+    if dry_run:
+        return make()
+    with files.held_folder(home.home):
+        folders = [one for one in (home.path("core.hooksPath"), home.path("init.templateDir"), home.shims) if one]
+        steps.sweep(*folders, *(folder / "hooks" for folder in folders))
+        plan = make()
+        for step in plan.steps:
+            step.run()
+    return plan
+
+
+def _plan_install(home: Home) -> Plan:
+    plan = Plan()
+    shared = home.path("core.hooksPath")
+    if home.has_config_hooks:
+        place = home.place()
+        for event in EVENTS:
+            if read_script(home.shims / event) != shim(event) or not is_executable(home.shims / event):
+                plan.steps.append(steps.put(home.shims / event, shim(event)))
+        for event in EVENTS:
+            if not place.config_hooks(event):
+                plan.steps += configure(place, "--global", event, home.shims / event)
+        return plan
+    template = home.path("init.templateDir")
+    if shared is not None and shared.is_absolute() and (shared.is_dir() or not os.path.lexists(shared)):
+        folder = shared
+    elif template is not None:
+        folder = template / "hooks"
+    else:
+        folder = home.template / "hooks"
+        plan.steps += _copy_gits_template(home)
+    for event in EVENTS:
+        put_file(plan, folder, event)
+    lead_neighbours(plan, folder)
+    if shared is None and template is None:
+        plan.steps.append(steps.set_config(home.git, "--global", "init.templateDir", os.fspath(home.template)))
+    if folder != shared:
+        plan.notes.append("repositories that are here already have none of it: git taskctx install in each")
+    return plan
+
+
+def _copy_gits_template(home: Home) -> list[steps.Step]:
+    """Return the steps that copy what git itself makes new repositories of, hooks and all."""
+    made = []
+    with tempfile.TemporaryDirectory(prefix="taskctx-") as scratch:
+        home.git.with_env(GIT_DIR=None, GIT_TEMPLATE_DIR=None).run("init", "-q", "--bare", scratch)
+        for part in ("description", "info", "hooks"):
+            for path in sorted(Path(scratch, part).rglob("*")) or [Path(scratch, part)]:
+                target = home.template / path.relative_to(scratch)
+                if path.is_file() and not target.exists():
+                    made.append(steps.put(target, path.read_bytes(), mode=path.stat().st_mode & 0o777))
+    return made
+
+
+def _plan_uninstall(home: Home) -> Plan:
+    plan = Plan()
+    found = home.git.run("config", "--global", "--name-only", "--get-regexp", rf"^{re.escape(PREFIX)}", ok=(0, 1)).out
+    for section in sorted({key.rpartition(".")[0] for key in os.fsdecode(found).splitlines()}):
+        plan.steps.append(steps.remove_section(home.git, "--global", section))
+    shared, template = home.path("core.hooksPath"), home.path("init.templateDir")
+    if template == home.template:
+        plan.steps.append(steps.unset_config(home.git, "--global", "init.templateDir", os.fspath(home.template)))
+    if home.template.is_dir():
+        plan.steps += [steps.remove(path) for path in sorted(home.template.rglob("*")) if not path.is_dir()]
+        folders = sorted((path for path in home.template.rglob("*") if path.is_dir()), reverse=True)
+        plan.steps += [steps.remove_folder(path) for path in (*folders, home.template)]
+    if shared is not None:
+        take_files(plan, shared)
+    if template is not None and template != home.template:
+        take_files(plan, template / "hooks")
+    plan.steps += [
+        steps.remove(home.shims / event) for event in EVENTS if read_script(home.shims / event) == shim(event)
+    ]
+    if home.shims.is_dir():
+        plan.steps.append(steps.remove_folder(home.shims))
+    if home.data.is_dir():
+        plan.steps.append(steps.remove_folder(home.data))
+    return plan

@@ -1,0 +1,196 @@
+"""Fires each hook for real, in a throw-away repository that has the user's hooks folder and nothing of his checks.
+
+What is copied is what leads to us: our shims, the scripts of pre-commit, prek, husky and lefthook, and our own lines
+of files that are the user's. His own hooks are not, and no configuration of a manager is, so that none of his checks
+runs. A stand-in for `git-taskctx` writes down which hooks called it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.process import QUIET, Git
+from git_taskctx.hooks.health import Seat, read_author, read_script
+from git_taskctx.hooks.place import Place
+from git_taskctx.hooks.shims import EVENTS, block_of
+from git_taskctx.model.values import dataclass
+
+TIME_LIMIT = 60.0
+"""Seconds that one git with its hooks may take."""
+_DROP = (
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_TEMPLATE_DIR",
+    "GIT_TASKCTX",
+    "GIT_EDITOR",
+)
+_SETTINGS = (
+    "user.name=taskctx doctor",
+    "user.email=doctor@localhost",
+    "commit.gpgSign=false",
+    "push.gpgSign=false",
+    "core.editor=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "core.fsmonitor=false",
+    "advice.detachedHead=false",
+)
+_STANDIN = '#!/bin/sh\n[ "$1" != hook ] || echo "$2" >>"$TASKCTX_FIRED"\n'
+
+
+@dataclass(frozen=True)
+class Fired:
+    """Which hooks called us."""
+
+    events: frozenset[str]
+    skipped: frozenset[str]
+    """Those that were not fired, as only a script of the user's own would have called us."""
+    said: str
+    """What git and the hooks said, for those that did not come."""
+
+
+def fire(place: Place, seats: Iterable[Seat]) -> Fired:
+    """Fire every hook that is in place, and return which came. Raises: GitFailed where no scratch can be made."""
+    wired = [seat for seat in seats if seat.state == "in place"]
+    with tempfile.TemporaryDirectory(prefix="taskctx-doctor-") as scratch:
+        top = Path(scratch).resolve() / "repo"
+        record = top.with_name("fired")
+        program = top.with_name("bin") / "git-taskctx"
+        program.parent.mkdir()
+        program.write_text(_STANDIN)
+        program.chmod(0o755)
+        git = _git(place, top, program.parent, record)
+        skipped = _furnish(place, git, top, wired)
+        said = _play(git, top)
+        came = record.read_text().split() if record.exists() else []
+    return Fired(frozenset(came), frozenset(skipped), said)
+
+
+def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
+    """Return git in the scratch repository, with the user's own environment and none of his other hooks."""
+    ours = {name for event in EVENTS for name in place.config_hooks(event)}
+    names = {key.removeprefix("hook.").rpartition(".")[0] for key, _, _ in place.settings if key.startswith("hook.")}
+    count = int(place.environ.get("GIT_CONFIG_COUNT") or 0)
+    overlay: dict[str, str | None] = dict.fromkeys(_DROP)
+    overlay |= {
+        "PATH": f"{programs}{os.pathsep}{place.environ.get('PATH', '')}",
+        "TASKCTX_FIRED": os.fspath(record),
+        "PRE_COMMIT_ALLOW_NO_CONFIG": "1",
+        "PREK_ALLOW_NO_CONFIG": "1",
+    }
+    for number, name in enumerate(sorted(names - ours), count):
+        overlay |= {f"GIT_CONFIG_KEY_{number}": f"hook.{name}.enabled", f"GIT_CONFIG_VALUE_{number}": "false"}
+        overlay["GIT_CONFIG_COUNT"] = str(number + 1)
+    return Git(top, place.environ, overlay, _SETTINGS, TIME_LIMIT)
+
+
+def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
+    """Make the scratch repository, and return the hooks that cannot be fired without the user's own scripts."""
+    top.mkdir()
+    git.run("init", "-q", "--template=", "--initial-branch=main", ".")
+    (top / ".git" / "hooks").mkdir(exist_ok=True)
+    for key, value, _ in place.settings:
+        if key.startswith("hook.taskctx-"):
+            git.run("config", key, value or "")
+    skipped = []
+    husky = place.husky
+    folder = top / ".git" / "hooks"
+    if husky is not None:
+        folder = top / ".husky" / "_"
+        folder.mkdir(parents=True)
+        if (place.folder / "h").is_file():
+            _copy(place.folder / "h", folder / "h")
+    if place.hooks_paths():
+        git.run("config", "core.hooksPath", ".husky/_" if husky is not None else os.fspath(folder))
+    for seat in wired:
+        if seat.path is None:
+            continue
+        _copy(seat.path, folder / seat.event)
+        target = folder.parent / seat.event if husky is not None else folder / seat.event
+        source = husky / seat.event if husky is not None else seat.path
+        if not _copy_ours(source, target, seat.event):
+            skipped.append(seat.event)
+    _copy_lefthook(place, top)
+    (top / ".agent-output" / "archive").mkdir(parents=True)
+    (top / ".agent-output" / ".gitignore").write_text("*\n")
+    (top / ".agent-output" / "active").write_text("TASK-0\n")
+    return skipped
+
+
+def _copy_ours(source: Path, target: Path, event: str) -> bool:
+    """Copy what of a script leads to us, and what lies beside it; False where only the user's own words do."""
+    who = read_author(source, event)
+    if who == "block":
+        data = read_script(source) or b""
+        first = data.split(b"\n", 1)[0] if data.startswith(b"#!") else b"#!/bin/sh"
+        target.write_bytes(first + b"\n" + (block_of(data) or b""))
+        target.chmod(0o755)
+    elif who in ("pre-commit", "prek"):
+        legacy = source.with_name(f"{event}.legacy")
+        if read_author(legacy, event) != "ours":
+            target.unlink()
+            return False
+        _copy(legacy, target.with_name(legacy.name))
+    elif who == "ours":
+        _copy(source, target)
+    elif who != "lefthook":
+        target.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _copy_lefthook(place: Place, top: Path) -> None:
+    """Give lefthook our own part of its configuration and no other."""
+    ours = block_of(read_script(place.top / "lefthook-local.yml") or b"") if place.top is not None else None
+    if ours is not None:
+        (top / "lefthook.yml").write_bytes(ours)
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+    target.chmod(source.stat().st_mode & 0o777)
+
+
+def _play(git: Git, top: Path) -> str:
+    """Do with git what fires each hook; what was said by those that failed comes back."""
+    quiet = git.with_settings(QUIET).with_env(GIT_TASKCTX="0")
+    said: list[str] = []
+
+    def write(name: str) -> None:
+        (top / name).write_text(name)
+        quiet.run("add", name)
+
+    def do(*words: str) -> None:
+        try:
+            done = git.run(*words, ok=range(256))
+            if done.code:
+                said.append((done.err or done.out).decode("utf-8", "replace").strip())
+        except TaskctxError as error:
+            said.append(error.message)
+
+    write("base")
+    quiet.run("commit", "-q", "-m", "base")
+    quiet.run("branch", "topic")
+    write("first")
+    quiet.run("commit", "-q", "-m", "first")
+    do("checkout", "-q", "topic")
+    quiet.run("checkout", "-q", "-f", "topic")
+    write("second")
+    do("commit", "-q", "-m", "second")
+    quiet.run("commit", "-q", "--allow-empty", "-m", "second")
+    do("commit", "-q", "--amend", "--no-verify", "--allow-empty", "-m", "again")
+    do("merge", "-q", "--no-ff", "--no-edit", "main")
+    quiet.run("init", "-q", "--bare", "--template=", "../remote")
+    do("push", "-q", "../remote", "topic")
+    return "\n".join(said)

@@ -1,0 +1,158 @@
+"""Whether git would run each of our hooks, and what stands in the way: shared by `status`, `install` and `doctor`.
+
+Files are read and no process is started, but for one `git version` where hooks are configured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from git_taskctx.hooks.place import Place, beside
+from git_taskctx.hooks.shims import EVENTS, GATES, Author, author
+from git_taskctx.model.values import dataclass
+
+State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
+LEFTHOOK = tuple(
+    f"{folder}{dot}lefthook{local}.{kind}"
+    for folder, dots in (("", ("", ".")), (".config/", ("",)))
+    for dot in dots
+    for local in ("", "-local")
+    for kind in ("yml", "yaml", "toml", "json", "jsonc")
+)
+"""Where lefthook reads its configuration from."""
+_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One hook, as git would run it."""
+
+    event: str
+    state: State
+    by: str
+    """What runs it, or what stands in the way."""
+    path: Path | None = None
+    """The file that git runs for it; None where there is none."""
+
+
+@dataclass(frozen=True)
+class Health:
+    """All hooks in one line."""
+
+    line: str
+    holds: bool
+    """Whether the gate before a commit would be asked."""
+    whole: bool
+    """Whether every hook is in place."""
+
+
+def judge(seats: Iterable[Seat]) -> Health:
+    """Sum up: pure."""
+    seats = list(seats)
+    away = [seat for seat in seats if seat.state != "in place"]
+    holds = all(seat.state == "in place" for seat in seats if seat.event in GATES)
+    if not away:
+        return Health("in place", holds, True)
+    if all(seat.state == "missing" for seat in seats):
+        return Health("not installed", False, False)
+    reasons: dict[str, list[str]] = {}
+    for seat in away:
+        reasons.setdefault(f"{seat.state} ({seat.by})" if seat.by else seat.state, []).append(seat.event)
+    line = "; ".join(f"{', '.join(events)} {reason}" for reason, events in reasons.items())
+    return Health(line, holds, False)
+
+
+def look(place: Place) -> tuple[Seat, ...]:
+    """Return how each hook stands."""
+    return tuple(_look(place, event) for event in EVENTS)
+
+
+def read_author(path: Path, event: str) -> Author | None:
+    """Tell who wrote the script at `path`; None where there is none that reads."""
+    data = read_script(path)
+    return None if data is None else author(data, event)
+
+
+def read_script(path: Path) -> bytes | None:
+    """Return a script, through a link as git does; None where there is none, or what is there is no file."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            return file.read(_LIMIT)
+    except OSError:
+        return None
+
+
+def is_executable(path: Path) -> bool:
+    """Tell whether git would run it: any x bit, as far as a mode tells."""
+    try:
+        return bool(path.stat().st_mode & 0o111)
+    except OSError:
+        return False
+
+
+def _look(place: Place, event: str) -> Seat:
+    if place.config_hooks(event) and place.has_config_hooks:
+        return Seat(event, "in place", "git's configuration")
+    folder = place.folder
+    husky = place.husky
+    if husky is not None:
+        return _look_husky(folder, husky, event)
+    if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
+        return Seat(event, "off", f"core.hooksPath = {folder}")
+    path = folder / event
+    who = read_author(path, event)
+    if who is None:
+        if folder != place.default and read_author(place.default / event, event) == "ours":
+            return Seat(event, "shadowed", f"core.hooksPath = {place.hooks_paths()[-1][0]}")
+        return Seat(event, "missing", "")
+    if not is_executable(path):
+        return Seat(event, "not executable", path.name, path)
+    if who in ("ours", "block", "calls"):
+        return Seat(event, "in place", {"block": "your own hook", "calls": "your own hook"}.get(who, "file"), path)
+    if who in ("pre-commit", "prek"):
+        return _look_beside(place, path, event, who)
+    if who == "lefthook" and place.top is not None and in_lefthook(place.top, event):
+        return Seat(event, "in place", "lefthook", path)
+    return Seat(event, "displaced", "another hook" if who == "other" else who, path)
+
+
+def _look_husky(folder: Path, husky: Path, event: str) -> Seat:
+    if not is_executable(folder / event):
+        return Seat(event, "off", f"husky's folder {folder} is not there: npx husky")
+    script = husky / event
+    who = read_author(script, event)
+    if who in ("block", "calls", "ours"):
+        return Seat(event, "in place", "husky", folder / event)
+    return Seat(event, "missing" if who is None else "displaced", "husky", folder / event)
+
+
+def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:
+    legacy = path.with_name(path.name + ".legacy")
+    if read_author(legacy, event) in ("ours", "block", "calls") and is_executable(legacy):
+        return Seat(event, "in place", tool, path)
+    if event in GATES and place.top is not None:
+        for name in (".pre-commit-config.yaml", "prek.toml"):
+            if re.search(rb"""\bid *[:=] *["']?taskctx\b""", read_script(place.top / name) or b""):
+                return Seat(event, "in place", f"{tool}'s configuration", path)
+    return Seat(event, "displaced", tool, path)
+
+
+def in_lefthook(top: Path, event: str) -> bool:
+    """Tell whether lefthook's configuration runs us for an event."""
+    pattern = re.compile(rb"^[^#\n]*(taskctx hook |taskctx-hooks/)" + event.encode() + rb"\b", re.MULTILINE)
+    return any(pattern.search(read_script(top / name) or b"") for name in LEFTHOOK)
+
+
+def displaced(folder: Path) -> list[Path]:
+    """Return the hooks that lie beside the hooks folder, put there by us, with no shim that runs them."""
+    return [
+        there
+        for event in EVENTS
+        if (there := beside(folder) / event).is_file()
+        and not any(read_author(folder / f"{event}{end}", event) == "ours" for end in ("", ".legacy"))
+    ]

@@ -1,0 +1,386 @@
+"""Puts our hooks where git runs them, beside whatever is there, and takes them away again.
+
+First a plan is made, which changes nothing; then its steps are done in order. Stopped between any two of them, every
+hook of the user's still runs or is given back by the next `install` or `uninstall`.
+
+How a hook is put in depends on who has the place: nobody or a script of the user's (ours takes its name and runs it
+first), pre-commit and prek (ours lies beside theirs as `<hook>.legacy`, which they run), husky, lefthook and folders
+that are content of the worktree (git's configuration where git has such hooks; else lines in their files, only when
+asked), and a folder that other repositories use too (a folder of our own, which leads to it).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.hooks import steps
+from git_taskctx.hooks.health import LEFTHOOK, is_executable, look, read_author, read_script
+from git_taskctx.hooks.place import PREFIX, Place, beside
+from git_taskctx.hooks.shims import EVENTS, author, is_shell, shim, with_block, without_block
+from git_taskctx.hooks.steps import Step
+from git_taskctx.model.values import dataclass, field
+
+OTHERS = (
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "prepare-commit-msg",
+    "commit-msg",
+    "pre-rebase",
+    "pre-auto-gc",
+    "sendemail-validate",
+    "post-index-change",
+    "reference-transaction",
+    "push-to-checkout",
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+)
+"""The other hooks of githooks(5): they are led on to where they are."""
+_STDIN = ("post-rewrite", "pre-push")
+
+
+@dataclass
+class Plan:
+    """What is to be done."""
+
+    steps: list[Step] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)
+    """Hooks that are not put in, or not taken away, and why."""
+    notes: list[str] = field(default_factory=list)
+    """What is to be known beside it."""
+
+
+def install(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
+    """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed."""
+    return _carry_out(place, lambda: plan_install(place, write_tracked=write_tracked), dry_run=dry_run)
+
+
+def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
+    """Take every hook away and give back what was there, or only say how. Raises: as `install`."""
+    return _carry_out(place, lambda: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run)
+
+
+def _carry_out(place: Place, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
+    if dry_run:
+        return make()
+    with files.held_folder(place.common_dir):
+        steps.sweep(place.default, beside(place.default), place.folder, beside(place.folder), place.private)
+        plan = make()
+        for step in plan.steps:
+            step.run()
+    return plan
+
+
+def plan_install(place: Place, *, write_tracked: bool) -> Plan:
+    """Plan to put every hook in; what is in place already is left as it is. Raises: Fatal, GitFailed."""
+    plan = Plan()
+    folder = place.folder
+    if folder != place.private and not _is_dead(folder) and _is_shared(place):
+        if place.has_config_hooks:
+            _configure(plan, place, [seat.event for seat in look(place) if seat.state != "in place"])
+        else:
+            _lead_on(plan, place, folder)
+        return plan
+    if folder == place.private:
+        _lead_on(plan, place, shared_folder(place))
+        return plan
+    if _is_content(place):
+        _put_into_content(plan, place, write_tracked=write_tracked)
+        return plan
+    theirs = [event for event in EVENTS if read_author(folder / event, event) == "lefthook"]
+    for event in EVENTS:
+        if event not in theirs and not (place.config_hooks(event) and place.has_config_hooks):
+            put_file(plan, folder, event)
+    lead_neighbours(plan, folder)
+    if theirs:
+        _put_into_lefthook(plan, place, theirs, write_tracked=write_tracked)
+    return plan
+
+
+def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
+    """Plan to take every hook away and to give back what was there before. Raises: GitFailed."""
+    plan = Plan()
+    for event in EVENTS:
+        section = f"{PREFIX}{event}"
+        if any(key.startswith(f"{section}.") and place.is_own_setting(origin) for key, _, origin in place.settings):
+            plan.steps.append(steps.remove_section(place.git, "--local", section))
+    for value, origin in place.hooks_paths():
+        if place.resolve(value) == place.private and place.is_own_setting(origin):
+            plan.steps.append(steps.unset_config(place.git, "--local", "core.hooksPath", value))
+    _take_out_of_content(plan, place, write_tracked=write_tracked)
+    folders = [place.default]
+    if place.folder not in (place.default, place.private) and not _is_content(place) and not _is_shared(place):
+        folders.append(place.folder)
+    for folder in folders:
+        take_files(plan, folder)
+    _take_private(plan, place)
+    return plan
+
+
+# --- files in a hooks folder -----------------------------------------------------------------------------
+
+
+def put_file(plan: Plan, folder: Path, event: str) -> None:
+    """Give ours the hook's name, or `<hook>.legacy` where pre-commit or prek has it, and keep what is there."""
+    path = folder / event
+    steps.require_script(path)
+    if read_author(path, event) in ("pre-commit", "prek"):
+        path = path.with_name(f"{event}.legacy")
+        steps.require_script(path)
+    data = read_script(path)
+    who = author(data, event) if data is not None else None
+    if who in ("block", "calls"):
+        return
+    if os.path.lexists(path) and who != "ours":
+        aside = beside(folder) / event
+        if os.path.lexists(aside) and not _same(aside, path):
+            kept = _free(aside)
+            plan.steps.append(steps.give_back(aside, kept))
+            plan.notes.append(
+                f"{kept} was put aside earlier, and {path} has come in its place: it is kept, and not run"
+            )
+        plan.steps.append(steps.put_aside(path, aside))
+    if data != shim(event) or not is_executable(path) or path.is_symlink():
+        plan.steps.append(steps.put(path, shim(event)))
+
+
+def lead_neighbours(plan: Plan, folder: Path) -> None:
+    """Let hooks that were put aside find the files that they have always found in their own folder."""
+    there = beside(folder)
+    moved = [step for step in plan.steps if step.what == "put aside"]
+    if not folder.is_dir() or not (moved or there.is_dir()):
+        return
+    ours = {f"{event}{end}" for event in EVENTS for end in ("", ".legacy", ".old")}
+    links = []
+    for entry in sorted(folder.iterdir()):
+        name = entry.name
+        odd = name in ours or name.endswith(".sample") or name.startswith(".tmp-taskctx-")
+        if not odd and not os.path.lexists(there / name):
+            links.append(steps.link(there / name, f"../{folder.name}/{name}"))
+    plan.steps[:0] = links  # they are there before the hook is run from its new place
+
+
+def take_files(plan: Plan, folder: Path) -> None:
+    aside = beside(folder)
+    for event in EVENTS:
+        there = aside / event
+        waiting = os.path.lexists(there)
+        path = folder / event
+        places = [path, folder / f"{event}.legacy", folder / f"{event}.old"]
+        for slot in places:
+            if read_author(slot, event) == "ours":
+                plan.steps.append(steps.give_back(there, slot) if waiting else steps.remove(slot))
+                waiting = False
+        if waiting:
+            _give_back_late(plan, there, places)
+    if aside.is_dir():
+        known = set(EVENTS)
+        for entry in sorted(aside.iterdir()):
+            if entry.is_symlink() and os.fspath(entry.readlink()) == f"../{folder.name}/{entry.name}":
+                plan.steps.append(steps.remove(entry))
+            elif entry.name not in known and not entry.name.startswith(".tmp-taskctx-"):
+                plan.notes.append(f"{entry} was put aside by an earlier install, and stays there")
+        plan.steps.append(steps.remove_folder(aside))
+
+
+def _give_back_late(plan: Plan, there: Path, places: list[Path]) -> None:
+    """Give back a hook that was put aside, though somebody has taken ours away meanwhile."""
+    path, legacy, old = places
+    who = read_author(path, path.name)
+    free = {None: path, "pre-commit": legacy, "prek": legacy, "lefthook": old}.get(who)
+    if free is not None and not os.path.lexists(free):
+        plan.steps.append(steps.give_back(there, free))
+    elif any(os.path.lexists(one) and _same(there, one) for one in places):
+        plan.steps.append(steps.remove(there))
+    else:
+        plan.notes.append(f"{there} was here before; {path} has come in its place since: it stays there")
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Tell whether two names are one file, or hold the same."""
+    if one.lstat().st_ino == other.lstat().st_ino:
+        return True
+    if one.is_symlink() or other.is_symlink():
+        return one.is_symlink() and other.is_symlink() and one.readlink() == other.readlink()
+    return one.lstat().st_mode == other.lstat().st_mode and one.read_bytes() == other.read_bytes()
+
+
+def _free(path: Path) -> Path:
+    number = 1
+    while os.path.lexists(path.with_name(f"{path.name}.kept-{number}")):
+        number += 1
+    return path.with_name(f"{path.name}.kept-{number}")
+
+
+# --- git's configuration, and a folder of our own --------------------------------------------------------
+
+
+def _configure(plan: Plan, place: Place, events: list[str]) -> None:
+    """Name our hooks in the repository's configuration, which git runs beside all others."""
+    for event in events:
+        path = place.private / event
+        if read_script(path) != shim(event) or not is_executable(path):
+            plan.steps.append(steps.put(path, shim(event)))
+    for event in events:
+        if not place.config_hooks(event):
+            plan.steps += configure(place, "--local", event, place.private / event)
+
+
+def configure(place: Place, scope: str, event: str, path: Path) -> Iterator[Step]:
+    """Yield the steps that name a hook in git's configuration; git dies of an event that has no command."""
+    word = shlex.quote(os.fspath(path))
+    yield steps.set_config(place.git, scope, f"{PREFIX}{event}.command", f"test ! -x {word} || {word}")
+    yield steps.set_config(place.git, scope, f"{PREFIX}{event}.event", event)
+
+
+def _is_shared(place: Place) -> bool:
+    """Tell whether core.hooksPath is set outside the repository, for others too."""
+    found = place.hooks_paths()
+    return bool(found) and not place.is_own_setting(found[-1][1]) and not place.is_content(place.folder)
+
+
+def shared_folder(place: Place) -> Path:
+    """Return the hooks folder that other repositories share, behind our own."""
+    values = [place.resolve(value) for value, _ in place.hooks_paths()]
+    return next((one for one in reversed(values) if one != place.private), place.default)
+
+
+def _lead_on(plan: Plan, place: Place, theirs: Path) -> None:
+    """Make our own folder the one where git looks, and lead from there to the hooks that other repositories share."""
+    own, aside = place.private, beside(place.private)
+    for event in EVENTS:
+        if read_script(own / event) != shim(event) or not is_executable(own / event):
+            plan.steps.append(steps.put(own / event, shim(event)))
+    if not aside.is_symlink() or aside.readlink() != theirs:
+        plan.steps.append(steps.link(aside, theirs))
+    present = [entry.name for entry in theirs.iterdir()] if theirs.is_dir() else []
+    for name in sorted({*OTHERS, *present} - set(EVENTS)):
+        target = f"../{aside.name}/{name}"
+        if not (own / name).is_symlink() or os.fspath((own / name).readlink()) != target:
+            plan.steps.append(steps.link(own / name, target))
+    if place.folder != own:
+        plan.steps.append(steps.set_config(place.git, "--local", "core.hooksPath", os.fspath(own)))
+
+
+def _take_private(plan: Plan, place: Place) -> None:
+    own, aside = place.private, beside(place.private)
+    if own.is_dir():
+        for entry in sorted(own.iterdir()):
+            if entry.is_symlink() or read_author(entry, entry.name) == "ours":
+                plan.steps.append(steps.remove(entry))
+        plan.steps.append(steps.remove_folder(own))
+    if aside.is_symlink():
+        plan.steps.append(steps.remove(aside))
+
+
+# --- hooks that are content of the worktree --------------------------------------------------------------
+
+
+def _is_dead(folder: Path) -> bool:
+    """Tell whether core.hooksPath names something in which no hook can be, as /dev/null."""
+    return os.path.lexists(folder) and not folder.is_dir()
+
+
+def _is_content(place: Place) -> bool:
+    """Tell whether the hooks that git runs here are files of the worktree's, or can be nowhere at all."""
+    return place.husky is not None or _is_dead(place.folder) or place.is_content(place.folder)
+
+
+def _scripts(place: Place) -> Path:
+    """Return the folder whose scripts are the worktree's content."""
+    return place.husky or place.folder
+
+
+def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
+    open_events = [seat.event for seat in look(place) if seat.state != "in place"]
+    if place.has_config_hooks and not write_tracked:
+        _configure(plan, place, open_events)
+        return
+    folder = _scripts(place)
+    if _is_dead(folder):
+        plan.left += [
+            (event, f"core.hooksPath = {place.hooks_paths()[-1][0]} turns every hook off") for event in EVENTS
+        ]
+        return
+    if place.husky is not None and not (place.folder / "h").is_file():
+        plan.left += [
+            (event, f"husky has not been set up in this worktree: {place.folder} is not there") for event in EVENTS
+        ]
+        return
+    for event in open_events:
+        path = folder / event
+        data = read_script(path)
+        if not write_tracked:
+            plan.left.append((event, f"{path} is a file of the worktree's, and is written only when asked"))
+        elif data is None:
+            plan.steps.append(steps.put(path, shim(event)))
+        elif place.husky is None and not is_shell(data):
+            plan.left.append((event, f"{path} is no shell script: have it run `git-taskctx hook {event}`"))
+        elif author(data, event) == "ours":
+            plan.steps.append(steps.put(path, shim(event)))
+        else:
+            plan.steps.append(steps.edit(path, with_block(data, event)))
+
+
+def _put_into_lefthook(plan: Plan, place: Place, events: list[str], *, write_tracked: bool) -> None:
+    open_events = [seat.event for seat in look(place) if seat.event in events and seat.state != "in place"]
+    if place.has_config_hooks and not write_tracked:
+        _configure(plan, place, open_events)
+        return
+    if not open_events or place.top is None:
+        return
+    local = place.top / "lefthook-local.yml"
+    others = [name for name in LEFTHOOK if "-local" in name and name != local.name and (place.top / name).exists()]
+    data = without_block(read_script(local) or b"")
+    if not write_tracked:
+        reason = f"lefthook has it, and would run us from {local.name}, which is written only when asked"
+    elif others or any(f"\n{event}:".encode() in b"\n" + data for event in events):
+        reason = f"{others[0] if others else local.name} is yours: add a command to it that runs `git-taskctx hook`"
+    else:
+        for event in events:
+            plan.steps.append(steps.put(place.private / event, shim(event)))
+        whole = data + _lefthook_block(place, events)
+        plan.steps.append(steps.edit(local, whole) if local.exists() else steps.put(local, whole, mode=0o644))
+        plan.notes.append(f"{local} is for this clone alone: let git ignore it")
+        return
+    plan.left += [(event, reason) for event in open_events]
+
+
+def _lefthook_block(place: Place, events: list[str]) -> bytes:
+    """Return what lefthook's configuration needs, to run ours after all other commands."""
+    lines = ["", '# git-taskctx: begin ("git taskctx uninstall --write-tracked" takes this away)']
+    for event in events:
+        word = shlex.quote(os.fspath(place.private / event))
+        run = json.dumps(f"test ! -x {word} || {word} {{0}}", ensure_ascii=False)
+        lines += [f"{event}:", "  commands:", "    taskctx:", f"      run: {run}", "      priority: 1000"]
+        if event in _STDIN:
+            lines.append("      use_stdin: true")
+    return "\n".join([*lines, "# git-taskctx: end", ""]).encode("utf-8", "surrogateescape")
+
+
+def _take_out_of_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
+    folders = [_scripts(place)] if _is_content(place) else []
+    if place.top is not None and place.top / ".husky" not in folders:
+        folders.append(place.top / ".husky")
+    places = [folder / event for folder in folders for event in EVENTS]
+    if place.top is not None:
+        places.append(place.top / "lefthook-local.yml")
+    for path in places:
+        data = read_script(path)
+        if data is None or author(data, path.name) not in ("ours", "block"):
+            continue
+        rest = without_block(data)
+        if not write_tracked and place.is_content(path.parent):
+            plan.left.append((path.name, f"{path} is a file of the worktree's, and is written only when asked"))
+        elif rest != data and rest:
+            plan.steps.append(steps.edit(path, rest))
+        else:
+            plan.steps.append(steps.remove(path))

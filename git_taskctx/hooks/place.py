@@ -1,0 +1,165 @@
+"""Where git looks for the hooks of a repository, told from its configuration without another git."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from git_taskctx.errors import Fatal, GitFailed
+from git_taskctx.git.process import Git
+from git_taskctx.git.repository import Repository
+from git_taskctx.hooks.shims import BESIDE
+
+CONFIG_HOOKS = (2, 54)
+"""The first git that runs hooks which its configuration names."""
+PREFIX = "hook.taskctx-"
+"""How the sections of our own hooks in the configuration begin."""
+_PATTERN = r"^core\.(hookspath|bare)$|^hook\."
+_OUTSIDE: dict[str, str | None] = dict.fromkeys(
+    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+)
+"""What git sets for one repository, and must not hold for another."""
+
+
+class Place:
+    """One repository as its hooks have it: a worktree of it, or the bare repository itself."""
+
+    def __init__(
+        self,
+        git: Git,
+        *,
+        top: Path | None,
+        git_dir: Path,
+        common_dir: Path,
+        settings: Sequence[tuple[str, str | None, str]],
+    ) -> None:
+        self.git = git
+        self.top = top
+        """The top of the worktree; None in a bare repository."""
+        self.git_dir = git_dir
+        self.common_dir = common_dir
+        self.settings = [one for one in settings if not one[2].startswith("command line")]
+        """Key, value and origin; not what holds for one command only."""
+        self.default = common_dir / "hooks"
+        self.private = common_dir / "taskctx-hooks"
+        """Our own folder of shims, for where the hooks folder is not ours to write to."""
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The caller's environment."""
+        return self.git.environ
+
+    @functools.cached_property
+    def version(self) -> tuple[int, int]:
+        """Which git this is."""
+        return read_version(self.git)
+
+    @property
+    def has_config_hooks(self) -> bool:
+        """Tell whether this git runs hooks that its configuration names."""
+        return self.version >= CONFIG_HOOKS
+
+    def hooks_paths(self) -> list[tuple[str, str]]:
+        """Return every value of core.hooksPath with its origin; the last one counts."""
+        return [(value or "", origin) for key, value, origin in self.settings if key == "core.hookspath"]
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which git looks for hooks here; it need not exist."""
+        found = self.hooks_paths()
+        return self.resolve(found[-1][0]) if found else self.default
+
+    def resolve(self, value: str) -> Path:
+        """Return the folder that a value of core.hooksPath names; a relative one is of each worktree."""
+        home = self.environ.get("HOME")
+        if home and re.match(r"~(/|$)", value):
+            value = home + value[1:]
+        return (self.top or self.git_dir) / value
+
+    def is_own_setting(self, origin: str) -> bool:
+        """Tell whether a setting stands in the repository's own configuration."""
+        path = Path(origin.removeprefix("file:"))
+        whole = ((self.top or self.git_dir) / path).resolve()
+        return any(whole.is_relative_to(folder.resolve()) for folder in (self.common_dir, self.git_dir))
+
+    @property
+    def husky(self) -> Path | None:
+        """husky's folder of users' hooks, where git runs hooks through husky 9."""
+        folder = self.folder
+        return folder.parent if folder.name == "_" and ((folder / "h").is_file() or not folder.is_dir()) else None
+
+    def is_content(self, folder: Path) -> bool:
+        """Tell whether a file in `folder` would be a file of some worktree's, tracked or about to be."""
+        there = folder.resolve()
+        while not there.is_dir():
+            there = there.parent
+        git = Git(there, self.environ, dict(_OUTSIDE))
+        if git.run("rev-parse", "--is-inside-work-tree", ok=(0, 128)).out.strip() != b"true":
+            return False
+        return git.run("check-ignore", "-q", os.fspath(folder.resolve() / "pre-commit"), ok=(0, 1, 128)).code != 0
+
+    def config_hooks(self, event: str) -> list[str]:
+        """Return the names of the configured hooks for an event that run us."""
+        found: dict[str, dict[str, str]] = {}
+        for key, value, _ in self.settings:
+            if key.startswith("hook."):
+                name, _, what = key.removeprefix("hook.").rpartition(".")
+                found.setdefault(name, {})[what] = value or ""
+        return [
+            name
+            for name, one in found.items()
+            if one.get("event") == event
+            and "taskctx" in one.get("command", "")
+            and one.get("enabled", "true").lower() not in ("false", "no", "off", "0")
+        ]
+
+
+def beside(folder: Path) -> Path:
+    """Return where the hooks lie that ours were put in the place of."""
+    return folder.with_name(folder.name + BESIDE)
+
+
+def read_version(git: Git) -> tuple[int, int]:
+    """Return which git this is."""
+    found = re.search(rb"(\d+)\.(\d+)", git.run("version").out)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def place_of(repository: Repository) -> Place:
+    """Return the place of a repository that is open already; starts no git."""
+    git = Git(repository.toplevel, repository.git.environ, repository.git.overlay)
+    return Place(
+        git,
+        top=repository.toplevel,
+        git_dir=repository.git_dir,
+        common_dir=repository.common_dir,
+        settings=repository.settings,
+    )
+
+
+def find_place(folder: Path, environ: Mapping[str, str]) -> Place:
+    """Find the repository that `folder` lies in, bare ones included. Raises: Fatal."""
+    git = Git(folder, environ)
+    try:
+        git_dir = _path(git.run("rev-parse", "--path-format=absolute", "--git-dir").out)
+        common_dir = _path(git.run("rev-parse", "--path-format=absolute", "--git-common-dir").out)
+        top = git.run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128)).out
+    except GitFailed as error:
+        raise Fatal(error.message.split(": ", 1)[-1], hint=error.hint or "run it inside a repository") from error
+    found = git.run("config", "-z", "--show-origin", "--get-regexp", _PATTERN, ok=(0, 1))
+    fields = found.out.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    settings = []
+    for origin, entry in zip(fields[::2], fields[1::2], strict=True):
+        key, newline, value = entry.partition("\n")
+        settings.append((key, value if newline else None, origin))
+    worktree = _path(top) if top else None
+    overlay: dict[str, str | None] = {"GIT_DIR": os.fspath(git_dir)} if "GIT_DIR" in environ else {}
+    whole = Git(worktree or common_dir, environ, overlay)
+    return Place(whole, top=worktree, git_dir=git_dir, common_dir=common_dir, settings=settings)
+
+
+def _path(out: bytes) -> Path:
+    return Path(os.fsdecode(out.removesuffix(b"\n")))

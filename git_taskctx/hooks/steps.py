@@ -1,0 +1,161 @@
+"""What an installation does, step by step; each step is whole or not done, and may be done twice.
+
+No step leaves a moment in which a user's hook is nowhere: it is linked to its new place before ours takes its name,
+and renamed over ours when it comes back, with its mode, its times and its inode.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.errors import Fatal
+from git_taskctx.git.process import Git
+from git_taskctx.model.values import dataclass
+
+_TEMPORARY = ".tmp-taskctx-"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One change."""
+
+    what: str
+    """As in `write` or `put aside`."""
+    target: str
+    """A path, or a key of git's configuration."""
+    run: Callable[[], object]
+
+
+def put(path: Path, data: bytes, *, mode: int = 0o755) -> Step:
+    """Write a file whole, whatever was there."""
+
+    def run() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary(path)
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        files.fsync_folder(path.parent)
+
+    return Step("write", os.fspath(path), _told(path, run))
+
+
+def edit(path: Path, data: bytes) -> Step:
+    """Write a user's file anew, with its own mode, through a link where it is one."""
+    real = path.resolve()
+    return put(real, data, mode=real.stat().st_mode & 0o7777)
+
+
+def put_aside(path: Path, to: Path) -> Step:
+    """Give a file a second name, under which it stays when the first one is taken."""
+
+    def run() -> None:
+        to.parent.mkdir(exist_ok=True)
+        if os.path.lexists(to):
+            return
+        try:
+            os.link(path, to, follow_symlinks=False)
+        except OSError:  # a file system without links: a copy with its mode and times
+            temporary = _temporary(to)
+            shutil.copy2(path, temporary, follow_symlinks=False)
+            temporary.rename(to)
+        files.fsync_folder(to.parent)
+
+    return Step("put aside", os.fspath(path), _told(to, run))
+
+
+def give_back(source: Path, to: Path) -> Step:
+    """Rename a file, over whatever has the new name."""
+
+    def run() -> None:
+        if os.path.lexists(source):
+            if os.path.lexists(to) and source.lstat().st_ino == to.lstat().st_ino:
+                source.unlink()  # two names of one file: rename would leave both
+            else:
+                source.replace(to)
+            for folder in {source.parent, to.parent}:
+                files.fsync_folder(folder)
+
+    return Step("give back", os.fspath(to), _told(to, run))
+
+
+def remove(path: Path) -> Step:
+    """Remove a file or a link."""
+    return Step("remove", os.fspath(path), _told(path, lambda: path.unlink(missing_ok=True)))
+
+
+def remove_folder(path: Path) -> Step:
+    """Remove a folder where it is empty."""
+
+    def run() -> None:
+        if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
+            path.rmdir()
+
+    return Step("remove", os.fspath(path), _told(path, run))
+
+
+def link(path: Path, target: Path | str) -> Step:
+    """Make a symbolic link, or turn one of ours elsewhere."""
+
+    def run() -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = _temporary(path)
+        temporary.symlink_to(target)
+        temporary.replace(path)
+
+    return Step("link", os.fspath(path), _told(path, run))
+
+
+def set_config(git: Git, scope: str, key: str, value: str) -> Step:
+    """Set a key of git's configuration."""
+    return Step("set", f"{key} = {value}", lambda: git.run("config", scope, key, value))
+
+
+def unset_config(git: Git, scope: str, key: str, value: str) -> Step:
+    """Take a key out of git's configuration, where it has this value."""
+    return Step("unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5)))
+
+
+def remove_section(git: Git, scope: str, section: str) -> Step:
+    """Take a section out of git's configuration."""
+    return Step("unset", section, lambda: git.run("config", scope, "--remove-section", section, ok=(0, 128)))
+
+
+def sweep(*folders: Path) -> None:
+    """Remove what an interrupted step left."""
+    for folder in folders:
+        if folder.is_dir():
+            for entry in folder.glob(f"{_TEMPORARY}*"):
+                entry.unlink(missing_ok=True)
+
+
+def require_script(path: Path) -> None:
+    """Check that a hook's place holds a file, a link to one, or nothing. Raises: Fatal."""
+    if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
+        raise Fatal(
+            f"{path} is no file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"
+        )
+
+
+def _temporary(path: Path) -> Path:
+    return path.with_name(f"{_TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}")
+
+
+def _told(path: Path, run: Callable[[], object]) -> Callable[[], object]:
+    def told() -> None:
+        with files.told_of(path):
+            run()
+
+    return told

@@ -1,0 +1,40 @@
+"""What a person reads about git's hooks: what was installed, and what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from git_taskctx.report.document import Document
+
+_STYLE = {"error": "bad", "warning": "warn", "note": "dim"}
+
+
+def steps(document: Document, done: Sequence[tuple[str, str]], *, dry_run: bool) -> None:
+    """Write what was changed, or would be."""
+    for what, target in done:
+        document.line((f"would {what} " if dry_run else f"{what} ", "ok"), (target, "path"))
+
+
+def seats(document: Document, rows: Sequence[tuple[str, str, str]]) -> None:
+    """Write a table of the hooks: each with its state, and what runs it or stands in the way."""
+    document.table(
+        ("hook", "state", "by"),
+        [(event, (state, "ok" if state == "in place" else "bad"), by or "-") for event, state, by in rows],
+    )
+
+
+def left(document: Document, reasons: Sequence[tuple[str, str]]) -> None:
+    """Write which hooks were left as they are, and why: each reason once."""
+    events: dict[str, list[str]] = {}
+    for event, why in reasons:
+        events.setdefault(why.replace(f"/{event} ", "/… "), []).append(event)
+    for why, names in events.items():
+        document.sentence(("left alone: ", "bad"), f"{', '.join(names)} ({why})")
+
+
+def findings(document: Document, found: Sequence[tuple[str, str, str | None]]) -> None:
+    """Write what was found, each with the command that mends it."""
+    for level, what, command in found:
+        document.sentence((f"{level}: ", _STYLE[level]), what)
+        for line in (command or "").splitlines():
+            document.line("  ", (line, "command"))

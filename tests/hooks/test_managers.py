@@ -1,0 +1,314 @@
+"""Beside real hook managers: installed before ours and after, again, and taken away in any order; nothing is lost."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from bench import CHECK, Bench
+
+TRACKED = "--write-tracked"
+
+
+@dataclass(frozen=True)
+class Manager:
+    """A hook manager, with a check of the user's in its configuration."""
+
+    name: str
+    files: dict[str, str]
+    install: tuple[str, ...]
+    remove: tuple[str, ...]
+    displaces: bool = True
+    """Whether its installation takes ours out of force, until we are installed again."""
+    writes: bool = False
+    """Whether ours goes into a file of the worktree's, where git's configuration has no hooks."""
+    skips_empty: bool = False
+
+
+_LOCAL = """\
+repos:
+- repo: local
+  hooks:
+  - {id: check, name: check, language: system, entry: sh check.sh, stages: [pre-commit], always_run: true}
+"""
+PRE_COMMIT = Manager(
+    "pre-commit",
+    {".pre-commit-config.yaml": _LOCAL},
+    ("pre-commit", "install"),
+    ("pre-commit", "uninstall"),
+    displaces=False,
+)
+PREK = Manager("prek", {".pre-commit-config.yaml": _LOCAL}, ("prek", "install"), ("prek", "uninstall"), displaces=False)
+HUSKY = Manager(
+    "husky",
+    {".husky/pre-commit": "sh check.sh\n"},
+    ("husky",),
+    ("git", "config", "--unset", "core.hooksPath"),
+    writes=True,
+)
+LEFTHOOK = Manager(
+    "lefthook",
+    {"lefthook.yml": "pre-commit:\n  commands:\n    check:\n      run: sh check.sh\n"},
+    ("lefthook", "install"),
+    ("lefthook", "uninstall"),
+    writes=True,
+)
+MARKS = {
+    "pre-commit": pytest.mark.needs_precommit,
+    "prek": pytest.mark.needs_prek,
+    "husky": pytest.mark.needs_husky,
+    "lefthook": pytest.mark.needs_lefthook,
+}
+every_manager = pytest.mark.parametrize(
+    "manager",
+    [pytest.param(one, id=one.name, marks=MARKS[one.name]) for one in (PRE_COMMIT, PREK, HUSKY, LEFTHOOK)],
+)
+Way = Callable[[Bench], None]
+
+
+def set_up(bench: Bench, manager: Manager) -> None:
+    """Commit the manager's configuration, and make a task active."""
+    bench.repo.write("check.sh", CHECK)
+    for name, text in manager.files.items():
+        bench.repo.write(name, text)
+    bench.repo.write(".gitignore", "lefthook-local.yml\n")
+    bench.repo.commit("checks")
+    bench.ok("init", "TASK-1", "--title", "Mend the parser")
+
+
+def do(bench: Bench, words: tuple[str, ...]) -> None:
+    """Run a manager's own command."""
+    done = subprocess.run(words, cwd=bench.repo.path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def ours(bench: Bench, manager: Manager) -> None:
+    """Install ours, as it must be beside this manager."""
+    bench.ok("install", *([TRACKED] if manager.writes else []))
+
+
+def ours_away(bench: Bench, manager: Manager) -> None:
+    """Take ours away."""
+    bench.ok("uninstall", *([TRACKED] if manager.writes else []))
+
+
+@every_manager
+def test_manager_first(bench: Bench, manager: Manager) -> None:
+    """The manager is there, then ours: both run; ours again changes nothing; doctor sees all hooks fire."""
+    set_up(bench, manager)
+    do(bench, manager.install)
+    ours(bench, manager)
+    bench.hold_both()
+    before = bench.hooks()
+    again = bench.run("install", *([TRACKED] if manager.writes else []))
+    assert (again.code, again.err.splitlines()[-1]) == (0, "nothing to do")
+    assert bench.hooks() == before
+    assert set(bench.states().values()) == {"fires"}
+    assert bench.checked() == 0
+
+
+@every_manager
+def test_ours_first(bench: Bench, manager: Manager) -> None:
+    """Ours is there, then the manager comes: what it displaced is told, and ours again mends it."""
+    set_up(bench, manager)
+    bench.ok("install")
+    do(bench, manager.install)
+    told = bench.run("status").out
+    doctor = bench.run("doctor")
+    if manager.displaces:
+        assert "hooks: " in told
+        assert "hooks: in place" not in told
+        assert doctor.code == 1
+        assert "git taskctx install" in doctor.out
+        ours(bench, manager)
+    else:
+        assert "hooks: in place" in told
+        assert doctor.code == 0
+    bench.hold_both()
+    assert set(bench.states().values()) == {"fires"}
+
+
+@every_manager
+def test_manager_again(bench: Bench, manager: Manager) -> None:
+    """The manager is installed once more, as an upgrade does: ours is not lost."""
+    set_up(bench, manager)
+    do(bench, manager.install)
+    ours(bench, manager)
+    do(bench, manager.install)
+    bench.hold_both()
+    assert bench.run("doctor").code == 0
+
+
+@every_manager
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("original", [True, False], ids=["original", "bare"])
+def test_taken_away(bench: Bench, manager: Manager, first: str, original: bool) -> None:
+    """Whoever goes first: what stays runs, and in the end everything is as without us, the user's first hook too."""
+    set_up(bench, manager)
+    if original:
+        bench.write_hook("pre-commit", CHECK.replace("checked", "original"), 0o750)
+        bench.write_hook("post-commit", CHECK.replace("checked", "posted"), 0o744)
+    twin = bench.twin()
+    for one in (bench, twin):
+        do(one, manager.install)
+    ours(bench, manager)
+    if first == "ours":
+        ours_away(bench, manager)
+        assert bench.hooks() == twin.hooks()
+        do(bench, manager.remove)
+    else:
+        do(bench, manager.remove)
+        bench.run("install")
+        bench.called()
+        assert bench.commit() == 0
+        assert "pre-commit" in bench.called() or manager.name == "lefthook"
+        bench.repo.git("reset", "-q", "--hard", "HEAD~1")
+        ours_away(bench, manager)
+    do(twin, manager.remove)
+    assert bench.hooks() == twin.hooks()
+
+
+@every_manager
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_an_original_hook_first_of_all(bench: Bench, manager: Manager, first: str) -> None:
+    """The user's own script, ours over it, the manager over that; taken away in any order, it is itself again."""
+    set_up(bench, manager)
+    path = bench.write_hook("pre-commit", CHECK.replace("checked", "original"), 0o750)
+    before = (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns, path.stat().st_ino)
+    bench.ok("install")
+    do(bench, manager.install)
+    ours(bench, manager)
+    bench.hold_both(checks=2 if manager in (PRE_COMMIT, PREK) else 1)
+    for away in (ours_away, lambda *_: do(bench, manager.remove))[:: 1 if first == "ours" else -1]:
+        away(bench, manager)
+    assert (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns, path.stat().st_ino) == before
+    assert not path.with_name("pre-commit.old").exists()
+    bench.hold_theirs_alone()
+
+
+@pytest.mark.parametrize(
+    "manager", [pytest.param(one, id=one.name, marks=MARKS[one.name]) for one in (HUSKY, LEFTHOOK)]
+)
+def test_tracked_files_are_written_only_when_asked(bench: Bench, manager: Manager) -> None:
+    """Without the yes nothing of the worktree's changes, the answer is no, and the command to type is named."""
+    if _has_config_hooks(bench):
+        pytest.skip("this git has hooks in its configuration, and needs no file of the worktree's")
+    set_up(bench, manager)
+    do(bench, manager.install)
+    before = {name: one for name, one in bench.hooks().items() if not name.startswith(".git/")}
+    said = bench.run("install")
+    assert said.code == 1
+    assert "hint: git taskctx install --write-tracked" in said.err
+    assert {name: one for name, one in bench.hooks().items() if not name.startswith(".git/")} == before
+    bench.hold_theirs_alone()
+    assert bench.run("doctor").code == 1
+
+
+@pytest.mark.needs_git(2, 54)
+@every_manager
+def test_gits_own_configuration(bench: Bench, manager: Manager) -> None:
+    """From git 2.54 on no file of the worktree's is needed: ours runs beside the manager, also when it comes again."""
+    set_up(bench, manager)
+    twin = bench.twin()
+    for one in (bench, twin):
+        do(one, manager.install)
+    bench.ok("install")
+    bench.hold_both()
+    do(bench, manager.install)
+    bench.hold_both()
+    assert set(bench.states().values()) == {"fires"}
+    bench.ok("uninstall")
+    bench.repo.git("reset", "-q", "--hard", "HEAD~4")
+    assert bench.hooks() == twin.hooks()
+
+
+@pytest.mark.needs_precommit
+@pytest.mark.needs_prek
+def test_one_manager_after_the_other(bench: Bench) -> None:
+    """pre-commit is replaced by prek, the way prek says: ours comes back beside it."""
+    set_up(bench, PRE_COMMIT)
+    do(bench, PRE_COMMIT.install)
+    bench.ok("install")
+    do(bench, ("prek", "install", "--overwrite"))
+    assert bench.run("doctor").code == 1
+    bench.ok("install")
+    bench.hold_both()
+
+
+@pytest.mark.needs_precommit
+@pytest.mark.parametrize("tool", ["pre-commit", pytest.param("prek", marks=pytest.mark.needs_prek)])
+def test_named_in_their_configuration(bench: Bench, tool: str) -> None:
+    """Users of pre-commit and prek may name us by our id: the gate runs among their own hooks, and doctor knows."""
+    from gitrepo import ROOT, GitRepo
+
+    source = GitRepo.init(bench.program.parent.with_name("source"))
+    source.write(".pre-commit-hooks.yaml", (ROOT / ".pre-commit-hooks.yaml").read_bytes())
+    commit = source.commit("hooks")
+    set_up(bench, PRE_COMMIT)
+    config = f"{_LOCAL}- repo: {source.path}\n  rev: {commit}\n  hooks: [id: taskctx, id: taskctx-post-commit]\n"
+    bench.repo.write(
+        ".pre-commit-config.yaml",
+        config.replace("[id: taskctx, id: taskctx-post-commit]", "\n  - id: taskctx\n  - id: taskctx-post-commit"),
+    )
+    bench.repo.commit("name it")
+    do(bench, (tool, "install", "-t", "pre-commit", "-t", "post-commit"))
+    bench.called()
+    assert bench.commit() == 0, bench.said
+    assert bench.called() == ["pre-commit", "post-commit"]
+    assert "pre-commit's configuration" in bench.run("doctor").out or "prek's configuration" in bench.run("doctor").out
+    bench.hold_both()
+
+
+@pytest.mark.needs_husky
+def test_husky_in_a_linked_worktree(bench: Bench, tmp_path: object) -> None:
+    """husky's folder is not there in a linked worktree, so git runs no hook at all: doctor says so, from both sides."""
+    set_up(bench, HUSKY)
+    do(bench, HUSKY.install)
+    ours(bench, HUSKY)
+    bench.repo.add()
+    bench.repo.git("commit", "-q", "--no-verify", "-m", "with ours")
+    linked = bench.program.parent.with_name("linked")
+    bench.repo.git("worktree", "add", "-q", str(linked), "-b", "linked")
+    said = bench.run("doctor")
+    assert "linked has no .husky/_: git runs no hook in that worktree" in said.out
+    there = bench.run("doctor", cwd=linked)
+    if not _has_config_hooks(bench):
+        assert there.code == 1
+        assert "npx husky" in there.out
+    (linked / ".git").with_name(".husky").joinpath("_").mkdir()
+    for name in (
+        "h",
+        "pre-commit",
+        "pre-merge-commit",
+        "post-checkout",
+        "post-commit",
+        "post-merge",
+        "post-rewrite",
+        "pre-push",
+    ):
+        source = bench.repo.at(f".husky/_/{name}")
+        target = linked / ".husky" / "_" / name
+        target.write_bytes(source.read_bytes())
+        target.chmod(source.stat().st_mode & 0o777)
+    assert bench.run("doctor", cwd=linked).code == 0
+
+
+@pytest.mark.needs_lefthook
+def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
+    """Ours comes after the user's commands, and also where a commit only deletes."""
+    if _has_config_hooks(bench):
+        pytest.skip("there ours runs beside lefthook")
+    set_up(bench, LEFTHOOK)
+    do(bench, LEFTHOOK.install)
+    ours(bench, LEFTHOOK)
+    bench.repo.git("rm", "-q", "parser.py")
+    bench.called()
+    bench.repo.git("commit", "-q", "-m", "delete")
+    assert bench.called()[0] == "pre-commit"
+
+
+def _has_config_hooks(bench: Bench) -> bool:
+    version = bench.repo.git("version").split()[2].split(".")
+    return (int(version[0]), int(version[1])) >= (2, 54)
