@@ -5,6 +5,7 @@ Files are read and no process is started, but for one `git version` where hooks 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -116,7 +117,7 @@ def _look(place: Place, event: str) -> Seat:
         return Seat(event, "in place", {"block": "your own hook", "calls": "your own hook"}.get(who, "file"), path)
     if who in ("pre-commit", "prek"):
         return _look_beside(place, path, event, who)
-    if who == "lefthook" and place.top is not None and in_lefthook(place.top, event):
+    if who == "lefthook" and place.top is not None and in_lefthook(place.top, event, place.private):
         return Seat(event, "in place", "lefthook", path)
     return Seat(event, "displaced", "another hook" if who == "other" else who, path)
 
@@ -142,9 +143,10 @@ def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:
     return Seat(event, "displaced", tool, path)
 
 
-def in_lefthook(top: Path, event: str) -> bool:
-    """Tell whether lefthook's configuration runs us for an event."""
-    pattern = re.compile(rb"^[^#\n]*(taskctx hook |taskctx-hooks/)" + event.encode() + rb"\b", re.MULTILINE)
+def in_lefthook(top: Path, event: str, private: Path) -> bool:
+    """Tell whether lefthook's configuration runs us for an event, by itself or through our own folder."""
+    ours = rb"taskctx hook |" + re.escape(os.fsencode(private) + b"/")
+    pattern = re.compile(rb"^[^#\n]*(" + ours + rb")" + event.encode() + rb"\b", re.MULTILINE)
     return any(pattern.search(read_script(top / name) or b"") for name in LEFTHOOK)
 
 

@@ -83,13 +83,13 @@ def plan_install(place: Place, *, write_tracked: bool) -> Plan:
     """Plan to put every hook in; what is in place already is left as it is. Raises: Fatal, GitFailed."""
     plan = Plan()
     folder = place.folder
-    if folder != place.private and not _is_dead(folder) and _is_shared(place):
+    if not place.is_private(folder) and not _is_dead(folder) and _is_shared(place):
         if place.has_config_hooks:
             _configure(plan, place, [seat.event for seat in look(place) if seat.state != "in place"])
         else:
             _lead_on(plan, place, folder)
         return plan
-    if folder == place.private:
+    if place.is_private(folder):
         _lead_on(plan, place, shared_folder(place))
         return plan
     if _is_content(place):
@@ -113,11 +113,16 @@ def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
         if any(key.startswith(f"{section}.") and place.is_own_setting(origin) for key, _, origin in place.settings):
             plan.steps.append(steps.remove_section(place.git, "--local", section))
     for value, origin in place.hooks_paths():
-        if place.resolve(value) == place.private and place.is_own_setting(origin):
+        if place.is_private(place.resolve(value)) and place.is_own_setting(origin):
             plan.steps.append(steps.unset_config(place.git, "--local", "core.hooksPath", value))
     _take_out_of_content(plan, place, write_tracked=write_tracked)
     folders = [place.default]
-    if place.folder not in (place.default, place.private) and not _is_content(place) and not _is_shared(place):
+    if (
+        place.folder != place.default
+        and not place.is_private(place.folder)
+        and not _is_content(place)
+        and not _is_shared(place)
+    ):
         folders.append(place.folder)
     for folder in folders:
         take_files(plan, folder)
@@ -250,7 +255,7 @@ def _is_shared(place: Place) -> bool:
 def shared_folder(place: Place) -> Path:
     """Return the hooks folder that other repositories share, behind our own."""
     values = [place.resolve(value) for value, _ in place.hooks_paths()]
-    return next((one for one in reversed(values) if one != place.private), place.default)
+    return next((one for one in reversed(values) if not place.is_private(one)), place.default)
 
 
 def _lead_on(plan: Plan, place: Place, theirs: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -85,6 +86,10 @@ class Place:
         whole = ((self.top or self.git_dir) / path).resolve()
         return any(whole.is_relative_to(folder.resolve()) for folder in (self.common_dir, self.git_dir))
 
+    def is_private(self, folder: Path) -> bool:
+        """Tell whether a folder is our own, of this repository or of one that was moved or copied since."""
+        return folder.name == self.private.name
+
     @property
     def husky(self) -> Path | None:
         """husky's folder of users' hooks, where git runs hooks through husky 9."""
@@ -112,9 +117,20 @@ class Place:
             name
             for name, one in found.items()
             if one.get("event") == event
-            and "taskctx" in one.get("command", "")
+            and _runs_us(one.get("command", ""))
             and one.get("enabled", "true").lower() not in ("false", "no", "off", "0")
         ]
+
+
+def _runs_us(command: str) -> bool:
+    """Tell whether a configured command runs us: ours name a file, and do nothing where it is gone."""
+    if not command.startswith("test ! -x "):
+        return "taskctx" in command
+    try:
+        path = shlex.split(command)[-1]
+    except ValueError:
+        return False
+    return "taskctx" in path and os.path.exists(path)  # noqa: PTH110 - no path before it is looked at
 
 
 def beside(folder: Path) -> Path:

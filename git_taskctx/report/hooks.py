@@ -25,11 +25,12 @@ def seats(document: Document, rows: Sequence[tuple[str, str, str]]) -> None:
 
 def left(document: Document, reasons: Sequence[tuple[str, str]]) -> None:
     """Write which hooks were left as they are, and why: each reason once."""
-    events: dict[str, list[str]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {}
     for event, why in reasons:
-        events.setdefault(why.replace(f"/{event} ", "/… "), []).append(event)
-    for why, names in events.items():
-        document.sentence(("left alone: ", "bad"), f"{', '.join(names)} ({why})")
+        groups.setdefault(why.replace(f"/{event} ", "/… "), []).append((event, why))
+    for shared, group in groups.items():
+        why = shared if len(group) > 1 else group[0][1]
+        document.sentence(("left alone: ", "bad"), f"{', '.join(event for event, _ in group)} ({why})")
 
 
 def findings(document: Document, found: Sequence[tuple[str, str, str | None]]) -> None:

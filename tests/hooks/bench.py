@@ -77,7 +77,7 @@ class Bench:
             *common.glob("taskctx-hooks*/*"),
         ]
         tracked = self.repo.git("ls-files", "-z", "-c", "-o").split("\0")[:-1]
-        places += [self.repo.at(name) for name in tracked if "node_modules" not in name]
+        places += [self.repo.at(name) for name in tracked if not name.startswith(".agent-output")]
         for path in places:
             if path.suffix == ".sample" or not os.path.lexists(path):
                 continue
