@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from git_taskctx import files
@@ -15,7 +15,7 @@ from git_taskctx.hooks import steps
 from git_taskctx.hooks.health import is_executable, read_script
 from git_taskctx.hooks.install import Plan, configure, lead_neighbours, put_file, take_files
 from git_taskctx.hooks.place import CONFIG_HOOKS, PREFIX, Place, read_version
-from git_taskctx.hooks.shims import EVENTS, shim
+from git_taskctx.hooks.shims import EVENTS, author, shim
 
 
 class Home:
@@ -93,7 +93,8 @@ def _plan_install(home: Home) -> Plan:
         folder = template / "hooks"
     else:
         folder = home.template / "hooks"
-        plan.steps += _copy_gits_template(home)
+        missing = [one for one in _gits_template(home) if not one[0].exists()]
+        plan.steps += [steps.put(path, data, mode=mode) for path, data, mode in missing]
     for event in EVENTS:
         put_file(plan, folder, event)
     lead_neighbours(plan, folder)
@@ -104,17 +105,17 @@ def _plan_install(home: Home) -> Plan:
     return plan
 
 
-def _copy_gits_template(home: Home) -> list[steps.Step]:
-    """Return the steps that copy what git itself makes new repositories of, hooks and all."""
-    made = []
+def _gits_template(home: Home) -> Iterator[tuple[Path, bytes, int]]:
+    """Yield what git itself makes new repositories of: where it goes in our template, its bytes and its mode."""
     with tempfile.TemporaryDirectory(prefix="taskctx-") as scratch:
-        home.git.with_env(GIT_DIR=None, GIT_TEMPLATE_DIR=None).run("init", "-q", "--bare", scratch)
+        nobody = {"HOME": scratch, "XDG_CONFIG_HOME": scratch, "GIT_CONFIG_GLOBAL": os.devnull}
+        git = home.git.with_env(GIT_DIR=None, GIT_TEMPLATE_DIR=None, **nobody)
+        git.run("init", "-q", "--bare", f"{scratch}/repo")
+        made = Path(scratch, "repo")
         for part in ("description", "info", "hooks"):
-            for path in sorted(Path(scratch, part).rglob("*")) or [Path(scratch, part)]:
-                target = home.template / path.relative_to(scratch)
-                if path.is_file() and not target.exists():
-                    made.append(steps.put(target, path.read_bytes(), mode=path.stat().st_mode & 0o777))
-    return made
+            for path in (made / part, *sorted((made / part).rglob("*"))):
+                if path.is_file():
+                    yield home.template / path.relative_to(made), path.read_bytes(), path.stat().st_mode & 0o777
 
 
 def _plan_uninstall(home: Home) -> Plan:
@@ -125,10 +126,7 @@ def _plan_uninstall(home: Home) -> Plan:
     shared, template = home.path("core.hooksPath"), home.path("init.templateDir")
     if template == home.template:
         plan.steps.append(steps.unset_config(home.git, "--global", "init.templateDir", os.fspath(home.template)))
-    if home.template.is_dir():
-        plan.steps += [steps.remove(path) for path in sorted(home.template.rglob("*")) if not path.is_dir()]
-        folders = sorted((path for path in home.template.rglob("*") if path.is_dir()), reverse=True)
-        plan.steps += [steps.remove_folder(path) for path in (*folders, home.template)]
+    _take_template(plan, home)
     if shared is not None:
         take_files(plan, shared)
     if template is not None and template != home.template:
@@ -141,3 +139,20 @@ def _plan_uninstall(home: Home) -> Plan:
     if home.data.is_dir():
         plan.steps.append(steps.remove_folder(home.data))
     return plan
+
+
+def _take_template(plan: Plan, home: Home) -> None:
+    """Remove our own template, but for what others have put into it."""
+    if not home.template.is_dir():
+        return
+    copied = {path: data for path, data, _ in _gits_template(home)}
+    for path in sorted(home.template.rglob("*")):
+        if path.is_dir():
+            continue
+        data = read_script(path)
+        if data is not None and (data == copied.get(path) or author(data, path.name) == "ours"):
+            plan.steps.append(steps.remove(path))
+        else:
+            plan.notes.append(f"{path} is not ours, and stays there")
+    folders = sorted((path for path in home.template.rglob("*") if path.is_dir()), reverse=True)
+    plan.steps += [steps.remove_folder(path) for path in (*folders, home.template)]

@@ -126,7 +126,8 @@ class Bench:
         assert self.commit(cwd=cwd) == 0, self.said
         assert [name for name in self.called() if name == "pre-commit"] == ["pre-commit"], self.said
         assert self.checked() == checks, self.said
-        for refusal in (Path(f"{self.checks}.fail"), Path(f"{self.calls}.refuse")):
+        refusals = [Path(f"{self.checks}.fail"), Path(f"{self.calls}.refuse")]
+        for refusal in refusals if checks else refusals[1:]:
             refusal.touch()
             assert self.commit(cwd=cwd) != 0, self.said
             refusal.unlink()
