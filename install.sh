@@ -449,7 +449,7 @@ apt_install() {
 get_managers() {
     bin=$venv/node/node_modules/.bin
     if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ]; then
-        npm install --silent --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
+        npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
             note "husky and lefthook could not be installed: tests that need them cannot run"
     fi
 }

@@ -70,7 +70,7 @@ def test_workflows(repo: GitRepo) -> None:
     """The workflows run as they stand, with an edit where an agent would make one."""
     repo.write("prices.py", "1\n")
     repo.commit()
-    handed_back, mended, alone, accepted, resumed, hooks = blocks(section("Workflows"), "sh")
+    handed_back, mended, alone, accepted, resumed, hooks, *_ = blocks(section("Workflows"), "sh")
 
     def type_in(block: str) -> None:
         for line in block.splitlines():

@@ -33,6 +33,14 @@ def left(document: Document, reasons: Sequence[tuple[str, str]]) -> None:
         document.sentence(("left alone: ", "bad"), f"{', '.join(event for event, _ in group)} ({why})")
 
 
+def health(document: Document, line: str | None) -> None:
+    """Write the hooks' health in one line, and what mends it; None is not to be told."""
+    if line is not None:
+        verb = {"in place": "", "not installed": "install"}.get(line, "doctor")
+        mend = f"   # git taskctx {verb}" if verb else ""
+        document.line(("hooks: ", "dim"), (line, "warn" if verb else "dim"), (mend, "dim"))
+
+
 def findings(document: Document, found: Sequence[tuple[str, str, str | None]]) -> None:
     """Write what was found, each with the command that mends it."""
     for level, what, command in found:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 from git_taskctx.report.document import Document, Span
+from git_taskctx.report.hooks import health
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.begin import Begun
@@ -154,10 +155,7 @@ def status(document: Document, seen: Overview) -> None:
             document.line(("finding ", "bad"), f"{finding.id} by {finding.by}: {finding.text}")
         if seen.validated and seen.verdict is not None and seen.verdict.outcome is Outcome.YES:
             document.line(("validated: ", "ok"), "every agent approved this tree")
-    if seen.hooks is not None:
-        verb = {"in place": "", "not installed": "install"}.get(seen.hooks, "doctor")
-        mend = f"{_WHY}git taskctx {verb}" if verb else ""
-        document.line(("hooks: ", "dim"), (seen.hooks, "warn" if verb else "dim"), (mend, "dim"))
+    health(document, seen.hooks)
     for number, line in enumerate("\n".join(seen.next).split("\n") if seen.next else ()):
         command, mark, why = line.partition(_WHY + "or ")
         head = "  or: " if mark and number else "      " if number else "next: "
