@@ -41,11 +41,14 @@ def install(
         return _answer(plan, dry_run=True, again="install")
     found = look(find_place(call.folder, os.environ))
     rows = [(seat.event, seat.state, seat.by) for seat in found]
+    holds = judge(found).holds
+    why = "proves that each hook fires" if holds else "says what stands in the way"
     return _answer(
         plan,
         dry_run=False,
         again="install",
-        hints=("git taskctx doctor   # proves that each hook fires",) if judge(found).holds else (),
+        hints=(f"git taskctx doctor   # {why}",),
+        code=0 if holds else 1,
         text=lambda document: seats(document, rows),
         data={"hooks": [{"hook": event, "state": state, "by": by or None} for event, state, by in rows]},
     )
@@ -82,7 +85,7 @@ def doctor(call: Call) -> Answer:
     found = look(place)
     fired = fire(place, found)
     findings = [
-        *examine.examine_program(place, Path(sys.argv[0])),
+        *examine.examine_program(place, found, Path(sys.argv[0])),
         *examine.examine_hooks(place, found, fired),
         *examine.examine_files(place),
         *examine.examine_worktrees(place),
@@ -149,6 +152,7 @@ def _answer(
     dry_run: bool,
     again: str,
     hints: tuple[str, ...] = (),
+    code: int = 0,
     text: object = None,
     data: dict[str, object] | None = None,
 ) -> Answer:
@@ -183,9 +187,9 @@ def _answer(
         },
         text=write,
         notes=notes,
-        code=1 if plan.left else 0,
-        reason="some hooks are left as they are" if plan.left else None,
-        hints=hints if plan.left else (),
+        code=1 if plan.left else code,
+        reason="some hooks are left as they are" if plan.left else "the gate does not hold" if code else None,
+        hints=hints if plan.left or code else (),
     )
 
 

@@ -21,7 +21,7 @@ from git_taskctx.hooks.fire import Fired
 from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
 from git_taskctx.hooks.install import shared_folder
 from git_taskctx.hooks.place import Place, beside
-from git_taskctx.hooks.shims import EVENTS, GATES, author, shim
+from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
 from git_taskctx.model.values import dataclass
 
 OLDEST = (2, 31)
@@ -57,8 +57,12 @@ def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator
         elif seat.state != "in place":
             yield Finding(level, f"{seat.event} is {seat.state}: {seat.by}", _mend_path(place, seat))
         elif seat.event in fired.skipped:
+            yield from _examine_skipped(place, seat, level)
+        elif seat.event == "post-rewrite" and seat.by in ("pre-commit", "prek"):
             yield Finding(
-                "note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None
+                "warning",
+                f"{seat.by} runs post-rewrite without the list of commits, so that their records are not carried along",
+                f"{seat.by} uninstall -t post-rewrite && git taskctx install",
             )
         elif seat.event not in fired.events:
             yield Finding(
@@ -69,6 +73,15 @@ def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator
     lost = any(seat.state == "in place" and seat.event not in fired.events | fired.skipped for seat in seats)
     if lost and fired.said:
         yield Finding("note", f"git said: {fired.said[:500]}", None)
+
+
+def _examine_skipped(place: Place, seat: Seat, level: Level) -> Iterator[Finding]:
+    script = place.husky / seat.event if place.husky is not None else seat.path
+    data = read_script(script) if script is not None else None
+    if data is not None and author(data, seat.event) in ("ours", "block") and not is_current(data, seat.event):
+        yield Finding(level, f"{script} is not what this version writes, and was not fired", "git taskctx install")
+    else:
+        yield Finding("note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None)
 
 
 def _mend_path(place: Place, seat: Seat) -> str:
@@ -93,9 +106,6 @@ def examine_files(place: Place) -> Iterator[Finding]:
                     f"{folder / event}.old is ours: lefthook has put it there, and runs it no more",
                     "git taskctx install",
                 )
-            data = read_script(folder / event)
-            if data is not None and author(data, event) == "ours" and data != shim(event):
-                yield Finding("warning", f"{folder / event} is of another version", "git taskctx install")
     twice = [
         event
         for event in EVENTS
@@ -134,10 +144,13 @@ def examine_worktrees(place: Place) -> Iterator[Finding]:
             )
 
 
-def examine_program(place: Place, program: Path) -> Iterator[Finding]:
+def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Iterator[Finding]:
     """Find out whether the hooks would find git-taskctx, and this one. `program` is the one that runs now."""
     if place.environ.get("GIT_TASKCTX") == "0":
         yield Finding("error", "GIT_TASKCTX=0 is set: every hook is switched off", "unset GIT_TASKCTX")
+    for name, manager in (("HUSKY", "husky"), ("LEFTHOOK", "lefthook")):
+        if place.environ.get(name) in ("0", "false") and any(seat.by == manager for seat in seats):
+            yield Finding("error", f"{name}={place.environ[name]} is set: {manager} runs no hook", f"unset {name}")
     if place.version < OLDEST:
         yield Finding(
             "error", f"git {_dotted(place.version)} is too old: it must be {_dotted(OLDEST)}", "git --version"

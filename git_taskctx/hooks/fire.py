@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from git_taskctx.errors import TaskctxError
+from git_taskctx.errors import CouldNotTell, TaskctxError
 from git_taskctx.git.process import QUIET, Git
 from git_taskctx.hooks.health import Seat, read_author, read_script
 from git_taskctx.hooks.place import Place
-from git_taskctx.hooks.shims import EVENTS, block_of
+from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim
 from git_taskctx.model.values import dataclass
 
 TIME_LIMIT = 60.0
@@ -32,6 +33,7 @@ _DROP = (
     "GIT_NAMESPACE",
     "GIT_TEMPLATE_DIR",
     "GIT_TASKCTX",
+    "GIT_CONFIG_PARAMETERS",
     "GIT_EDITOR",
 )
 _SETTINGS = (
@@ -54,7 +56,7 @@ class Fired:
 
     events: frozenset[str]
     skipped: frozenset[str]
-    """Those that were not fired, as only a script of the user's own would have called us."""
+    """Those that were not fired: what would have called us is not of this version, or is not ours to run."""
     said: str
     """What git and the hooks said, for those that did not come."""
 
@@ -69,11 +71,23 @@ def fire(place: Place, seats: Iterable[Seat]) -> Fired:
         program.parent.mkdir()
         program.write_text(_STANDIN)
         program.chmod(0o755)
+        _require_programs(program)
         git = _git(place, top, program.parent, record)
         skipped = _furnish(place, git, top, wired)
         said = _play(git, top)
         came = record.read_text().split() if record.exists() else []
     return Fired(frozenset(came), frozenset(skipped), said)
+
+
+def _require_programs(program: Path) -> None:
+    """Check that a program runs where temporary files lie. Raises: CouldNotTell."""
+    try:
+        subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=TIME_LIMIT)
+    except (OSError, subprocess.SubprocessError) as error:
+        raise CouldNotTell(
+            f"no program runs in {program.parent}, so the hooks cannot be fired there",
+            hint="TMPDIR=~/.cache git taskctx doctor   # a folder on a file system that lets programs run",
+        ) from error
 
 
 def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
@@ -102,8 +116,9 @@ def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
     for key, value, _ in place.settings:
         if key.startswith("hook.taskctx-"):
             git.run("config", key, value or "")
-    skipped = []
+    skipped: list[str] = []
     husky = place.husky
+    tracked = place.folder.is_dir() and place.is_content(place.folder)
     folder = top / ".git" / "hooks"
     if husky is not None:
         folder = top / ".husky" / "_"
@@ -118,7 +133,9 @@ def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
         _copy(seat.path, folder / seat.event)
         target = folder.parent / seat.event if husky is not None else folder / seat.event
         source = husky / seat.event if husky is not None else seat.path
-        if not _copy_ours(source, target, seat.event):
+        runs = not (tracked and (husky is not None or read_author(source, seat.event) not in ("ours", "block")))
+        if not runs or not _copy_ours(source, target, seat.event):
+            (folder / seat.event).unlink(missing_ok=True)
             skipped.append(seat.event)
     _copy_lefthook(place, top)
     (top / ".agent-output" / "archive").mkdir(parents=True)
@@ -129,24 +146,21 @@ def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
 
 def _copy_ours(source: Path, target: Path, event: str) -> bool:
     """Copy what of a script leads to us, and what lies beside it; False where only the user's own words do."""
-    who = read_author(source, event)
+    who, data = read_author(source, event), read_script(source) or b""
+    if who in ("ours", "block") and not is_current(data, event):
+        return False
     if who == "block":
-        data = read_script(source) or b""
         first = data.split(b"\n", 1)[0] if data.startswith(b"#!") else b"#!/bin/sh"
         target.write_bytes(first + b"\n" + (block_of(data) or b""))
         target.chmod(0o755)
     elif who in ("pre-commit", "prek"):
         legacy = source.with_name(f"{event}.legacy")
-        if read_author(legacy, event) != "ours":
-            target.unlink()
+        if read_script(legacy) != shim(event):
             return False
         _copy(legacy, target.with_name(legacy.name))
     elif who == "ours":
         _copy(source, target)
-    elif who != "lefthook":
-        target.unlink(missing_ok=True)
-        return False
-    return True
+    return who in ("ours", "block", "pre-commit", "prek", "lefthook")
 
 
 def _copy_lefthook(place: Place, top: Path) -> None:

@@ -172,6 +172,8 @@ def find_place(folder: Path, environ: Mapping[str, str]) -> Place:
         key, newline, value = entry.partition("\n")
         settings.append((key, value if newline else None, origin))
     worktree = _path(top) if top else None
+    if worktree is None and ("core.bare", "true") not in [(key, value) for key, value, _ in settings]:
+        raise Fatal("this is the inside of a git dir", hint="run it in the worktree")
     overlay: dict[str, str | None] = {"GIT_DIR": os.fspath(git_dir)} if "GIT_DIR" in environ else {}
     whole = Git(worktree or common_dir, environ, overlay)
     return Place(whole, top=worktree, git_dir=git_dir, common_dir=common_dir, settings=settings)

@@ -89,6 +89,12 @@ def block_of(data: bytes) -> bytes | None:
     return found[0] if found else None
 
 
+def is_current(data: bytes, event: str) -> bool:
+    """Tell whether our part of a script is exactly what this version writes, so that it is safe to run."""
+    found = _BLOCK.search(data)
+    return data == shim(event) if found is None else found[0] == _block(event)
+
+
 def _block(event: str) -> bytes:
     """Return our lines: the shim without the hook before it, in a subshell, after which the script ends as it would."""
     body = shim(event).split(b"\n", 4)[4]

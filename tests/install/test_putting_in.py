@@ -128,11 +128,12 @@ def test_a_hook_that_calls_us_in_its_own_words(bench: Bench) -> None:
 
 
 def test_another_version_is_replaced(bench: Bench) -> None:
-    """A shim of another version is told by doctor, and written anew by install."""
+    """A shim of another version is told by doctor, which does not run it, and written anew by install."""
     bench.ok("install")
     path = bench.repo.common_dir() / "hooks" / "pre-commit"
     path.write_bytes(shim("pre-commit").replace(b"hook 1:", b"hook 0:"))
-    assert "pre-commit is of another version" in bench.run("doctor").out
+    path.write_bytes(path.read_bytes().replace(b"theirs=", b"touch pwned; theirs=", 1))
+    assert "pre-commit is not what this version writes, and was not fired" in bench.run("doctor").out
     bench.ok("install")
     assert path.read_bytes() == shim("pre-commit")
 
