@@ -1,0 +1,91 @@
+"""A log as text: whatever a terminal, a shell or a CI service put around the tool's own words is taken off.
+
+Logs come from anybody. Nothing here may take longer than its input is long.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+LINE = 4000
+"""Characters of a line that are looked at; the lines that matter are short."""
+TRUNCATED = "the log ends before its last line"
+DISAGREE = "two summaries that disagree"
+NONE_RAN = "no test ran"
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[=>@-Z\\^_])")
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
+_CI = re.compile(rf"^(?:[^\t\n]{{1,200}}\t[^\t\n]{{1,200}}\t\ufeff?)?{_TIME}(?: \d\d[OE][+ ]?| )?", re.MULTILINE)
+"""What GitHub Actions puts before each line (`gh run view --log` also job and step), and GitLab CI does."""
+_STREAM = re.compile(
+    r"^(@?[\w./-]{1,100}:[A-Za-z][\w:-]{0,60}|[\w.-]{1,100}/[\w./-]{1,100} [\w:-]{1,60})(?:: |:$)", re.MULTILINE
+)
+"""What turbo (`web:test: `) and pnpm (`packages/web test: `) put before each line of a package."""
+
+
+class Mark(NamedTuple):
+    """A run that begins, or a summary of one."""
+
+    at: int
+    """Where in the log."""
+    found: re.Match[str] | None
+    """The summary; None where a run begins."""
+
+
+def clean(data: bytes, *, root: str) -> str:
+    """Return a log as lines of plain text, each ended by LF; `root` and a slash are taken out wherever they stand."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "replace")
+    else:
+        text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
+    text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = _CI.sub("", text)
+    if len(root) > 1:
+        text = text.replace(root.rstrip("/") + "/", "")
+    return "".join(f"{line[:LINE].rstrip()}\n" for line in text.split("\n"))
+
+
+def divide(text: str) -> list[str]:
+    """Return the logs of the packages that a task runner put into one; a log that no runner wrote stays whole."""
+    lines = text.count("\n") - text.count("\n\n")
+    found = _STREAM.findall(text)
+    names = set(found)
+    if len(found) < max(lines // 2, 4) or len(names) > 200 or len(found) < 2 * len(names):
+        return [text]
+    streams: dict[str, list[str]] = {}
+    for line in text.split("\n"):
+        match = _STREAM.match(line)
+        name = match[1] if match else ""
+        streams.setdefault(name, []).append(line[match.end() :] if match else line)
+    return ["\n".join(stream) + "\n" for stream in streams.values()]
+
+
+def sessions(starts: Iterable[re.Match[str]], summaries: Iterable[re.Match[str]]) -> Iterator[tuple[int, list[Mark]]]:
+    """Yield each run: where it begins, and the summaries that may be its own, the last of them most likely.
+
+    A test may print what looks like a run. So a summary ends the run that began last, and once that one has its own,
+    the run around it; what lay inside is no run. A run without any summary was cut short, or its log was.
+    """
+    marks = sorted([*(Mark(m.start(), None) for m in starts), *(Mark(m.start(), m) for m in summaries)])
+    opened: list[tuple[int, list[Mark]]] = []
+    for mark in marks:
+        if mark.found is None:
+            if len(opened) == 1 and opened[0][1]:
+                yield opened.pop()
+            opened.append((mark.at, []))
+            continue
+        inside: list[Mark] = []
+        while len(opened) > 1 and opened[-1][1]:
+            inside = opened.pop()[1] + inside
+        if not opened:
+            opened.append((0, []))
+        opened[-1][1].extend([*inside, mark])
+    yield from opened
+
+
+def number(text: str | None) -> int:
+    """Return a number as it is printed; 0 for none."""
+    return int(text) if text else 0

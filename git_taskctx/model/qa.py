@@ -1,0 +1,127 @@
+"""What a run of tests or linters came to: what its log says, what its exit code says, and whether the two agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass, field, replace
+
+ReportStatus = Literal["passed", "failed", "unknown", "open", "measured"]
+"""`open`: nothing failed, and the tool prints no last line that would say so. `measured`: numbers, no verdict."""
+RunStatus = Literal["passed", "failed", "unknown", "contradiction"]
+"""`contradiction`: log and exit code say the opposite."""
+ResultStatus = Literal["pending", "passed", "failed", "unknown", "contradiction"]
+
+NAMES_KEPT = 20
+"""So many failures of a tool are named in the context; the stored log holds all of them."""
+NAME_LENGTH = 160
+RUNS_KEPT = 20
+"""So many commands are kept of each agent; the oldest gives way."""
+
+
+@dataclass(frozen=True)
+class QaReport:
+    """What one tool said in a log."""
+
+    tool: str
+    status: ReportStatus
+    counts: Mapping[str, int] = field(default_factory=dict)
+    percentages: Mapping[str, str] = field(default_factory=dict)
+    """As printed, without the percent sign."""
+    failures: tuple[str, ...] = ()
+    """Names of what failed, without line numbers, so that two runs can be compared."""
+    failures_count: int = 0
+    """How many failed, named or not."""
+    note: str | None = field(default=None, metadata={"optional": True})
+    """Why the status is what it is, where the counts do not say."""
+
+    def bounded(self) -> QaReport:
+        """Return it with the first failures alone, each name cut to size."""
+        names = tuple(
+            name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…" for name in self.failures[:NAMES_KEPT]
+        )
+        return replace(self, failures=names)
+
+
+@dataclass(frozen=True)
+class QaRun:
+    """One run of a command, on record."""
+
+    command: str | None
+    """As it was typed; null where nobody said."""
+    exit_code: int | None
+    """Null where nobody said."""
+    status: RunStatus
+    reports: tuple[QaReport, ...]
+    """One for each tool that was recognized; none where the log is unknown."""
+    log: str
+    """Id of the evidence that holds the log."""
+    agent: str
+    actor: str
+    at: str
+    tree: TreeOid | None
+    """The worktree's tree when the run was recorded."""
+    claimed: bool | None = field(default=None, metadata={"optional": True})
+    """True for a baseline that was recorded when the tree was no longer as the task began."""
+
+    @property
+    def key(self) -> str:
+        """What a later run replaces, and is compared with: the command, else the tools."""
+        return self.command or " + ".join(report.tool for report in self.reports) or "(an unknown log)"
+
+    @property
+    def failed_names(self) -> tuple[str, ...]:
+        """The failures of every tool, under the tool's name."""
+        return tuple(f"{report.tool}: {name}" for report in self.reports for name in report.failures)
+
+    @property
+    def vouched(self) -> bool:
+        """True where nothing speaks against it: it passed, or its log is unknown and its exit code is 0."""
+        return self.status == "passed" or (self.status == "unknown" and not self.reports and self.exit_code == 0)
+
+
+@dataclass(frozen=True)
+class QaResults:
+    """The last run of each command."""
+
+    status: ResultStatus = "pending"
+    """The worst of the runs."""
+    runs: tuple[QaRun, ...] | None = field(default=None, metadata={"optional": True})
+
+
+def with_run(runs: Iterable[QaRun], run: QaRun) -> tuple[QaRun, ...]:
+    """Return the runs with one more, last; it takes the place of the run of the same command."""
+    return (*(one for one in runs if one.key != run.key), run)[-RUNS_KEPT:]
+
+
+def results_of(runs: Iterable[QaRun]) -> QaResults | None:
+    """Return what runs come to; None where there are none."""
+    kept = tuple(runs)
+    return QaResults(worst(run.status for run in kept), kept) if kept else None
+
+
+_BADNESS: tuple[RunStatus, ...] = ("contradiction", "failed", "unknown", "passed")
+
+
+def worst(statuses: Iterable[RunStatus]) -> RunStatus:
+    """Return the status that stands for several runs."""
+    return min(statuses, key=_BADNESS.index)
+
+
+def judge(reports: Sequence[QaReport], exit_code: int | None) -> RunStatus:
+    """Hold what a log says against the exit code. A pass needs both not to object, and one of them to say so.
+
+    An exit code other than 0 alone is a failure; an exit code of 0 alone does not make a pass of an unknown log.
+    """
+    said = {report.status for report in reports} - {"measured"}
+    if exit_code is None:
+        if "failed" in said:
+            return "failed"
+        return "passed" if said == {"passed"} else "unknown"
+    if exit_code != 0:
+        return "contradiction" if said and said <= {"passed", "open"} else "failed"
+    if "failed" in said:
+        return "contradiction"
+    return "unknown" if "unknown" in said or not reports else "passed"

@@ -1,0 +1,339 @@
+"""What tests and linters print is read as they mean it, and never as a pass where it is not one.
+
+The logs under tests/logs are what the tools themselves printed, of small projects and of public repositories
+(`public-…`), with the folders of the machine taken out; `expected.json` holds the whole reading of each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from git_taskctx.capture.qa import TOOLS, read_log
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.qa import QaReport, RunStatus, judge
+
+LOGS = Path(__file__).resolve().parent.parent / "logs"
+EXPECTED: dict[str, Any] = json.loads((LOGS / "expected.json").read_text())
+ROOT = "/srv/project"
+
+
+def log(name: str) -> bytes:
+    """Return a log as it was printed."""
+    return (LOGS / f"{name}.log").read_bytes()
+
+
+def read(data: bytes, *, command: str | None = None, exit_code: int | None = None) -> tuple[QaReport, ...]:
+    """Read a log of the project."""
+    return read_log(data, command=command, exit_code=exit_code, root=ROOT)
+
+
+def status(data: bytes, exit_code: int | None = None) -> RunStatus:
+    """Return what a log and an exit code come to."""
+    return judge(read(data, exit_code=exit_code), exit_code)
+
+
+def of_status(wanted: str, *, key: str = "without_exit_code") -> list[str]:
+    """Return the names of the logs that read so."""
+    return [name for name, one in EXPECTED.items() if one[key] == wanted]
+
+
+def one_a_tool(names: list[str]) -> list[str]:
+    """Return the first log of each tool, or pair of tools, and in it of each kind of ending."""
+    kinds = {(*(report["tool"] for report in EXPECTED[name]["reports"]), name.split("-")[-1]): name for name in names}
+    return list(kinds.values())
+
+
+def test_every_log_has_its_reading() -> None:
+    """No log lies about unread, and every tool that we say we know has one that passes and one that does not."""
+    assert {path.stem for path in LOGS.glob("*.log")} == set(EXPECTED)
+    seen = {(report["tool"], one["exit_code"] == 0) for one in EXPECTED.values() for report in one["reports"]}
+    tools = {"coverage.py" if tool == "coverage" else tool for tool in TOOLS} - {"tsc"}
+    assert {(tool, ok) for tool in tools for ok in (True, False)} <= seen
+    assert len({name.split("-")[1] for name in EXPECTED if name.startswith("public-")}) >= 3
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_the_reading_of_a_real_log(name: str) -> None:
+    """Tools, counts, percentages, failures by name and the verdict are exactly these."""
+    expected = EXPECTED[name]
+    command, code = expected["command"], expected["exit_code"]
+    reports = read(log(name), command=command, exit_code=code)
+    assert [to_plain(report) for report in reports] == expected["reports"]
+    assert judge(reports, code) == expected["status"]
+    assert status(log(name)) == expected["without_exit_code"]
+    if code:
+        assert expected["status"] == "failed"
+
+
+def _coloured(text: str) -> str:
+    """Colour every line, and end it as terminals and progress bars do."""
+    return "".join(f"\x1b[1m\x1b[38;5;196m{line}\x1b[0m\x1b[K\n" for line in text.split("\n"))
+
+
+WRAPPED: dict[str, Callable[[str], bytes]] = {
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+    "colours": lambda text: _coloured(text).encode(),
+    "BOM": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "UTF-16, as PowerShell writes it": lambda text: text.replace("\n", "\r\n").encode("utf-16"),
+    "a progress bar before it": lambda text: f"downloading 10 %\rdownloading 100 %\r\n{text}".encode(),
+    "an Actions log": lambda text: re.sub("(?m)^", "2026-01-01T00:00:00.1234567Z ", text).encode(),
+    "gh run view --log": lambda text: re.sub("(?m)^", "build\tRun tests\t2026-01-01T00:00:00.1234567Z ", text).encode(),
+    "GitLab's times": lambda text: re.sub("(?m)^", "2026-01-01T00:00:00.123456Z 01O ", text).encode(),
+    "turbo": lambda text: re.sub("(?m)^", "@shop/web:test: ", text).encode(),
+    "pnpm": lambda text: re.sub("(?m)^", "packages/web test: ", text).encode(),
+    "trailing blanks": lambda text: text.replace("\n", "  \n").encode(),
+    "npm's echo": lambda text: f"\n> shop@1.0.0 test\n> run-all\n\n{text}".encode(),
+}
+
+
+@pytest.mark.parametrize("way", WRAPPED)
+def test_what_is_put_around_a_log_changes_nothing(way: str) -> None:
+    """Line ends, colours, encodings and the prefixes of CI services and task runners are taken off."""
+    for name, expected in EXPECTED.items():
+        if way in ("turbo", "pnpm") and log(name).count(b"\n") < 8:
+            continue  # too short to be told from a tool's own words
+        if "progress" in way and not log(name).strip():
+            continue  # where nothing is printed something was
+        reports = read(WRAPPED[way](log(name).decode()), command=expected["command"], exit_code=expected["exit_code"])
+        assert [to_plain(report) for report in reports] == expected["reports"], name
+
+
+TOLD_AFTERWARDS = {"vitest-3-cov", "eslint-8-warn", "jest-29-cov", "jest-30-cov", "pytest-8-usage"}
+"""The failure is told below the tests' own summary: only the exit code gives a log away that was cut between."""
+
+
+def test_a_truncated_log_is_no_pass() -> None:
+    """Cut at any line: what reads as passed holds the tool's own last line; a failed run never reads as passed."""
+    for name in set(EXPECTED) - TOLD_AFTERWARDS:
+        lines = log(name).splitlines(keepends=True)
+        whole = read(log(name))
+        for cut in range(len(lines)):
+            part = b"".join(lines[:cut])
+            if status(part) == "passed":
+                assert EXPECTED[name]["without_exit_code"] == "passed", (name, cut)
+                assert read(part)[0] == whole[0], (name, cut)
+            if EXPECTED[name]["exit_code"]:
+                assert status(part, EXPECTED[name]["exit_code"]) != "passed", (name, cut)
+
+
+def test_an_exit_code_that_contradicts_the_log_is_no_pass() -> None:
+    """A failure with 0 and a pass with 1 are contradictions; the other way round they agree."""
+    for name in of_status("passed"):
+        assert status(log(name), 0) == "passed"
+        assert status(log(name), 1) == "contradiction"
+    for name in of_status("failed"):
+        assert status(log(name), 0) == "contradiction"
+        assert status(log(name), 1) == "failed"
+    for name in of_status("unknown"):
+        assert status(log(name), 1) in ("failed", "contradiction")
+
+
+def test_several_tools_in_one_log() -> None:
+    """A failure anywhere in it is one of the whole; two passes are one; each tool has a report of its own."""
+    passed, failed = one_a_tool(of_status("passed")), one_a_tool(of_status("failed"))
+    for good, bad in itertools.product(passed, failed):
+        for data in (log(good) + log(bad), log(bad) + log(good)):
+            assert status(data) != "passed", (good, bad)
+            assert status(data, 0) != "passed", (good, bad)
+    for one, other in itertools.combinations(passed, 2):
+        reports = read(log(one) + log(other))
+        tools = {report["tool"] for name in (one, other) for report in EXPECTED[name]["reports"]}
+        assert {report.tool for report in reports} == tools, (one, other)
+
+
+def test_interleaved_logs_are_no_pass() -> None:
+    """Two tools that wrote into one file at the same time, line by line: a failure does not get lost."""
+    for good, bad in itertools.product(one_a_tool(of_status("passed")), one_a_tool(of_status("failed"))):
+        pairs = itertools.zip_longest(log(good).splitlines(True), log(bad).splitlines(True), fillvalue=b"")
+        mixed = b"".join(itertools.chain.from_iterable(pairs))
+        assert status(mixed) != "passed", (good, bad)
+
+
+def test_packages_of_a_task_runner_are_told_apart() -> None:
+    """Two packages whose lines turbo mixed are read one by one, and come to one report a tool."""
+    names = ("jest-29-fail", "jest-29-pass")
+    streams = [re.sub("(?m)^(?=.)", f"{package}:test: ", log(name).decode()).splitlines(True)
+               for package, name in zip(("web", "api"), names, strict=True)]  # fmt: skip
+    mixed = "".join(itertools.chain.from_iterable(itertools.zip_longest(*streams, fillvalue="")))
+    (report,) = read(mixed.encode())
+    assert (report.status, report.counts["passed"], report.counts["failed"]) == ("failed", 3, 1)
+    assert report.failures == ("bad.test.js › sum › adds wrongly",)
+
+
+START = "============================= test session starts =============================="
+
+NESTED = {
+    "a passing run inside a failing one": (
+        f"{START}\ncollected 2 items\n{START}\ncollected 9 items\n=== 9 passed in 0.1s ===\n=== 2 failed in 1.0s ===\n",
+        "failed",
+    ),
+    "a run that was killed, and another that passes": (
+        f"{START}\ncollected 2 items\n{START}\ncollected 1 item\n=== 1 passed in 0.1s ===\n",
+        "unknown",
+    ),
+    "a failing summary before a passing one": ("2 failed in 0.1s\n3 passed in 0.1s\n", "unknown"),
+    "more than was collected": (f"{START}\ncollected 1 item\n=== 99 passed in 0.1s ===\n", "unknown"),
+    "a pass below failures": (f"{START}\n=== FAILURES ===\n__ test_x __\n=== 1 passed in 0.1s ===\n", "unknown"),
+    "interrupted from the keyboard": (f"{START}\n!!! KeyboardInterrupt !!!\n=== 1 passed in 0.1s ===\n", "failed"),
+    "skipped only": (f"{START}\ncollected 1 item\n=== 1 skipped in 0.1s ===\n", "unknown"),
+    "one run after the other": (
+        f"{START}\n=== 1 passed in 0.1s ===\n{START}\n=== 2 passed in 0.1s ===\n",
+        "passed",
+    ),
+    "a summary in a sentence": ("it said: 3 passed in 0.1s\n", "unknown"),
+    "other things that passed": ("3 checks passed in 0.1s\n3 passed, 1 eaten in 0.1s\n", "unknown"),
+    "a cargo result that does not fit": (
+        "running 2 tests\ntest a ... ok\n"
+        "test result: ok. 9 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n",
+        "unknown",
+    ),
+    "a unittest verdict under failures": (
+        f"{'=' * 70}\nFAIL: test_x (t.T)\n{'-' * 70}\n\n{'-' * 70}\nRan 1 test in 0.1s\n\nOK\n",
+        "unknown",
+    ),
+    "a jest summary under a failed file": (
+        "FAIL ./a.test.js\n\nTest Suites: 1 passed, 1 total\nTests:       1 passed, 1 total\n"
+        "Snapshots:   0 total\nTime:        1 s\n",
+        "unknown",
+    ),
+    "jest that gave up": (
+        "PASS ./a.test.js\n\nTest Suites: 1 passed, 1 of 3 total\nTests:       1 passed, 1 total\n"
+        "Snapshots:   0 total\nTime:        1 s\n",
+        "unknown",
+    ),
+    "two vitest summaries that disagree": (
+        " RUN  v3.0.0 /x\n\n Test Files  1 failed (1)\n      Tests  1 failed (1)\n   Duration  1s\n"
+        " Test Files  1 passed (1)\n      Tests  1 passed (1)\n   Duration  1s\n",
+        "unknown",
+    ),
+    "vitest with errors outside the tests": (
+        " RUN  v3.0.0 /x\n\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n"
+        "     Errors  1 error\n   Duration  1s\n",
+        "failed",
+    ),
+    "errors that mypy listed, and a success below": (
+        "a.py:1: error: no  [misc]\nSuccess: no issues found in 1 source file\n",
+        "unknown",
+    ),
+    "eslint's rows without their end": ("/x/a.js\n  1:1  error  no  no-undef\n", "unknown"),
+    "ruff without files": ("warning: No Python files found under the given path(s)\nAll checks passed!\n", "unknown"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_output_that_imitates_a_summary(name: str) -> None:
+    """Nested runs, forged lines and verdicts that do not fit: not a pass, with an exit code of 0 neither."""
+    text, expected = NESTED[name]
+    assert status(text.encode()) == expected
+    if expected != "passed":
+        assert status(text.encode(), 0) != "passed"
+
+
+UNKNOWN = {
+    "nothing": b"",
+    "make": b"cc -o a a.c\n./a\nall tests OK\n",
+    "TAP": b"TAP version 13\nok 1 - a\nnot ok 2 - b\n1..2\n",
+    "a compiler": b"a.c:3:5: error: expected expression\n1 error generated.\n",
+    "bytes": bytes(range(256)) * 40,
+    "prose": b"Found errors. All good! passed failed ok FAIL\n",
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_an_unknown_log_is_unknown(name: str) -> None:
+    """No report, and no pass even with an exit code of 0; another exit code is a failure by itself."""
+    assert read(UNKNOWN[name]) == ()
+    assert (status(UNKNOWN[name]), status(UNKNOWN[name], 0), status(UNKNOWN[name], 2)) == (
+        "unknown",
+        "unknown",
+        "failed",
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "text", "tool"),
+    [
+        ("npx eslint .", "", "eslint"),
+        ("./node_modules/.bin/tsc --noEmit", "\n\n", "tsc"),
+        ("node_modules\\.bin\\eslint.cmd src", "\r\n", "eslint"),
+        ("cd web && npm run lint", "\n> shop@1.0.0 lint\n> eslint --max-warnings 0 src\n\n", "eslint"),
+        (None, "yarn run v1.22.19\n$ tsc -p .\nDone in 3.21s.\n", "tsc"),
+        ("ruff check .", "", "ruff"),
+        ("make lint", "", None),
+        ("echo eslintish", "", None),
+        ("npx eslint .", "something else\n", None),
+        (None, "", None),
+    ],
+)
+def test_linters_that_print_nothing(command: str | None, text: str, tool: str | None) -> None:
+    """An empty log is a pass of a linter that is known to say nothing then, by its command or its echo."""
+    reports = read(text.encode(), command=command, exit_code=0)
+    assert [(report.tool, report.status) for report in reports] == ([(tool, "passed")] if tool else [])
+    assert read(text.encode(), command=command, exit_code=1) == read(text.encode(), command=command) == ()
+
+
+WINDOWS = """\
+C:\\shop\\src\\a.js
+  1:5  error  'x' is not defined  no-undef
+
+✖ 1 problem (1 error, 0 warnings)
+src\\a.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.
+C:\\shop\\a.py:3: error: Name "x" is not defined  [name-defined]
+Found 1 error in 1 file (checked 1 source file)
+src\\b.py:1:8: F401 [*] `os` imported but unused
+Found 1 error.
+tests\\test_a.py::test_x FAILED [100%]
+=========================== short test summary info ===========================
+FAILED tests/test_a.py::test_x[a - b] - assert 1 == 2
+============================== 1 failed in 0.10s ==============================
+"""
+
+
+def test_windows_paths() -> None:
+    """Drive letters and backslashes do not get in the way, and names come out with slashes."""
+    found = {report.tool: report.failures for report in read(WINDOWS.replace("\n", "\r\n").encode())}
+    assert found == {
+        "pytest": ("tests/test_a.py::test_x[a - b]",),
+        "eslint": ("C:/shop/src/a.js: no-undef 'x' is not defined",),
+        "ruff": ("src/b.py: F401 `os` imported but unused",),
+        "mypy": ('C:/shop/a.py: name-defined Name "x" is not defined',),
+        "tsc": ("src/a.ts: TS2322 Type 'string' is not assignable to type 'number'.",),
+    }
+
+
+def test_names_and_reports_are_bounded() -> None:
+    """Twenty names of at most 160 characters are kept of each tool, and the count of all."""
+    rows = "".join(f"a{n}.py:1:1: F401 {'x' * 500}\n" for n in range(100))
+    (report,) = read(f"{rows}Found 100 errors.\n".encode())
+    kept = report.bounded()
+    assert (len(report.failures), report.failures_count) == (100, 100)
+    assert (len(kept.failures), max(map(len, kept.failures)), kept.failures_count) == (20, 160, 100)
+
+
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", " ", "=", "1", ":", "(", "\x1b", "\x1b[", "\x1b]", "1 passed, ", "a.py:1:1: ", "a:1: error: ",
+        "  1:1  error  ", " 1:1", "\n", "\n\n", "\r", "FAIL\t", "ok  \t", "--- FAIL: a (", "test result: ok. ",
+        "running 1 test\n", f"{START}\n", "1 passed in 1s\n", "Ran 1 test in 1s\n", " RUN  v1\n", "TOTAL 1 1 ",
+        "a:test: \n", "● ", "error[E1]: a\n", "\tx\t2026-01-01T00:00:00Z ", "::error title=ruff (F401),file=",
+        "All files | 1 | 1 ", "All files | . | . | 1.1.1 | . |\n",
+        "total:\t(statements)\t..%\n", "a test: x\n", "failures:\n    a\n", " - [", "FAILED a[ - ", "✖ 1 problem (",
+        "Found 1 error", "F401 a\n --> ", f"{START}\n{START}\n1 passed in 1s\n",
+        "No tests found, exiting with code 1\n",
+    ],
+)  # fmt: skip
+def test_no_log_takes_long(unit: str) -> None:
+    """A megabyte that is made to be read over and over ends at once, on one line or on many, and is no pass."""
+    data = (unit * (MEGABYTE // len(unit))).encode()
+    assert status(data) != "passed" or unit == "1 passed in 1s\n"
