@@ -16,6 +16,7 @@ from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import MAX_BYTES
+from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
 
 FOLDER = ".agent-output"
@@ -57,7 +58,9 @@ class Store:
         if files.read_plain(self.root / ".gitignore", limit=MAX_BYTES) != _IGNORE:
             files.write_atomic(self.root / ".gitignore", _IGNORE)
         with files.held_lock(self.root / ".context_store.lock"):
-            for folder in (self.root, self.root / "tasks", self.root / "archive", *map(self.folder, self.tasks())):
+            tasks = [self.folder(task) for task in self.tasks()]
+            evidence = [folder / EVIDENCE_FOLDER for folder in tasks]
+            for folder in (self.root, self.root / "tasks", self.root / "archive", *tasks, *evidence):
                 if files.require_plain(folder, folder=True):
                     files.sweep_temporaries(folder)
             if not self._private.is_symlink():
@@ -143,18 +146,18 @@ class Store:
 
     def read(self, task: str, name: str) -> bytes | None:
         """Return one file of a task; None where there is none. Raises: Fatal, BadData."""
-        folder = self.folder(task)
-        for place in (self.root, folder.parent, folder):
-            if not files.require_plain(place, folder=True):
-                return None
-        return files.read_plain(folder / name)
+        return self._read(self.folder(task) / name)
 
     def read_archived(self, context_id: str, name: str) -> bytes | None:
         """Return one file of an archived context."""
-        folder = self.root / "archive" / context_id
-        if not all(files.require_plain(place, folder=True) for place in (self.root, folder.parent, folder)):
+        return self._read(self.root / "archive" / context_id / name)
+
+    def _read(self, path: Path) -> bytes | None:
+        """Read a file, every folder on the way looked at: none of them may be a link."""
+        folders = [self.root.joinpath(*parts) for parts in _ways(path.relative_to(self.root).parts)]
+        if not all(files.require_plain(folder, folder=True) for folder in folders):
             return None
-        return files.read_plain(folder / name)
+        return files.read_plain(path)
 
     def write(self, task: str, contents: Mapping[str, bytes]) -> None:
         """Write those files of a task that changed, and `context.json` once the others are durable.
@@ -162,7 +165,8 @@ class Store:
         Call it with the lock held. Raises: Fatal, ReadOnly.
         """
         folder = self.folder(task)
-        for place in (self.root, folder.parent, folder):
+        below = sorted({(folder / name).parent for name in contents} - {folder})
+        for place in (self.root, folder.parent, folder, *below):
             files.make_folder(place)
         files.sweep_temporaries(folder)
         changed = {name for name, data in contents.items() if files.read_plain(folder / name) != data}
@@ -211,6 +215,11 @@ class Store:
             return []
         with os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _ways(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return what leads to a file, from the outermost folder in."""
+    return [parts[:depth] for depth in range(len(parts))]
 
 
 def _worktree_of(git_dir: Path) -> Path:

@@ -25,10 +25,10 @@ PICTURE = ROOT / ".github" / "handoff.svg"
 
 
 def section(title: str) -> str:
-    """Return one section, with its subsections."""
-    found = re.search(rf"^## {re.escape(title)}\n(.*?)(?=^## |\Z)", README, re.MULTILINE | re.DOTALL)
+    """Return one section with its subsections, or one subsection."""
+    found = re.search(rf"^##(#?) {re.escape(title)}\n(.*?)(?=^##\1 |^## |\Z)", README, re.MULTILINE | re.DOTALL)
     assert found is not None, title
-    return found[1]
+    return found[2]
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -66,11 +66,15 @@ def test_sixty_seconds(repo: GitRepo) -> None:
 
 
 @pytest.mark.usefixtures("git_taskctx")
-def test_workflows(repo: GitRepo) -> None:
+def test_workflows(repo: GitRepo, tmp_path: Path) -> None:
     """The workflows run as they stand, with an edit where an agent would make one."""
     repo.write("prices.py", "1\n")
     repo.commit()
-    handed_back, mended, alone, accepted, resumed, hooks, *_ = blocks(section("Workflows"), "sh")
+    handed_back, mended = blocks(section("Implementer, reviewer, validator"), "sh")
+    checked = blocks(section("Tests and linters on record"), "sh")
+    (alone,) = blocks(section("One agent alone"), "sh")
+    accepted, resumed = blocks(section("A human edit in between"), "sh")
+    (hooks,) = blocks(section("Let git ask before each commit"), "sh")
 
     def type_in(block: str) -> None:
         for line in block.splitlines():
@@ -87,6 +91,13 @@ def test_workflows(repo: GitRepo) -> None:
     run("git taskctx snapshot --agent implementer", repo)
     type_in(mended)
     run("git taskctx purge", repo)
+    run('git taskctx init TASK-1 --title "checked"', repo)
+    log = tmp_path / "qa.log"
+    checks = "".join(checked).replace("/tmp/qa.log", os.fspath(log)).splitlines()
+    run("\n".join(checks[:2]), repo)
+    for line in checks[2:]:
+        run(line, repo)
+    run("git taskctx purge", repo)
     type_in(alone)
     run("git taskctx purge", repo)
     for block in (accepted, resumed):
@@ -97,6 +108,26 @@ def test_workflows(repo: GitRepo) -> None:
         type_in(block)
         run("git taskctx purge", repo)
     type_in(hooks)
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_a_handoff_to_another_machine(repo: GitRepo, tmp_path: Path) -> None:
+    """What is typed there, and here, as it stands: the same dirty tree."""
+    there, here = blocks(section("A handoff to another machine"), "sh")
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    hub = GitRepo.init(tmp_path / "hub.git", "--bare")
+    repo.git("remote", "add", "origin", str(hub.path))
+    repo.git("push", "-q", "origin", "main")
+    hub.git("clone", "-q", str(hub.path), str(tmp_path / "here"))
+    other = GitRepo(tmp_path / "here")
+    run('git taskctx init TASK-1 --title "discount"', repo)
+    repo.write("prices.py", "2\n")
+    run("git taskctx snapshot --agent implementer", repo)
+    for block, place in ((there, repo), (here, other)):
+        for line in block.splitlines():
+            run(line, place)
+    assert other.oracle() == repo.oracle()
 
 
 @pytest.mark.usefixtures("git_taskctx")
@@ -150,8 +181,8 @@ def test_configuration() -> None:
 
 def test_the_task_file_is_one() -> None:
     """The example of a task file passes the gates, and nothing in it goes unread."""
-    (example,) = blocks(section("Workflows"), "yaml")
-    task = read_task_file(example.encode(), name="README.yaml")
+    (example, *_) = blocks(section("Workflows"), "yaml")
+    task = read_task_file(example.encode(), name="TASK-0824.task.yaml")
     check_gates(task, Policy(), any_status=False)
     assert (task.unknown_keys, task.warnings) == ((), ())
 

@@ -11,13 +11,12 @@ import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from git_taskctx.cli import chain, contexts, hooks, plumbing, share
+from git_taskctx.cli import chain, contexts, hooks, plumbing, quality, share
 from git_taskctx.cli.call import begin, finish, perform
 from git_taskctx.cli.options import ROOT, Parameter, Verb
 
-VERBS: dict[str, Verb] = {
-    verb.name: verb for family in (contexts, chain, hooks, share, plumbing) for verb in family.VERBS
-}
+FAMILIES = (contexts, chain, hooks, quality, share, plumbing)
+VERBS: dict[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.VERBS}
 """Every verb by its name, in the order of the help."""
 
 

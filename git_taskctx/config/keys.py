@@ -93,7 +93,7 @@ class Rule:
     check: Callable[[Any], str | None] = _any
     """What is wrong with a value of the right type; None when nothing is."""
     family: str | None = None
-    """Keys with this prefix are committed together: one of them in the file locks all."""
+    """Keys of one family are committed together: one of them in the file locks all."""
     splits: bool = True
     """Whether a comma divides a personal value."""
     entry_prefix: str = ""
@@ -109,8 +109,9 @@ RULES: Mapping[str, Rule] = {
     "chain.distinct_actors": Rule(_switched_on),
     "scope.outside": Rule(_later_of("warn", "block")),
     "scope.macros": Rule(unchanged, _macros, entry_prefix=":"),
-    "qa.default": Rule(unchanged, family="qa.", splits=False),
-    "qa.tier": Rule(unchanged, family="qa.", splits=False),
+    "qa.default": Rule(unchanged, family="commands", splits=False),
+    "qa.require": Rule(_switched_on),
+    "qa.tier": Rule(unchanged, family="commands", splits=False),
     "drift.allowance": Rule(_at_most, _from(0)),
     "drift.strict": Rule(_switched_on),
     "limits.context_kib": Rule(_at_most, _from(1)),

@@ -10,40 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.model.context import Coordination, Finding, Status
-from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name
+from git_taskctx.handoff.expectation import Expectation
+from git_taskctx.model.codec import from_plain
+from git_taskctx.model.context import Coordination, Evidence, Finding, Status
+from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_sha256
+from git_taskctx.model.qa import QaResults, QaRun, results_of, with_run
 from git_taskctx.model.record import Record
-from git_taskctx.model.snapshot import HiddenChange, Operation, WorktreeSnapshot
+from git_taskctx.model.snapshot import HiddenChange, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
-
-
-@dataclass(frozen=True)
-class Expectation:
-    """What the worktree must look like until somebody starts: the owner's last snapshot."""
-
-    agent: str
-    n: int
-    tree: TreeOid
-    commit_tree: TreeOid
-    index_tree: TreeOid | None
-    head: CommitOid | None
-    branch: str | None
-    in_progress: Operation | None
-    hidden: tuple[HiddenChange, ...]
-    scope_hash: str
-    time: str
-    actor: str
-    accepted: bool = False
-    seq: int = 0
-    """Number of its record."""
-    diff_sha: str | None = None
-    base: CommitOid | None = None
-    """Base commit of the deltas then."""
-    previous_tree: TreeOid | None = None
-    """The tree that this owner was handed."""
-    previous_agent: str = "init"
-    edits: bool = False
-    """True when the snapshot's tree is not the one that was handed over."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +81,12 @@ class Chain:
     """How many states `restore` has saved."""
     drifts: frozenset[str] = field(default_factory=frozenset)
     """Digests of the differences that have been counted and not resolved."""
+    evidence: tuple[Evidence, ...] = ()
+    """What was attached, oldest first."""
+    runs: tuple[QaRun, ...] = ()
+    """Of each agent the last run of each command, oldest first."""
+    baseline: QaResults = QaResults()
+    """How the checks stood before the task."""
     purged: bool = False
     sealed: CommitOid | None = None
 
@@ -170,6 +150,7 @@ class Chain:
                 completed_at=seat.completed_at if seat.done_tree is not None else None,
                 actor=seat.actor,
                 qa_log_path=seat.qa_log_path,
+                qa_results=results_of(run for run in self.runs if run.agent == agent),
                 session_id=seat.session_id,
                 blocking_findings=seat.findings,
                 worktree_snapshot=snapshots.get(agent),
@@ -350,6 +331,34 @@ def _update(chain: Chain, record: Record) -> Chain:
     return chain._with_seat(agent, **changes)
 
 
+def _attach(chain: Chain, record: Record) -> Chain:
+    taken = record.extra.get("evidence")
+    if taken is None:
+        return chain
+    one = from_plain(Evidence, taken, what=f"record {record.id}")
+    if not is_sha256(one.sha256):  # it names a file
+        raise BadData(f"record {record.id} attaches something without its hash")
+    return replace(chain, evidence=(*chain.evidence, one))
+
+
+def _qa(chain: Chain, record: Record) -> Chain:
+    chain, told = _attach(chain, record), record.extra.get("run")
+    if not isinstance(told, dict) or record.agent is None:
+        raise BadData(f"record {record.id} is a run of QA without its results")
+    by = {"agent": record.agent, "actor": record.actor, "at": record.time, "tree": record.tree}
+    run = from_plain(QaRun, {**told, **by}, what=f"record {record.id}")
+    if record.extra.get("baseline"):
+        runs = with_run(chain.baseline.runs or (), run)
+        chain = replace(chain, baseline=results_of(runs) or QaResults())
+    if run.claimed:  # of another tree than the one that lies there: no result of the agent's work
+        return chain
+    mine = with_run((one for one in chain.runs if one.agent == run.agent), run)
+    log = next((one for one in chain.evidence if one.id == run.log), None)
+    place = {"qa_log_path": log.stored} if log else {}
+    chain = replace(chain, runs=(*(one for one in chain.runs if one.agent != run.agent), *mine))
+    return chain._with_seat(run.agent, **place)
+
+
 def _rebuild(chain: Chain, _: Record) -> Chain:
     seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
     return replace(chain, seats=seats)
@@ -378,6 +387,8 @@ _APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
     "block": _block,
     "unblock": _unblock,
     "update": _update,
+    "attach": _attach,
+    "qa": _qa,
     "rebuild": _rebuild,
     "seal": _seal,
     "purge": _purge,

@@ -16,7 +16,8 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.chain import Chain, Expectation
+from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.expectation import Expectation
 from git_taskctx.handoff.scope import scope_hash_of
 from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context

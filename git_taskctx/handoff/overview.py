@@ -132,6 +132,12 @@ def _last_step(session: Session, earlier: str) -> str:
     if behind or edited:
         back = behind[0] if behind else earlier
         return f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {back}"
+    if session.context.policy.qa.require:
+        from git_taskctx.handoff.qa import log_command, missing_qa
+
+        missing = missing_qa(session, chain, chain.settled_tree)
+        if missing:
+            return log_command(owner, missing[0])
     return f"git taskctx snapshot --agent {owner} --done"
 
 

@@ -9,7 +9,7 @@ from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.begin import capture_file, size_warning
 from git_taskctx.handoff.kept import TASK_FILE
-from git_taskctx.handoff.session import Event, Session, check_secrets
+from git_taskctx.handoff.session import Event, Session, check_secrets, with_baseline
 from git_taskctx.handoff.staleness import read_task_file_bytes
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import BlobOid
@@ -53,6 +53,7 @@ def rebuild(session: Session, *, any_status: bool = False) -> Rebuilt:
         raise Refused(what, hint=f"git taskctx get --task {session.task}")
     with read_worktree(session.repository, keep=False) as reading:
         captured = capture_file(path, data, context.policy, reading, task=session.task, any_status=any_status)
+    captured = replace(captured, immutable=with_baseline(captured.immutable, session.chain.baseline))
     changes = tuple(_differences(to_plain(context.immutable), to_plain(captured.immutable)))
     if not changes:
         return Rebuilt((), (), captured.warnings)

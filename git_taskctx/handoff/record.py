@@ -79,7 +79,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
 
 
 def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> None:
-    """Refuse `done` where the chain would not give it: open findings, or edits of one that may not edit.
+    """Refuse `done` where the chain would not give it: open findings, edits of one that may not edit, missing QA.
 
     Raises: Refused.
     """
@@ -100,6 +100,10 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> N
     pending = [name for name in chain.agents[: chain.position(agent)] if not _is_done(chain, name)]
     if pending:
         raise Refused(f"{pending[0]} has not approved this tree", hint=f"git taskctx start --agent {pending[0]}")
+    if session.context.policy.qa.require:
+        from git_taskctx.handoff.qa import require_qa
+
+        require_qa(session, chain, agent, tree)
 
 
 def _is_done(chain: Chain, agent: str) -> bool:

@@ -18,8 +18,9 @@ from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import add_kept
 from git_taskctx.handoff.ledger import Entry
-from git_taskctx.model.context import Audit, Context
+from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
@@ -251,6 +252,8 @@ class Session:
         return context.replace(
             coordination=chain.coordination(details),
             git=replace(context.git, head=chain.base, parent=chain.parent),
+            immutable=with_baseline(context.immutable, chain.baseline),
+            evidence=chain.evidence,
             audit=Audit(
                 created_by=audit.created_by,
                 last_updated_at=time,
@@ -268,6 +271,14 @@ class Session:
         if limits.enforce:
             raise Refused(text, hint="shorten the findings, or raise limits.context_kib")
         self.warnings.append(text)
+
+
+def with_baseline(block: Immutable, results: QaResults) -> Immutable:
+    """Return the block with what is on record of how the checks stood before the task."""
+    baseline = block.validation_baseline
+    if baseline.initial_results == results:
+        return block
+    return replace(block, validation_baseline=replace(baseline, initial_results=results))
 
 
 def link(records: Sequence[Record], tip: str | None) -> list[Record]:

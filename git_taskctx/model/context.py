@@ -11,10 +11,13 @@ from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
 from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.qa import QaResults
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field
 
 SCHEMA_VERSION = 1
+EVIDENCE_FOLDER = "evidence"
+"""In the task's folder: what was attached, gzipped, named by the hash of the original."""
 
 Status = Literal["pending", "in_progress", "done", "blocked"]
 EvidenceType = Literal["qa_log", "diff", "plan", "summary", "screenshot", "excerpt", "other"]
@@ -79,7 +82,7 @@ class ValidationBaseline:
 
     commands: tuple[Command, ...] = ()
     manual_checks: tuple[str, ...] = ()
-    initial_results: Mapping[str, Any] = field(default_factory=lambda: {"status": "pending"})
+    initial_results: QaResults = QaResults()
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,8 @@ class Coordination:
     completed_at: str | None = None
     actor: str | None = None
     qa_log_path: str | None = None
-    qa_results: Mapping[str, Any] | None = None
+    qa_results: QaResults | None = None
+    """The last run of each command that it recorded."""
     session_id: str | None = None
     blocking_findings: tuple[Finding, ...] = ()
     worktree_snapshot: WorktreeSnapshot | None = None
@@ -135,11 +139,21 @@ class Evidence:
     id: str
     type: EvidenceType
     path: str
+    """Where it came from: relative to the worktree where it lies inside; `-` is standard input."""
     sha256: str
+    """Of the original bytes; of the lines alone, where only those were taken."""
     size: int
+    """Of the same bytes."""
     stored_sha256: str
+    """Of the gzipped copy."""
     description: str | None = None
     lines: str | None = field(default=None, metadata={"optional": True})
+    """As in `L10-L20`, both ends included."""
+
+    @property
+    def stored(self) -> str:
+        """The copy, from the task's folder."""
+        return f"{EVIDENCE_FOLDER}/{self.sha256}.gz"
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ BlobOid = NewType("BlobOid", str)
 
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTEXT_ID = re.compile(r"[0-9a-f]{16}")
 RESERVED_AGENTS = ("init", "saved", "taskctx")
 """Names that stand beside agents in refs and findings: the starting tree, states saved by restore, ourselves."""
@@ -56,3 +57,8 @@ def is_agent_name(text: object) -> bool:
 def is_context_id(text: str) -> bool:
     """Tell whether `text` has the form of a context id: 16 hex digits."""
     return _CONTEXT_ID.fullmatch(text) is not None
+
+
+def is_sha256(text: str) -> bool:
+    """Tell whether `text` has the form of a sha256: 64 hex digits."""
+    return _SHA256.fullmatch(text) is not None

@@ -44,10 +44,12 @@ class ScopePolicy:
 
 @dataclass(frozen=True)
 class QaPolicy:
-    """Which commands check a task that names none itself."""
+    """Which commands check a task that names none itself, and whether they must have passed."""
 
     default: tuple[str, ...] = ()
     """For every task."""
+    require: bool = False
+    """True: the last approval needs a passing run of each command, recorded for that tree."""
     tier: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """By the task's area; wins over `default`."""
 

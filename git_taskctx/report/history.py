@@ -54,6 +54,20 @@ def _drift_event(record: Record) -> str:
     return told + (f" and {more} more" if more > 0 else "")
 
 
+def _qa_event(record: Record) -> str:
+    run = record.extra.get("run", {})
+    code = "" if run.get("exit_code") is None else f", exit code {run['exit_code']}"
+    what = " ".join(str(run.get("command") or "a log").split())
+    kind = " (baseline)" if record.extra.get("baseline") else ""
+    return f"{what}: {run.get('status')}{code}, {run.get('log')}{kind}"
+
+
+def _attach_event(record: Record) -> str:
+    taken = record.extra.get("evidence", {})
+    lines = f":{taken['lines']}" if taken.get("lines") else ""
+    return f"{taken.get('id')}: {taken.get('path')}{lines} ({taken.get('type')})"
+
+
 def _resolve_event(record: Record) -> str:
     if record.extra.get("holds"):
         return f"the side with {_short(record.extra['holds'])} holds"
@@ -71,6 +85,8 @@ _EVENTS: dict[str, Callable[[Record], str]] = {
     "block": lambda record: f"{record.extra.get('finding')}: {record.extra.get('text')}",
     "unblock": lambda record: f"{record.extra.get('finding')} closed",
     "update": lambda record: str(record.extra.get("status") or "details"),
+    "qa": _qa_event,
+    "attach": _attach_event,
     "rebuild": lambda record: "task text: " + ", ".join(record.extra.get("fields", [])[:5]),
     "rebase": lambda record: f"HEAD moved: {_short(record.extra.get('from'))} to {_short(record.commit)}",
     "seal": lambda record: f"commit {_short(record.commit)} is what was validated",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from desk import TASK, Desk
 
@@ -111,6 +113,7 @@ def _lost(desk: Desk) -> None:
     shutil.rmtree(desk.repo.at(".agent-output"))
 
 
+LOG = os.fspath(Path(__file__).resolve().parent.parent / "logs" / "pytest-8-fail.log")
 INIT = ("init", TASK, "--title", "Mend the parser")
 SNAPSHOT = ("snapshot", "--agent")
 
@@ -136,6 +139,8 @@ SCENES = (
     Scene("note", _put_right, ("resolve-drift", "--note", "put back"), again=1),
     Scene("unblock", _blocked, ("unblock", "--agent", "reviewer", "--finding", "F1"), again=1),
     Scene("update", _implemented, ("update", "--agent", "implementer", "--session-id", "s1")),
+    Scene("attach", _begun, ("attach", "deep/new.py", "--type", "other")),
+    Scene("record-qa", _begun, ("record-qa", "--agent", "implementer", "--from", LOG, "--command", "pytest")),
     Scene("recover what is lost", _lost, ("recover", TASK)),
     Scene("purge seals", _committed, ("purge",)),
     Scene("init seals", _committed, ("init", "TASK-2", "--title", "Another"), again=128),

@@ -395,11 +395,32 @@ def test_a_chain_of_one_validates_alone() -> None:
 
 
 def test_every_other_record_changes_no_state() -> None:
-    """What the fold does not know (verify, qa, attach …) leaves the chain as it was."""
+    """What the fold does not know (verify, bypass …) leaves the chain as it was."""
     told = Told()
     before = told.validated()
-    for kind in ("verify", "qa", "attach", "bypass", "part", "adopt"):
+    for kind in ("verify", "bypass", "part", "adopt"):
         assert told.tell(kind, "validator") == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("qa", {}),
+        ("qa", {"run": "passed"}),
+        ("qa", {"run": {"command": None, "exit_code": 0, "status": "fine", "reports": [], "log": "E1"}}),
+        ("qa", {"run": {"command": None, "exit_code": 0, "status": "passed", "log": "E1"}}),
+        ("attach", {"evidence": {"id": "E1"}}),
+        ("attach", {"evidence": {"id": "E1", "type": "other", "path": "a", "sha256": "../../a", "size": 1,
+                                 "stored_sha256": "0"}}),
+    ],
+    ids=["nothing", "no results", "an odd status", "no reports", "half of it", "a hash that is a path"],
+)  # fmt: skip
+def test_a_run_or_evidence_that_does_not_read_is_refused(kind: str, fields: dict[str, Any]) -> None:
+    """A record that anybody may have written gives one clear error, and never names a file elsewhere."""
+    told = Told()
+    told.validated()
+    with pytest.raises(BadData):
+        told.tell(kind, "validator", **fields)
 
 
 def test_a_rebase_moves_the_parent_and_a_seal_ends_it() -> None:

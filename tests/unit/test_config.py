@@ -51,6 +51,7 @@ outside = "block"
 ":ui" = ["mobile/**/*.{ts,tsx}"]
 [qa]
 default = ["make test"]
+require = true
 [qa.tier]
 mobile = ["make mobile"]
 [drift]
@@ -70,7 +71,7 @@ AS_POLICY = Policy(
     task=TaskPolicy(roots=("work",), require_status=("ready",), volatile=("status",)),
     chain=ChainPolicy(may_edit=("maker",), distinct_actors=True),
     scope=ScopePolicy(outside="block", macros={":ui": ("mobile/**/*.{ts,tsx}",)}),
-    qa=QaPolicy(default=("make test",), tier={"mobile": ("make mobile",)}),
+    qa=QaPolicy(default=("make test",), require=True, tier={"mobile": ("make mobile",)}),
     drift=DriftPolicy(allowance=2, strict=True),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
@@ -113,6 +114,7 @@ def test_flatten_is_plain_and_complete() -> None:
         "scope.outside": "block",
         "scope.macros": {":ui": ["mobile/**/*.{ts,tsx}"]},
         "qa.default": ["make test"],
+        "qa.require": True,
         "qa.tier": {"mobile": ["make mobile"]},
         "drift.allowance": 2,
         "drift.strict": True,
@@ -313,6 +315,8 @@ STRICTER = [
     ("agents", "['implementer', 'validator']", ["implementer,validator"], ["validator,implementer", "implementer"]),
     ("task.roots", "['tasks', 'docs']", ["tasks,docs"], ["tasks", "src"]),
     ("qa.default", "['make']", ["make"], ["true", ""]),
+    ("qa.require", "true", ["true"], ["false"]),
+    ("qa.require", "false", ["true", "false"], []),
 ]
 
 

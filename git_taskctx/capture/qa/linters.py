@@ -101,28 +101,21 @@ def read_ruff(log: str) -> Iterator[QaReport]:
                row["text"] or row["text2"] or row["text3"]) for row in rows)  # fmt: skip
     names = tuple(_name(file, code, text) for file, code, text in groups)
     statistics = _STATISTICS.findall(log)
+    names = names or tuple(f"{code} {rule} ({times} times)" for times, code, rule in statistics)
     ends = list(_RUFF_END.finditer(log))
-    if not rows and not statistics:
-        if _RUFF_BROKEN.search(log) and "ruff" in log:
-            yield QaReport("ruff", "failed", failures_count=1, note="ruff did not run")
-            return
-        ends = [] if _TSC_ROW.search(log) else ends  # tsc before 4.6 ends in the same words
-        if not ends:
-            return
-        count = sum(number(end["left"] or end["found"]) for end in ends)
-        if count:
-            note = "errors are counted, and none is listed"
-            yield QaReport("ruff", "failed", {"errors": count}, failures_count=count, note=note)
-        else:
-            empty = _NO_FILES.search(log)
-            yield QaReport("ruff", "unknown", note="no files were checked") if empty else QaReport("ruff", "passed")
-        return
     told = sum(number(end["left"] or end["found"]) for end in ends)
-    listed = len(rows) or sum(int(count) for count, _, _ in statistics)
-    count = max(told, listed)
-    names = names or tuple(f"{code} {rule} ({count} times)" for count, code, rule in statistics)
-    note = f"{told} errors are counted, and {listed} are listed" if told and told != listed else None
-    yield QaReport("ruff", "failed", {"errors": count}, failures=names, failures_count=count, note=note)
+    listed = len(rows) or sum(int(times) for times, _, _ in statistics)
+    if not listed and _RUFF_BROKEN.search(log) and "ruff" in log:
+        yield QaReport("ruff", "failed", failures_count=1, note="ruff did not run")
+    elif not listed and (not ends or _TSC_ROW.search(log)):
+        return  # tsc before 4.6 ends in the same words
+    elif not listed and not told:
+        empty = _NO_FILES.search(log)
+        yield QaReport("ruff", "unknown", note="no files were checked") if empty else QaReport("ruff", "passed")
+    else:
+        count = max(told, listed)
+        note = f"{told} errors are counted, and {listed} are listed" if told and told != listed else None
+        yield QaReport("ruff", "failed", {"errors": count}, failures=names, failures_count=count, note=note)
 
 
 _FORMAT = re.compile(

@@ -1,0 +1,155 @@
+"""Verbs about what proves the work: record-qa, compare-qa, attach, evidence."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
+from git_taskctx.errors import Usage
+from git_taskctx.model.context import EvidenceType
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.evidence import Source
+
+
+def record_qa(
+    call: Call,
+    agent: AgentOption,
+    log: Annotated[str, Option("--from", metavar="LOG", help="The log, or - for standard input.")],
+    command: Annotated[str | None, Option(metavar="C", help="The command that wrote it, as it was typed.")] = None,
+    exit_code: Annotated[int | None, Option(metavar="N", min=0, help="The code that it ended with.")] = None,
+    baseline: Annotated[bool, Option("--baseline", help="The log is of the state before the task.")] = False,
+) -> Answer:
+    """Record a run of tests or linters from its log.
+
+    Its numbers and failures go into the context, and the log is kept. What no tool is recognized in is unknown, and
+    an exit code that contradicts the log is no pass.
+    """
+    from git_taskctx.handoff.qa import Request, record_qa
+    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import quality, text
+
+    source = _read(call, log)
+    request = Request(agent, source, command, exit_code, baseline)
+    with open_task(call.caller(), write=True) as session:
+        recorded = record_qa(session, request)
+        warnings = (*session.warnings, *recorded.warnings)
+    steps = () if recorded.baseline else ("git taskctx compare-qa   # against the baseline",)
+    return Answer(
+        {"run": recorded.run, "evidence": recorded.evidence, "baseline": recorded.baseline, "warnings": warnings},
+        text=lambda document: quality.recorded(document, recorded),
+        notes=lambda document: text.notes(document, warnings, steps),
+    )
+
+
+def compare_qa(
+    call: Call,
+    agent: Annotated[str | None, Option("--agent", metavar="A", help="Whose runs; by default anyone's last.")] = None,
+) -> Answer:
+    """Hold the last runs against the baseline.
+
+    Exit code 0 is nothing new fails, 1 is something does, by name, 3 is could not tell.
+    """
+    from git_taskctx.handoff.compare import compare_qa
+    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.model.verdict import Outcome
+    from git_taskctx.report import quality, text
+
+    with open_task(call.caller(), write=False) as session:
+        compared = compare_qa(session, agent=agent)
+        warnings = tuple(session.warnings)
+        who = agent or session.chain.owner
+    missing = any(row.now is None for row in compared.rows) or not compared.rows
+    step = f'git taskctx record-qa --agent {who} --from LOG --command "make test" --exit-code N'
+    steps = (step,) if missing else ()
+    return Answer(
+        compared,
+        text=lambda document: quality.compared(document, compared),
+        notes=lambda document: text.notes(document, warnings, steps),
+        code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[compared.outcome],
+        reason=compared.summary,
+        hints=steps,
+    )
+
+
+def attach(
+    call: Call,
+    path: Annotated[str, Argument(metavar="PATH", help="The file, or - for standard input.")],
+    evidence_type: Annotated[EvidenceType, Option("--type", help="What it is.")],
+    lines: Annotated[str | None, Option("--lines", metavar="L10-L20", help="Only these lines of it.")] = None,
+    description: Annotated[str | None, Option(metavar="TEXT", help="What it shows.")] = None,
+) -> Answer:
+    """Keep a file, or lines of it, as evidence.
+
+    It gets an id that stays, and is kept as it is now, whatever becomes of the original.
+    """
+    from git_taskctx.handoff.evidence import attach
+    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import quality, text
+
+    source = _read(call, path, lines=lines)
+    with open_task(call.caller(), write=True) as session:
+        attached = attach(session, source, evidence_type, description=description)
+        warnings = tuple(session.warnings)
+    steps = (f"git taskctx evidence show {attached.evidence.id}",)
+    return Answer(
+        attached,
+        text=lambda document: quality.attached(document, attached),
+        notes=lambda document: text.notes(document, warnings, steps),
+    )
+
+
+def evidence(
+    call: Call,
+    action: Annotated[Literal["list", "show"], Argument(metavar="[list|show]", help="All of it, or one.")] = "list",
+    evidence_id: Annotated[str | None, Argument(metavar="[ID]", help="Id of the one to show, as in E1.")] = None,
+) -> Answer:
+    """List what was attached, or show one piece of it.
+
+    A piece is shown as it was attached; an original that has changed since is told.
+    """
+    from git_taskctx.handoff.evidence import find_piece, pieces, read_evidence
+    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.report import quality, text
+
+    if action == "show" and evidence_id is None:
+        raise Usage("which evidence?", hint="git taskctx evidence show E1")
+    if action == "list" and evidence_id is not None:
+        raise Usage("`evidence list` takes no id", hint=f"git taskctx evidence show {evidence_id}")
+    with open_task(call.caller(), write=False) as session:
+        found = pieces(session) if evidence_id is None else (find_piece(session, evidence_id),)
+        data = None if evidence_id is None else read_evidence(session, found[0].evidence)
+        warnings = (*session.warnings, *quality.original_warnings(found))
+    if data is None:
+        return Answer(
+            found,
+            text=lambda document: quality.listed(document, found),
+            notes=lambda document: text.warnings(document, warnings),
+        )
+    shown = data.decode("utf-8", "backslashreplace")
+    return Answer(
+        {"evidence": found[0].evidence, "original": found[0].original, "content": data.decode("utf-8", "replace")},
+        text=lambda document: document.lines(shown.removesuffix("\n").split("\n")),
+        raw=None if sys.stdout.isatty() else data,  # a log may hold what a terminal obeys
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def _read(call: Call, path: str, *, lines: str | None = None) -> Source:
+    from git_taskctx.handoff.evidence import LIMIT, STDIN, check_stdin, read_source
+
+    if path != STDIN:
+        return read_source(call.repository, call.folder, path, lines=lines)
+    if lines is not None:
+        raise Usage("--lines needs a file", hint="git taskctx attach FILE --type excerpt --lines L10-L20")
+    return check_stdin(sys.stdin.buffer.read(LIMIT + 1))
+
+
+VERBS = (
+    Verb("record-qa", record_qa, common=WRITES),
+    Verb("compare-qa", compare_qa, common=READS),
+    Verb("attach", attach, common=WRITES),
+    Verb("evidence", evidence, common=READS),
+)
