@@ -8,7 +8,7 @@ import typer.main
 
 from git_taskctx.cli.app import app
 
-COMMON = ("--task", "--context", "--format", "--actor", "--force-secrets", "-h", "--help")
+COMMON = ("--task", "--context", "--format", "--actor", "--force-secrets", "--deep", "-h", "--help")
 """Options that are told once for all verbs."""
 _ROOT: Any = typer.main.get_command(app)
 

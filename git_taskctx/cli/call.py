@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from git_taskctx.git.repository import Repository
     from git_taskctx.handoff.session import Caller
     from git_taskctx.model.oids import CommitOid
+    from git_taskctx.model.progress import Progress
     from git_taskctx.report.document import Document
+    from git_taskctx.report.progress import Bar
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,12 @@ class Call:
     format: str = "text"
     actor: str | None = None
     force_secrets: bool = False
+    deep: bool = False
     folder: Path = field(default_factory=lambda: current_folder())
     answer: Answer | None = None
     """What the verb said; written once the command line is done with, whose library has ideas of its own on pipes."""
     _repository: Repository | None = None
+    _bar: Bar | None = None
 
     @property
     def repository(self) -> Repository:
@@ -82,7 +86,19 @@ class Call:
             task=check_task_id(task) if task else None,
             context_id=self.context_id,
             force_secrets=self.force_secrets,
+            deep=self.deep,
+            tell=self._tell,
         )
+
+    def _tell(self, progress: Progress) -> None:
+        """Show how far long work is, where there is a terminal to show it on."""
+        if self._bar is None:
+            if progress.done >= progress.total or not sys.stderr.isatty():
+                return
+            from git_taskctx.report.progress import Bar
+
+            self._bar = Bar(sys.stderr)
+        self._bar.show(progress)
 
     def config(self, commit: CommitOid | None) -> Config:
         """Return the configuration in force, its policy as committed in `commit`."""
@@ -122,6 +138,8 @@ class Call:
 
     def close(self) -> None:
         """End what the call started."""
+        if self._bar is not None:
+            self._bar.close()
         if self._repository is not None:
             self._repository.close()
 

@@ -305,7 +305,7 @@ def restore(
 
 VERBS = (
     Verb("start", start, common=WRITES),
-    Verb("snapshot", snapshot, common=WRITES),
+    Verb("snapshot", snapshot, common=(*WRITES, "deep")),
     Verb("verify", verify, common=WRITES),
     Verb("diff", diff, common=READS),
     Verb("update", update, common=WRITES),

@@ -249,7 +249,7 @@ def sweep(
 
 
 VERBS = (
-    Verb("init", init, common=("format", "actor", "force_secrets")),
+    Verb("init", init, common=("format", "actor", "force_secrets", "deep")),
     Verb("get", get, common=("task", "context_id")),
     Verb("status", status, common=(*READS, "actor")),
     Verb("list", list_contexts, common=("format",)),

@@ -104,6 +104,11 @@ _SHARED: dict[str, tuple[Any, Option, Any]] = {
         Option("--force-secrets", help="Record even what looks like a secret; this is recorded too."),
         False,
     ),
+    "deep": (
+        bool,
+        Option("--deep", help="Look for secrets with the library too: slower, more vendors."),
+        False,
+    ),
     "folder": (str | None, Option("-C", metavar="DIR", help="Run as if started in DIR."), None),
     "version": (bool, Option("--version", help="Print the version."), False),
 }

@@ -148,8 +148,8 @@ def _read(call: Call, path: str, *, lines: str | None = None) -> Source:
 
 
 VERBS = (
-    Verb("record-qa", record_qa, common=WRITES),
+    Verb("record-qa", record_qa, common=(*WRITES, "deep")),
     Verb("compare-qa", compare_qa, common=READS),
-    Verb("attach", attach, common=WRITES),
+    Verb("attach", attach, common=(*WRITES, "deep")),
     Verb("evidence", evidence, common=READS),
 )

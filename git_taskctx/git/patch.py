@@ -49,6 +49,19 @@ _BLOCK = 65535
 
 
 @dataclass(frozen=True)
+class Added:
+    """The lines that one file's change adds."""
+
+    name: str
+    """Quoted path."""
+    old: str
+    """Oid of the blob before; zeros where there was none."""
+    new: str
+    lines: list[tuple[int, bytes]]
+    """By their number in the new file."""
+
+
+@dataclass(frozen=True)
 class Patch:
     """A diff as text, with the numbers that people look at."""
 
@@ -73,15 +86,17 @@ class Patch:
         """Return the gzipped diff; the same diff is the same file."""
         return compress(self.data)
 
-    def added_lines(self) -> Iterator[tuple[str, list[tuple[int, bytes]]]]:
-        """Yield each file's quoted path with the lines that it adds, by their number in the new file."""
+    def added_lines(self) -> Iterator[Added]:
+        """Yield each file that has new lines, with those lines."""
         name, number, lines = "", 0, list[tuple[int, bytes]]()
-        in_hunk = False
+        in_hunk, old, new = False, "", ""
         for line in io.BytesIO(self.data):
             if line.startswith(b"diff --git "):
                 if lines:
-                    yield name, lines
+                    yield Added(name, old, new, lines)
                 lines, in_hunk = [], False
+            elif not in_hunk and (index := _INDEX.match(line)):
+                old, new = index[1].decode(), index[2].decode()
             elif not in_hunk and line.startswith(b"+++ "):
                 name = _new_name(line)
             elif match := _HUNK.match(line):
@@ -91,7 +106,7 @@ class Patch:
                     lines.append((number, line[1:]))
                 number += 1
         if lines:
-            yield name, lines
+            yield Added(name, old, new, lines)
 
 
 def compress(data: bytes) -> bytes:

@@ -20,6 +20,7 @@ from git_taskctx.handoff.kept import add_kept
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.progress import Progress
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
@@ -46,6 +47,10 @@ class Caller:
     context_id: str | None = None
     """`--context`, where one task has several."""
     force_secrets: bool = False
+    deep: bool = False
+    """Whether the deep scan looks for secrets in what is about to be recorded."""
+    tell: Callable[[Progress], None] = lambda _: None
+    """Gets told how far long work is."""
     forced: list[str] = field(default_factory=list, compare=False)
     """What looked like a secret and was let pass by force, to be told."""
 

@@ -11,8 +11,6 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from git_taskctx import secrets
-from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
 from git_taskctx.git.patch import LARGE, Patch, compress, make_patches
@@ -22,9 +20,10 @@ from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.committree import commit_tree_of
+from git_taskctx.handoff.guard import refuse_added
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.handoff.scope import outside, scope_hash_of
-from git_taskctx.handoff.session import Caller, Event, Session, refuse_secrets
+from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -93,9 +92,11 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
     patches = _make_patches(draft, previous)
-    if reading.tree != chain.settled_tree:
-        policy = session.context.policy.secrets
-        refuse_secrets(session.caller, _secrets_added(policy, reading, chain.settled_tree, patches[-1]))
+    policy = session.context.policy.secrets
+    if session.caller.deep:  # whatever the task brought, also what the everyday scan let pass
+        refuse_added(session.caller, policy, reading, repository.tree_of(base), patches[0])
+    elif reading.tree != chain.settled_tree:
+        refuse_added(session.caller, policy, reading, chain.settled_tree, patches[-1])
     changes = pair_renames(compare_trees(repository, repository.tree_of(base), reading.tree))
     out_of_scope = _check_scope(draft, previous)
     status = reading.status
@@ -161,22 +162,8 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
     """
     if reading.tree != since:
         (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
-        refuse_secrets(caller, _secrets_added(policy, reading, since, patch))
+        refuse_added(caller, policy, reading, since, patch)
     reading.keep()
-
-
-def _secrets_added(policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> list[secrets.Hit]:
-    changes = reading.changes_since(since)
-    allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
-    hits: list[secrets.Hit] = []
-    for name, lines in patch.added_lines():
-        if allowed is None or not allowed.covers(name):
-            hits += secrets.scan_lines(lines, name=name)
-    for change in changes:
-        name = quote(change.path)
-        if change.mode != ABSENT and change.oid in patch.binaries and (allowed is None or not allowed.covers(name)):
-            hits += secrets.scan_pieces(reading.objects.read_pieces(change.oid), name=name)
-    return hits
 
 
 def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: tuple[str, ...]) -> Event:

@@ -173,6 +173,7 @@ complete -c git-taskctx -n '__git_taskctx_using get status log rebuild recover s
 complete -c git-taskctx -n '__git_taskctx_using init get status list log rebuild purge recover sweep start snapshot verify diff update block unblock resolve-drift restore install uninstall doctor record-qa compare-qa attach evidence push fetch fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
 complete -c git-taskctx -n '__git_taskctx_using init status rebuild purge recover start snapshot verify update block unblock resolve-drift restore record-qa attach push' -l actor -x -d 'Who acts'
 complete -c git-taskctx -n '__git_taskctx_using init rebuild start snapshot verify update block unblock resolve-drift restore record-qa attach push' -l force-secrets -d 'Record even what looks like a secret'
+complete -c git-taskctx -n '__git_taskctx_using init snapshot record-qa attach' -l deep -d 'Look for secrets with the library too'
 complete -c git-taskctx -n '__git_taskctx_using start snapshot diff update block unblock restore record-qa compare-qa' -l agent -xa '(__git_taskctx_agents)' -d 'The agent'
 
 # What one verb takes.

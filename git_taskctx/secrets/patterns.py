@@ -1,14 +1,12 @@
-"""What may not be written: keys of well-known vendors, private keys, and literals assigned to a password's name.
+"""Our own patterns: keys of well-known vendors, private keys, and literals assigned to a password's name.
 
 A hit says where and what kind, and never carries the secret: it cannot leak through a message, a log or a repr.
-
-The everyday scan is this module's own patterns. A deeper one, backed by a library, has the shape of `scan`: bytes and
-a name in, hits out.
 """
 
 from __future__ import annotations
 
 import bisect
+import hashlib
 import itertools
 import json
 import re
@@ -35,17 +33,28 @@ class Hit:
     kind: str
 
 
-def scan(data: bytes, *, name: str) -> list[Hit]:
-    """Find what looks like a secret in the content of one file; at most one hit of a kind per line, in order.
+Place = tuple[int, str]
+"""Where in the data, and what kind."""
+Scan = Callable[[bytes], list[Place]]
+"""Lines, from 1, and kinds: what the everyday scan and the deep one have in common."""
+
+
+def everyday(data: bytes) -> list[Place]:
+    """Find what our own patterns know: at most one hit of a kind per line, in order."""
+    return list(on_lines(data, itertools.chain(_find_tokens(data), _find_assignments(data))))
+
+
+def scan(data: bytes, *, name: str, using: Scan = everyday) -> list[Hit]:
+    """Find what looks like a secret in the content of one file.
 
     A line that says `taskctx: allow-secret` or `pragma: allowlist secret` is passed over.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8")
-    return [Hit(name, line, kind) for line, kind in _find(data)]
+    return [Hit(name, line, kind) for line, kind in using(data)]
 
 
-def scan_pieces(pieces: Iterable[bytes], *, name: str) -> list[Hit]:
+def scan_pieces(pieces: Iterable[bytes], *, name: str, using: Scan = everyday) -> list[Hit]:
     """Find what looks like a secret in content that is too large to hold.
 
     The end of each piece is read again with the next one, so that nothing is missed that lies across the two.
@@ -54,17 +63,17 @@ def scan_pieces(pieces: Iterable[bytes], *, name: str) -> list[Hit]:
     tail, lines = b"", 0
     for piece in pieces:
         data = tail + piece
-        hits |= {replace(hit, line=hit.line + lines) for hit in scan(data, name=name)}
+        hits |= {replace(hit, line=hit.line + lines) for hit in scan(data, name=name, using=using)}
         tail = data[-OVERLAP:]
         lines += data.count(b"\n", 0, len(data) - len(tail))
     return sorted(hits)
 
 
-def scan_lines(lines: Iterable[tuple[int, bytes]], *, name: str) -> list[Hit]:
+def scan_lines(lines: Iterable[tuple[int, bytes]], *, name: str, using: Scan = everyday) -> list[Hit]:
     """Find what looks like a secret in numbered lines, as in the lines that a diff adds."""
     numbered = list(lines)
     data = b"\n".join(line.rstrip(b"\r\n").replace(b"\n", b" ") for _, line in numbered)
-    return [Hit(name, numbered[line - 1][0], kind) for line, kind in _find(data)]
+    return [Hit(name, numbered[line - 1][0], kind) for line, kind in using(data)]
 
 
 def scan_json(value: Any, *, name: str) -> list[Hit]:
@@ -99,26 +108,26 @@ _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
 """Not in the middle of a word; after an escaped line break there is a letter before the word."""
 
 
-def _token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, bytes, str]]:
+def token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, bytes, str]]:
     return [(anchor, _START + re.escape(anchor) + rest, kind) for anchor in map(str.encode, anchors.split())]
 
 
 _PATTERNS = [
-    *_token("AWS access key", "AKIA ASIA", rb"[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    *_token("AWS secret key", "aws_secret_access_key", rb"""["']?[ \t]{0,9}[=:][ \t]{0,9}["']?[A-Za-z0-9/+]{40}"""),
-    *_token("Stripe key", "sk_live_ rk_live_", rb"[A-Za-z0-9]{16}"),
-    *_token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", rb"[A-Za-z0-9]{36}"),
-    *_token("GitHub token", "github_pat_", rb"[A-Za-z0-9_]{22}"),
-    *_token("GitLab token", "glpat-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs-", rb"(?=[A-Za-z-]{0,99}[0-9])[A-Za-z0-9-]{10}"),
-    *_token("Slack webhook", "hooks.slack.com/services/", rb"[A-Z0-9]{1,20}/[A-Z0-9]{1,20}/[A-Za-z0-9]{16}"),
-    *_token("Google API key", "AIza", rb"[A-Za-z0-9_-]{35}"),
-    *_token("Google client secret", "GOCSPX-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("Anthropic key", "sk-ant-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", rb"[A-Za-z0-9_-]{20}"),
-    *_token("OpenAI key", "sk-", rb"(?=[A-Za-z]{0,19}[0-9]|[A-Za-z0-9]{32})[A-Za-z0-9]{20}"),
+    *token("AWS access key", "AKIA ASIA", rb"[A-Z0-9]{16}(?![A-Za-z0-9])"),
+    *token("AWS secret key", "aws_secret_access_key", rb"""["']?[ \t]{0,9}[=:][ \t]{0,9}["']?[A-Za-z0-9/+]{40}"""),
+    *token("Stripe key", "sk_live_ rk_live_", rb"[A-Za-z0-9]{16}"),
+    *token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", rb"[A-Za-z0-9]{36}"),
+    *token("GitHub token", "github_pat_", rb"[A-Za-z0-9_]{22}"),
+    *token("GitLab token", "glpat-", rb"[A-Za-z0-9_-]{20}"),
+    *token("Slack token", "xoxa- xoxb- xoxp- xoxr- xoxs-", rb"(?=[A-Za-z-]{0,99}[0-9])[A-Za-z0-9-]{10}"),
+    *token("Slack webhook", "hooks.slack.com/services/", rb"[A-Z0-9]{1,20}/[A-Z0-9]{1,20}/[A-Za-z0-9]{16}"),
+    *token("Google API key", "AIza", rb"[A-Za-z0-9_-]{35}"),
+    *token("Google client secret", "GOCSPX-", rb"[A-Za-z0-9_-]{20}"),
+    *token("Anthropic key", "sk-ant-", rb"[A-Za-z0-9_-]{20}"),
+    *token("OpenAI key", "sk-proj- sk-svcacct- sk-admin-", rb"[A-Za-z0-9_-]{20}"),
+    *token("OpenAI key", "sk-", rb"(?=[A-Za-z]{0,19}[0-9]|[A-Za-z0-9]{32})[A-Za-z0-9]{20}"),
     # From its very start, or a long run of `-eyJ` would be read again from each of them.
-    *_token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8}"),
+    *token("JSON web token", "eyJ", rb"(?<![_-]eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8}"),
     *[
         (anchor, anchor + rb"(?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)? ?----", "private key")
         for anchor in (b"---BEGIN ", b"--- BEGIN ")
@@ -126,10 +135,10 @@ _PATTERNS = [
 ]
 _ANCHORS = re.compile(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
 _BY_ANCHOR = {anchor: (pattern, kind) for anchor, pattern, kind in _PATTERNS}
-_PLACEHOLDER_BODY = rb"[xX]{12}"
+PLACEHOLDER_BODY = rb"[xX]{12}"
 """What documentation writes in place of a key."""
 
-_ASSIGNED = "assigned secret"
+ASSIGNED = "assigned secret"
 _NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
 _NAMES = re.compile(_NAME)
 """Searched in a copy in lower case: far faster than a search that ignores case."""
@@ -174,9 +183,18 @@ _IDENTIFIER = rb"[A-Za-z]+(?:[_:][A-Za-z]+)+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)+"
 _ALLOWED = rb"taskctx: ?allow-secret|pragma: ?(?:allowlist|whitelist) secret"
 
 
-def _find(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield line and kind of every hit, in order."""
-    found = sorted(itertools.chain(_find_tokens(data), _find_assignments(data)), key=lambda place: place[0])
+def everyday_key() -> str:
+    """Return a hash of all that decides what the everyday scan finds."""
+    what = (
+        _PATTERNS, PLACEHOLDER_BODY, _NAME, _ASSIGNMENT, _OTHER_WORD, sorted(_LABELS), _WORDS, _TEMPLATE, _PLACEHOLDER,
+        _REFERENCE, _IDENTIFIER, _ALLOWED,
+    )  # fmt: skip
+    return hashlib.sha256(repr(what).encode()).hexdigest()
+
+
+def on_lines(data: bytes, places: Iterable[Place]) -> Iterator[Place]:
+    """Turn positions into lines, in order; one of a kind on a line, and none on a line that is allowed to hold it."""
+    found = sorted(places, key=lambda place: place[0])
     if not found:
         return
     allowed = _allowed_lines(data)
@@ -187,7 +205,7 @@ def _find(data: bytes) -> Iterator[tuple[int, str]]:
         seen = set() if step else seen
         position, line = start, line + step
         # A vendor's key that is assigned to a name is one secret, not two.
-        if kind in seen or (kind == _ASSIGNED and seen) or allowed(start):
+        if kind in seen or (kind == ASSIGNED and seen) or allowed(start):
             continue
         seen.add(kind)
         yield line, kind
@@ -197,7 +215,7 @@ def _find_tokens(data: bytes) -> Iterator[tuple[int, str]]:
     for anchor in _ANCHORS.finditer(data):
         pattern, kind = _BY_ANCHOR[anchor[0]]
         match = re.compile(pattern).match(data, anchor.start())
-        if match and not re.search(_PLACEHOLDER_BODY, match[0]):
+        if match and not re.search(PLACEHOLDER_BODY, match[0]):
             yield match.start(), kind
 
 
@@ -206,8 +224,8 @@ def _find_assignments(data: bytes) -> Iterator[tuple[int, str]]:
         return
     for name in _NAMES.finditer(data.lower()):
         match = re.compile(_ASSIGNMENT).match(data, name.start())
-        if match and _names_a_secret(match["tail"]) and not _is_harmless(match["value"], match["name"].lower()):
-            yield match.start("value"), _ASSIGNED
+        if match and _names_a_secret(match["tail"]) and not is_harmless(match["value"], match["name"].lower()):
+            yield match.start("value"), ASSIGNED
 
 
 def _names_a_secret(tail: bytes) -> bool:
@@ -218,7 +236,7 @@ def _names_a_secret(tail: bytes) -> bool:
     return not words or words[-1].lower() not in _LABELS
 
 
-def _is_harmless(value: bytes, name: bytes) -> bool:
+def is_harmless(value: bytes, name: bytes) -> bool:
     """Tell whether a literal stands for a secret, names one or is text, rather than being one."""
     lower = value.lower()
     return (

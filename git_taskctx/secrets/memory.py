@@ -1,0 +1,67 @@
+"""What a scanner has found clean, so that it is not scanned again.
+
+A mark names a change by the oids of its two blobs, `OLD..NEW`, as a diff does: what it adds is then the same whatever
+the file is called. The memory is one file of marks for each scanner, named by a hash of its patterns: with others
+nothing is remembered. It is a cache in the git dir: safe to delete, and whoever can write there can write anything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.errors import Fatal
+
+LIMIT = 512 * 1024
+"""Bytes of a memory; beyond them it begins anew."""
+_MARK = re.compile(rb"[0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
+
+
+class Memory:
+    """The marks that one scanner has found clean; read when it is first asked."""
+
+    def __init__(self, folder: Path, *, scanner: str, key: str) -> None:
+        """`key` stands for all that decides what the scanner finds."""
+        self._path = folder / f"clean-{scanner}-{key[:16]}"
+        self._others = f"clean-{scanner}-*"
+        self._known: set[bytes] | None = None
+
+    def is_clean(self, old: str, new: str) -> bool:
+        """Tell whether what `new` adds to `old`, or `new` as a whole, was found clean before."""
+        known = self._read()
+        return bool(known) and not known.isdisjoint((_mark(old, new), _mark("0" * len(new), new)))
+
+    def add(self, changes: Iterable[tuple[str, str]]) -> None:
+        """Remember changes as clean. Where nothing can be written, nothing is remembered."""
+        new = {_mark(*change) for change in changes} - self._read()
+        if not new:
+            return
+        self._known = self._load() | new  # with what another process has found meanwhile
+        data = b"".join(mark + b"\n" for mark in sorted(self._known))
+        if len(data) > LIMIT:
+            data = b"".join(mark + b"\n" for mark in sorted(new))[:LIMIT]
+        with contextlib.suppress(Fatal, OSError):
+            files.make_folder(self._path.parent)
+            for other in self._path.parent.glob(self._others):
+                if other != self._path:
+                    other.unlink()
+            files.write_atomic(self._path, data)
+
+    def _read(self) -> set[bytes]:
+        if self._known is None:
+            self._known = self._load()
+        return self._known
+
+    def _load(self) -> set[bytes]:
+        data = b""
+        with contextlib.suppress(Fatal, OSError):
+            data = files.read_plain(self._path, limit=LIMIT) or b""
+        return {line for line in data.split(b"\n") if _MARK.fullmatch(line)}
+
+
+def _mark(old: str, new: str) -> bytes:
+    return os.fsencode(f"{old}..{new}")
