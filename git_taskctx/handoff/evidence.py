@@ -153,7 +153,7 @@ def read_evidence(session: Session, evidence: Evidence) -> bytes:
     Raises: CouldNotTell where neither has them as they were recorded.
     """
     for packed in (_in_folder(session, evidence), _in_ref(session, evidence)):
-        data = _unpack(packed, evidence.size) if packed is not None else None
+        data = unpack(packed, evidence.size) if packed is not None else None
         if data is not None and sha256_hex(data) == evidence.sha256:
             return data
     raise CouldNotTell(
@@ -208,7 +208,7 @@ def _in_ref(session: Session, evidence: Evidence) -> bytes | None:
     return found.data if found else None
 
 
-def _unpack(packed: bytes, size: int) -> bytes | None:
+def unpack(packed: bytes, size: int) -> bytes | None:
     """Unpack at most as much as was recorded; None for what is damaged, or larger."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:

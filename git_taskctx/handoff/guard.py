@@ -70,6 +70,10 @@ class Guard:
         self._note(change, size, hits)
         return hits
 
+    def whole(self, name: str, data: bytes) -> list[secrets.Hit]:
+        """Search content that is held anyway, and remembered by nobody."""
+        return [] if self.allows(name) else secrets.scan(data, name=name, using=self._using)
+
     def remember(self) -> None:
         """Write down what was found clean."""
         self._memory.add(self._clean)

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx import secrets
-from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, Refused, TryAgain
 from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
 from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines
@@ -22,15 +21,19 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.exports import context_files
+from git_taskctx.handoff.evidence import unpack
+from git_taskctx.handoff.guard import Guard
 from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.opening import REMOTES, find_context
 from git_taskctx.handoff.restore import SAVED
 from git_taskctx.handoff.session import Caller, refuse_secrets
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import load_context
-from git_taskctx.model.oids import CommitOid, TreeOid, is_context_id
+from git_taskctx.model.context import Context, Evidence
+from git_taskctx.model.oids import TreeOid, is_context_id
 from git_taskctx.model.record import Record, load_record
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.secrets.deep import deep
 from git_taskctx.store import CONTEXT
 
 ATTEMPTS = 50
@@ -268,7 +271,7 @@ def _leaving(
         raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
     specs = [(NOTES_REF, f"{NOTES_REF}:{NOTES_REF}")] if ours != theirs else []
     lines = _lines_leaving(repository, ours, theirs)
-    refuse_secrets(caller, secrets.scan_lines(enumerate(map(_bytes, lines), 1), name="records"))
+    refuse_secrets(caller, secrets.scan_lines(enumerate(map(_bytes, lines), 1), name="records", using=deep))
     if with_snapshots:
         specs = [*_snapshots_leaving(caller, remote), *specs]
     return _records([lines]), specs
@@ -295,29 +298,38 @@ def _snapshots_leaving(caller: Caller, remote: str) -> list[tuple[str, str]]:
     put_aside = f"{SNAPSHOTS}/{context_id}/{SAVED}/"  # by `restore`: nobody's work
     new = {ref: oid for ref, oid in ours.items() if ref not in theirs or ref.startswith(CONTEXTS)}
     leaving = {ref: oid for ref, oid in new.items() if theirs.get(ref) != oid and not ref.startswith(put_aside)}
-    _refuse_secrets_in(caller, context.git.head, context.policy.secrets.allow_paths, leaving)
+    _refuse_secrets_in(caller, context, leaving)
     return [(ref, f"+{oid}:{ref}" if ref.startswith(CONTEXTS) else f"{oid}:{ref}") for ref, oid in leaving.items()]
 
 
-def _refuse_secrets_in(
-    caller: Caller, base: CommitOid | None, allow: tuple[str, ...], leaving: Mapping[str, str]
-) -> None:
-    """Search what the trees add to the base commit, and the context's own files. Raises: Refused."""
+def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, str]) -> None:
+    """Search what the trees add to the base commit, and the context's own files, in a deep scan. Raises: Refused."""
     repository = caller.repository
-    allowed = compile_patterns(allow) if allow else None
-    since, seen, hits = repository.tree_of(base), set[str](), list[secrets.Hit]()
+    guard = Guard(replace(caller, deep=True), repository, context.policy.secrets)
+    since, blobs, hits = repository.tree_of(context.git.head), dict[str, str](), list[secrets.Hit]()
+    taken = {one.stored: one for one in context.evidence}
     for ref, oid in leaving.items():
         if ref.startswith(CONTEXTS):
             for name, data in read_kept(repository.objects, oid).items():
-                hits += secrets.scan(data, name=name) if not name.endswith(".gz") else []
+                hits += _scan_kept(guard, name, data, taken.get(name))
             continue
         for change in compare_trees(repository, since, TreeOid(oid)):
-            name = quote(change.path)
-            if change.mode in (ABSENT, SUBMODULE) or change.oid in seen or (allowed and allowed.covers(name)):
-                continue
-            seen.add(change.oid)
-            hits += secrets.scan_pieces(repository.objects.read_pieces(change.oid), name=name)
+            if change.mode not in (ABSENT, SUBMODULE):
+                blobs.setdefault(change.oid, quote(change.path))
+    sizes = repository.objects.sizes(blobs)
+    guard.total = sum(sizes.values())
+    for oid, name in blobs.items():
+        hits += guard.pieces(name, oid, sizes.get(oid, 0), repository.objects.read_pieces(oid))
+    guard.remember()
     refuse_secrets(caller, hits)
+
+
+def _scan_kept(guard: Guard, name: str, data: bytes, evidence: Evidence | None) -> list[secrets.Hit]:
+    """Search one of the context's own files; evidence is unpacked, and goes by the path that it came from."""
+    if evidence is None:
+        return guard.whole(name, data) if not name.endswith(".gz") else []
+    unpacked = unpack(data, evidence.size)
+    return guard.whole(evidence.path, unpacked) if unpacked is not None else []
 
 
 def require_remote(repository: Repository, remote: str) -> str:

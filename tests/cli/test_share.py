@@ -211,6 +211,23 @@ def test_a_secret_that_was_let_pass_does_not_leave(hub: Hub) -> None:
     assert "config.py:1: recorded by force" in forced.err
 
 
+def test_evidence_and_what_only_the_library_knows_do_not_leave_either(hub: Hub) -> None:
+    """Evidence is unpacked and searched by the path that it came from, files with the deep scan."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    token = "SG" + "." + "q7ZkU2m9XwB4t8RdNpL3vY" + "." + "q7ZkU2m9XwB4t8RdNpL3vYc6HsGfJ1aE0iQoT5eWuK7"
+    hub.first.repo.write("mail.log", f"one\nsent with {token}\n")
+    hub.first.ok("attach", "mail.log", "--type", "other")
+    hub.first.repo.remove("mail.log")
+    said = hub.first.refuses("push", "origin", "--with-snapshots")
+    assert said.startswith("error: found what looks like a secret:\n  mail.log:2: SendGrid API Key\n")
+    hub.first.repo.write("mail.py", f"send({token})\n")
+    hub.first.ok("snapshot", "--agent", "implementer")
+    said = hub.first.refuses("push", "origin", "--with-snapshots")
+    assert "mail.py:1: SendGrid API Key" in said
+    assert token not in said
+    assert hub.bare.git("for-each-ref", "refs/taskctx") == ""
+
+
 def test_odd_notes_of_the_other_side_are_left_there(hub: Hub) -> None:
     """Paths that are no notes, a folder of links, lines that are no records: merged, or left, and nothing breaks."""
     evil = hub.clone("evil").repo
