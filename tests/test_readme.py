@@ -169,7 +169,8 @@ def test_configuration() -> None:
     (example,) = blocks(section("Configuration"), "toml")
     shown, default = flatten(parse_policy(example.encode(), what="README.md")), flatten(Policy())
     differing = {key for key in shown if shown[key] != default[key]}
-    assert differing == {"chain.may_edit", "scope.macros", "qa.default", "qa.tier"}
+    own = {"standards.require", "standards.rule", "scope.macros_file", "scope.macros"}
+    assert differing == {"chain.may_edit", *own, "qa.default", "qa.tier"}
     table = tomllib.loads(example)
     named = {
         f"{key}.{name}" if isinstance(value, dict) else key

@@ -72,6 +72,38 @@ def expand_macros(patterns: Iterable[str], macros: Mapping[str, Sequence[str]]) 
     return tuple(dict.fromkeys(result))
 
 
+def read_macros(data: bytes, *, name: str) -> dict[str, tuple[str, ...]]:
+    """Read a JSON file of macros: `name` or `:name` to a pattern or a list of patterns; under `macros`, too.
+
+    Raises: BadData with a line for every problem.
+    """
+    from git_taskctx.capture.strict_json import parse_json
+    from git_taskctx.capture.strict_yaml import Problems, decode_text
+
+    problems = Problems(name)
+    root = parse_json(decode_text(data, problems), problems)
+    found: dict[str, tuple[str, ...]] = {}
+    members = root.value if root is not None else {}
+    if isinstance(members, dict) and set(members) == {"macros"} and isinstance(members["macros"].value, dict):
+        members = members["macros"].value
+    if not isinstance(members, dict):
+        problems.add(1, 1, 'expected an object, as in {":ui": ["src/ui/**"]}')
+        members = {}
+    for key, node in members.items():
+        if key.startswith("$") or key in ("version", "description"):
+            continue
+        items = node.value if isinstance(node.value, tuple) else (node,)
+        macro = f":{key.removeprefix(':')}"
+        if not re.fullmatch(r":[^\s:]+", macro):
+            problems.add(node.line, node.column, f"{key[:60]!r} is no macro name: write ':name'")
+        for item in items:
+            if not isinstance(item.value, str) or not item.value.strip():
+                problems.add(item.line, item.column, f"{key[:60]}: expected a pattern, or a list of patterns")
+        found[macro] = tuple(item.value for item in items if isinstance(item.value, str))
+    problems.raise_any()
+    return found
+
+
 def scope_hash(paths: Iterable[str]) -> str:
     """Hash a set of paths: the first 16 hex digits of sha256 over the sorted paths, a newline after each."""
     lines = "".join(f"{path}\n" for path in sorted(set(paths)))

@@ -118,8 +118,8 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
     return root is not None and isinstance(root.value, dict) and "title" in root.value
 
 
-def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool) -> None:
-    """Refuse a task file that no work should begin on.
+def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, cited: bool = True) -> None:
+    """Refuse a task file that no work should begin on; `cited` tells whether a standard is cited.
 
     An empty `task.require_status` requires nothing, and a file without a status passes.
 
@@ -131,6 +131,8 @@ def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool) -> Non
         reasons.append("the description is empty")
     if not task.acceptance_criteria:
         reasons.append("there are no acceptance criteria")
+    if policy.standards.required and not cited:
+        reasons.append("no standard is cited")
     same = map(_plain_status, allowed)
     wrong_status = bool(allowed) and status is not None and _plain_status(status) not in same and not any_status
     hint = f"fill in {task_file.name}"

@@ -75,7 +75,7 @@ def get(
     """
     from git_taskctx.handoff.exports import build_export
     from git_taskctx.handoff.seal import open_task
-    from git_taskctx.handoff.staleness import stale_text
+    from git_taskctx.handoff.staleness import compare_text
     from git_taskctx.report import brief, text
 
     call.format = format or call.format
@@ -84,8 +84,7 @@ def get(
     with open_task(call.caller(), write=False) as session:
         if role is not None:
             session.require_agent(role)
-        stale = stale_text(session)
-        warnings = (*session.warnings, *((stale,) if stale else ()))
+        warnings = (*session.warnings, *compare_text(session).warnings)
         context, chain = session.context, session.chain
 
     def notes(document: Document) -> None:
@@ -105,19 +104,24 @@ def get(
 
 def rebuild(
     call: Call,
+    policy: Annotated[
+        str | None, Option("--policy", metavar="REV", help="Take the team's policy as of this commit, too.")
+    ] = None,
     any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
 ) -> Answer:
-    """Capture the task anew from its file.
+    """Capture the task anew from its file and its standards.
 
     What the agents have done stays; approvals that were given against the old text are void.
     """
     from git_taskctx.handoff.opening import open_session
     from git_taskctx.handoff.overview import next_steps
-    from git_taskctx.handoff.rebuild import rebuild
+    from git_taskctx.handoff.rebuild import Newer, rebuild
     from git_taskctx.report import text
 
+    commit = call.repository.resolve_commit(policy) if policy is not None else None
+    newer = Newer(commit, call.config(commit)) if commit is not None else None
     with open_session(call.caller(), write=True) as session:
-        rebuilt = rebuild(session, any_status=any_status)
+        rebuilt = rebuild(session, any_status=any_status, newer=newer)
         steps = next_steps(session, None)
         warnings = (*session.warnings, *rebuilt.warnings)
     return Answer(

@@ -16,7 +16,7 @@ from git_taskctx.config.kinds import Kind, Misfit, kind_of
 from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.codec import field_hints, to_plain
 from git_taskctx.model.oids import check_agent_name
-from git_taskctx.model.policy import Policy
+from git_taskctx.model.policy import Policy, StandardsRule
 from git_taskctx.model.values import dataclass
 
 MAX_AGENTS = 16
@@ -79,6 +79,14 @@ def _folders(value: Sequence[str]) -> str | None:
     return f"{outside[0]!r} is not inside the worktree" if outside else None
 
 
+def _file(value: str | None) -> str | None:
+    return _folders((value,)) if value is not None else None
+
+
+def _rule_files(value: Sequence[StandardsRule]) -> str | None:
+    return _folders([rule.file for rule in value])
+
+
 def _macros(value: Mapping[str, Any]) -> str | None:
     wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
     return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
@@ -107,7 +115,10 @@ RULES: Mapping[str, Rule] = {
     "task.volatile": Rule(_subset),
     "chain.may_edit": Rule(_subset),
     "chain.distinct_actors": Rule(_switched_on),
+    "standards.require": Rule(_switched_on),
+    "standards.rule": Rule(unchanged, _rule_files),
     "scope.outside": Rule(_later_of("warn", "block")),
+    "scope.macros_file": Rule(unchanged, _file),
     "scope.macros": Rule(unchanged, _macros, entry_prefix=":"),
     "qa.default": Rule(unchanged, family="commands", splits=False),
     "qa.require": Rule(_switched_on),
@@ -176,7 +187,7 @@ def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
 
 def misfit_error(where: str, key: str, misfit: Misfit) -> BadConfig:
     """Phrase that a value does not fit its key."""
-    expected = "a string that is not empty" if misfit.at.endswith("]") else kinds()[key].expected
+    expected = misfit.expected or ("a string that is not empty" if misfit.at.endswith("]") else kinds()[key].expected)
     return BadConfig(f"{where}{misfit.at}: expected {expected}, found {misfit.found}")
 
 

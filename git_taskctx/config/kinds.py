@@ -9,15 +9,17 @@ import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from git_taskctx.model.codec import field_hints
+from git_taskctx.model.policy import StandardsRule
 from git_taskctx.model.values import dataclass
 
 
 class Misfit(Exception):
     """A value is not what its key takes."""
 
-    def __init__(self, found: str, at: str = "") -> None:
+    def __init__(self, found: str, at: str = "", *, expected: str | None = None) -> None:
         super().__init__(found)
-        self.found, self.at = found, at
+        self.found, self.at, self.expected = found, at, expected
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,45 @@ def _one_of(words: tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
+def _string_from_toml(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Misfit(describe(value))
+    return value
+
+
+def _rules_from_toml(value: Any) -> tuple[StandardsRule, ...]:
+    return tuple(_rule_from_toml(item, f"[{index}]") for index, item in enumerate(_from_toml_exactly(list)(value)))
+
+
+def _rule_from_toml(value: Any, at: str) -> StandardsRule:
+    if not isinstance(value, dict):
+        raise Misfit(describe(value), at, expected="a table [[standards.rule]]")
+    hints = field_hints(StandardsRule)
+    read = {}
+    for name, item in value.items():
+        if name not in hints:
+            raise Misfit(f"the key {name!r}", at, expected=" or ".join(map(repr, hints)))
+        kind = kind_of(hints[name])
+        try:
+            read[name] = kind.from_toml(item)
+        except Misfit as misfit:
+            raise Misfit(misfit.found, f"{at}.{name}{misfit.at}", expected=kind.expected) from misfit
+    if "file" not in read:
+        raise Misfit("none", f"{at}.file", expected="the path of a Markdown file")
+    return StandardsRule(**read)
+
+
+def _no_rules_from_git(text: str | None) -> Any:
+    raise Misfit(describe(text) if text is not None else "no value")
+
+
 KINDS: Mapping[Any, Kind] = {
+    str: Kind("a string that is not empty", _string_from_toml, _text_from_git),
     bool: Kind("true or false", _from_toml_exactly(bool), _bool_from_git),
     int: Kind("a whole number", _from_toml_exactly(int), _int_from_git),
     tuple: Kind("a list of strings", _texts_from_toml, _text_from_git),
     Mapping: Kind("a table of lists of strings", _table_from_toml, _text_from_git),
+    StandardsRule: Kind("tables [[standards.rule]], in the committed file", _rules_from_toml, _no_rules_from_git),
 }
 
 
@@ -106,6 +142,8 @@ def kind_of(hint: Any) -> Kind:
     if origin in (typing.Union, types.UnionType):
         (hint,) = (arg for arg in args if arg is not type(None))
         return kind_of(hint)
+    if origin is tuple and args[0] is StandardsRule:
+        return KINDS[StandardsRule]
     if origin is typing.Literal:
         return Kind(" or ".join(map(repr, args)), _one_of(args), _one_of(args))
     return KINDS[origin or hint]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import secrets as randomness
 from collections.abc import Callable
@@ -18,11 +17,18 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.exports import context_files
+from git_taskctx.handoff.gather import (
+    POLICY_FILE,
+    Captured,
+    Ground,
+    capture_file,
+    capture_words,
+    committed_in,
+)
 from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.scope import paths_in
 from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets
 from git_taskctx.handoff.snapshot import keep_new_content
@@ -31,24 +37,15 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import (
     SCHEMA_VERSION,
     Audit,
-    Command,
     Context,
     GitState,
-    Immutable,
     TaskSnapshot,
-    ValidationBaseline,
 )
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.store import CONTEXT
-
-POLICY_FILE = ".taskctx.toml"
-MAX_PATHS = 1000
-"""Paths that are listed of those that the scope patterns match."""
-MAX_KEYS = 20
-"""Keys of a task file that are named as not captured."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +73,6 @@ class Begun:
     warnings: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Captured:
-    """A task as it was captured."""
-
-    immutable: Immutable
-    path: str | None
-    """Of its file; None where it was given on the command line."""
-    data: bytes | None
-    """The file as it was read."""
-    warnings: tuple[str, ...]
-
-
 def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], Config]) -> Begun:
     """Begin a context: capture the task, record the worktree as it is, make it the active one.
 
@@ -107,11 +92,12 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
         config = load(base)
         agents = _agents(request, config.policy)
         with read_worktree(repository, keep=False) as reading:
-            captured = _capture(request, config.policy, reading)
+            captured = _capture(request, Ground(config.policy, base, reading, committed_in(config)))
             _keep_new_files(caller, config.policy, reading, head.commit)
             dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
+            draft = replace(draft, extra={**draft.extra, "capture": to_plain(captured.capture)})
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")
@@ -155,8 +141,9 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
     return agents
 
 
-def _capture(request: Request, policy: Policy, reading: Reading) -> Captured:
+def _capture(request: Request, ground: Ground) -> Captured:
     """Read the task: its file, or what was given on the command line."""
+    policy, reading = ground.policy, ground.reading
     found = _find_task_file(request, policy, reading)
     if found is None:
         if request.title is None:
@@ -166,11 +153,10 @@ def _capture(request: Request, policy: Policy, reading: Reading) -> Captured:
                 hint=f'git taskctx init {request.task} --title "what is to be done"\n'
                 f"git taskctx init {request.task} --task-file FILE   # or where it lies elsewhere",
             )
-        snapshot = TaskSnapshot(title=_given(request, "title") or "", description=_given(request, "description") or "")
-        baseline = ValidationBaseline(commands=_commands((), None, policy))
-        return Captured(Immutable(snapshot, validation_baseline=baseline), None, None, ())
+        words = TaskSnapshot(title=_given(request, "title") or "", description=_given(request, "description") or "")
+        return capture_words(words, ground)
     path, data = found
-    captured = capture_file(path, data, policy, reading, task=request.task, any_status=request.any_status)
+    captured = capture_file(path, data, ground, task=request.task, any_status=request.any_status)
     snapshot, sources = captured.immutable.task_snapshot, dict(captured.immutable.sources)
     for name in ("title", "description"):
         given = _given(request, name)
@@ -196,46 +182,6 @@ def _given(request: Request, name: str) -> str | None:
             hint=f"git taskctx init {request.task} --task-file FILE   # put it into a task file",
         )
     return clean
-
-
-def capture_file(path: str, data: bytes, policy: Policy, reading: Reading, *, task: str, any_status: bool) -> Captured:
-    """Capture a task from its file. Raises: BadData for what does not read, Refused by the gates."""
-    from git_taskctx.capture.scope import expand_macros
-    from git_taskctx.capture.taskfile import check_gates, read_task_file
-
-    found = read_task_file(data, name=path, task=task)
-    check_gates(found, policy, any_status=any_status)
-    patterns = expand_macros(found.patterns, policy.scope.macros)
-    commands = _commands(found.commands, found.task_snapshot.area, policy)
-    paths = paths_in(reading.git, reading.tree, patterns)
-    immutable = Immutable(
-        task_snapshot=found.task_snapshot,
-        validation_baseline=ValidationBaseline(commands=commands, manual_checks=found.manual_checks),
-        scope_patterns=patterns,
-        repo_paths=paths[:MAX_PATHS],
-        sources=found.sources,
-    )
-    unknown = _unknown_keys(path, found.unknown_keys, policy.task.volatile)
-    return Captured(immutable, path, data, found.warnings + unknown + _paths_warning(len(paths)))
-
-
-def _unknown_keys(path: str, keys: tuple[str, ...], volatile: tuple[str, ...]) -> tuple[str, ...]:
-    told = [key for key in keys if not any(fnmatch.fnmatchcase(key, pattern) for pattern in volatile)]
-    more = f" and {len(told) - MAX_KEYS} more" if len(told) > MAX_KEYS else ""
-    return (f"{path}: not captured: {', '.join(key[:100] for key in told[:MAX_KEYS])}{more}",) if told else ()
-
-
-def _paths_warning(count: int) -> tuple[str, ...]:
-    if count <= MAX_PATHS:
-        return ()
-    return (
-        f"the scope patterns match {count} paths, and the first {MAX_PATHS} are listed; the patterns themselves count",
-    )
-
-
-def _commands(own: tuple[Command, ...], area: str | None, policy: Policy) -> tuple[Command, ...]:
-    """Choose the task's own commands, else its area's, else the repository's."""
-    return own or tuple(Command(text) for text in policy.qa.tier.get(area or "", policy.qa.default))
 
 
 def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:

@@ -13,6 +13,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.handoff.expectation import Expectation
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
+from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_sha256
 from git_taskctx.model.qa import QaResults, QaRun, results_of, with_run
 from git_taskctx.model.record import Record
@@ -87,6 +88,8 @@ class Chain:
     """Of each agent the last run of each command, oldest first."""
     baseline: QaResults = QaResults()
     """How the checks stood before the task."""
+    capture: Capture = Capture()
+    """What the text was last captured from."""
     purged: bool = False
     sealed: CommitOid | None = None
 
@@ -198,6 +201,7 @@ def fold(records: Iterable[Record]) -> Chain:
         init_head=first.commit,
         init_tree=first.tree,
         head=first.commit,
+        capture=_capture(first) or Capture(),
     )._with_seat(agents[0], started_at=first.time, actor=first.actor, rounds=1)
     for record in iterator:
         chain = chain.apply(record)
@@ -359,9 +363,17 @@ def _qa(chain: Chain, record: Record) -> Chain:
     return chain._with_seat(run.agent, **place)
 
 
-def _rebuild(chain: Chain, _: Record) -> Chain:
+def _rebuild(chain: Chain, record: Record) -> Chain:
+    chain = replace(chain, capture=_capture(record) or chain.capture)
+    if record.extra.get("same_text"):
+        return chain
     seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
     return replace(chain, seats=seats)
+
+
+def _capture(record: Record) -> Capture | None:
+    told = record.extra.get("capture")
+    return from_plain(Capture, told, what=f"record {record.id}") if told is not None else None
 
 
 def _seal(chain: Chain, record: Record) -> Chain:

@@ -29,14 +29,8 @@ from git_taskctx.model.export import (
     export_name,
 )
 from git_taskctx.model.values import replace
-from git_taskctx.store import CONTEXT
 
 EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
-
-
-def context_files(context: Context, chain: Chain) -> dict[str, bytes]:
-    """Return `context.json` and what is derived from it and the chain, by name."""
-    return {**role_exports(context, chain), CONTEXT: context.to_bytes()}
 
 
 def role_exports(context: Context, chain: Chain) -> dict[str, bytes]:

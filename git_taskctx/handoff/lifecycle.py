@@ -11,9 +11,9 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import Caller, Event, Session

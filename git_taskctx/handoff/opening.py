@@ -12,9 +12,9 @@ from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import PREVIOUS
 from git_taskctx.handoff.ledger import Ledger, commits_folder, context_ref_name, refs_of
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context

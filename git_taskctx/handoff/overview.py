@@ -11,7 +11,7 @@ from git_taskctx.handoff.mend import NOTE, commit_command
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.seal import is_committed, seal
 from git_taskctx.handoff.session import Caller, Session
-from git_taskctx.handoff.staleness import stale_text
+from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
@@ -58,10 +58,7 @@ def overview(caller: Caller) -> Overview:
         sealed = seal(caller) if is_committed(session) else None
         if sealed is not None:
             return Overview(task=None, verdict=sealed, next=sealed.hints)
-        warnings = list(session.warnings)
-        stale = stale_text(session)
-        if stale:
-            warnings.append(stale)
+        warnings = [*session.warnings, *compare_text(session).warnings]
         verdict = None
         try:
             if not session.archived:

@@ -13,7 +13,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.evidence import Source, take
 from git_taskctx.handoff.session import Event, Session, check_text
-from git_taskctx.handoff.staleness import stale_text
+from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
@@ -144,7 +144,7 @@ def _is_baseline(session: Session, request: Request, changed: tuple[str, ...]) -
     begun = any(seat.snapshots for seat in session.chain.seats.values())
     if not request.baseline and (changed or begun):
         return False, ()
-    stale = stale_text(session)
+    stale = compare_text(session).reason
     if stale is None:
         return True, ()
     if request.baseline:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from git_taskctx.config import Config
 from git_taskctx.errors import Refused
-from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.begin import capture_file, size_warning
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.begin import size_warning
+from git_taskctx.handoff.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
 from git_taskctx.handoff.kept import TASK_FILE
 from git_taskctx.handoff.session import Event, Session, check_secrets, with_baseline
 from git_taskctx.handoff.staleness import read_task_file_bytes
 from git_taskctx.model.codec import to_plain
-from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.context import Immutable
+from git_taskctx.model.oids import BlobOid, CommitOid
+from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
 
 UNCOUNTED = ("sources", "repo_paths")
@@ -20,8 +24,16 @@ UNCOUNTED = ("sources", "repo_paths")
 
 
 @dataclass(frozen=True)
+class Newer:
+    """Another policy to go on under."""
+
+    commit: CommitOid
+    config: Config
+
+
+@dataclass(frozen=True)
 class FieldChange:
-    """One field of the block that is no longer what it was."""
+    """One field of the block, or of the policy, that is no longer what it was."""
 
     field: str
     old: Any
@@ -37,45 +49,97 @@ class Rebuilt:
     voided: tuple[str, ...]
     """Agents that had approved under the old text."""
     warnings: tuple[str, ...] = ()
+    same_text: bool = False
+    """True when sections of standards moved and nothing else changed, so that approvals stand."""
 
 
-def rebuild(session: Session, *, any_status: bool = False) -> Rebuilt:
-    """Capture the task anew from its file; coordination stays, approvals given against the old text are void.
+def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None = None) -> Rebuilt:
+    """Capture the task anew; coordination stays, approvals given against the old text are void.
 
-    Raises: Refused where there is no task file, or by its gates; BadData for what does not read.
+    Raises: Refused where the task file is gone, or by its gates; BadData for what does not read.
     """
     session.require_open(may_be_blocked=True)
     context = session.context
-    path = context.git.task_file
-    data = read_task_file_bytes(session.repository, path) if path is not None else None
-    if path is None or data is None:
-        what = f"the task file {path} is gone" if path else f"{session.task} was not captured from a file"
-        raise Refused(what, hint=f"git taskctx get --task {session.task}")
     with read_worktree(session.repository, keep=False) as reading:
-        captured = capture_file(path, data, context.policy, reading, task=session.task, any_status=any_status)
+        captured = _capture(session, _ground(session, newer, reading), any_status=any_status)
     captured = replace(captured, immutable=with_baseline(captured.immutable, session.chain.baseline))
-    changes = tuple(_differences(to_plain(context.immutable), to_plain(captured.immutable)))
+    policy = newer.config.policy if newer else context.policy
+    warnings = (*(newer.config.warnings if newer else ()), *captured.warnings)
+    changes = tuple(_differences(_shown(context.immutable, context.policy), _shown(captured.immutable, policy)))
     if not changes:
-        return Rebuilt((), (), captured.warnings)
-    check_secrets(session.caller, to_plain(captured.immutable), name=path)
-    warnings = captured.warnings + size_warning(context.replace(immutable=captured.immutable))
-    sha = BlobOid(session.repository.objects.hash("blob", data))
+        return Rebuilt((), (), warnings)
+    check_secrets(session.caller, to_plain(captured.immutable), name=captured.path or "the task")
+    warnings += size_warning(context.replace(immutable=captured.immutable, policy=policy))
+    same_text = _same_text(changes, context.immutable, captured.immutable)
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)
-    fields = [change.field for change in changes]
+    extra: dict[str, Any] = {"fields": [change.field for change in changes], "capture": to_plain(captured.capture)}
+    edits: dict[str, Any] = {"immutable": captured.immutable, "policy": policy}
+    if captured.data is not None:
+        sha = BlobOid(session.repository.objects.hash("blob", captured.data))
+        extra["task_file_sha"] = sha
+        edits["git"] = replace(context.git, task_file_sha=sha)
+    if newer is not None:
+        extra["policy"] = newer.commit
+    if same_text:
+        extra["same_text"] = True
     session.commit(
-        [Event("rebuild", session.chain.owner, extra={"fields": fields, "task_file_sha": sha})],
-        changes={"immutable": captured.immutable, "git": replace(context.git, task_file_sha=sha)},
-        kept={TASK_FILE: data},
+        [Event("rebuild", session.chain.owner, extra=extra)],
+        changes=edits,
+        kept={TASK_FILE: captured.data} if captured.data is not None else {},
         reason=f"{session.task}: rebuilt",
     )
-    return Rebuilt(changes, approved, warnings)
+    return Rebuilt(changes, () if same_text else approved, warnings, same_text)
+
+
+def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:
+    """Return what to capture on: the policy in force, with the files that it names as of its own commit."""
+    if newer is not None:
+        return Ground(newer.config.policy, newer.commit, reading, committed_in(newer.config))
+    records = [entry.record for entry in session.entries]
+    taken = (CommitOid(record.extra["policy"]) for record in reversed(records) if "policy" in record.extra)
+    committed = next(iter(session.chain.capture.oids("policy")), POLICY_FILE)
+    return Ground(session.context.policy, next(taken, records[0].base), reading, committed)
+
+
+def _capture(session: Session, ground: Ground, *, any_status: bool) -> Captured:
+    """Capture the task from where it was captured; what the command line said of it stays."""
+    old, path = session.context.immutable, session.context.git.task_file
+    if path is None:
+        captured = capture_words(old.task_snapshot, ground)
+        if not (captured.immutable.standards_citations or old.standards_citations):
+            raise Refused(
+                f"{session.task} was not captured from a file, and cites no standard",
+                hint=f"git taskctx get --task {session.task}",
+            )
+        return captured
+    data = read_task_file_bytes(session.repository, path)
+    if data is None:
+        raise Refused(f"the task file {path} is gone", hint=f"git taskctx get --task {session.task}")
+    captured = capture_file(path, data, ground, task=session.task, any_status=any_status)
+    given = [name for name in ("title", "description") if old.sources.get(f"task_snapshot.{name}") == "command line"]
+    words: dict[str, Any] = {name: getattr(old.task_snapshot, name) for name in given}
+    sources = {**captured.immutable.sources, **{f"task_snapshot.{name}": "command line" for name in given}}
+    snapshot = replace(captured.immutable.task_snapshot, **words)
+    return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
+
+
+def _shown(immutable: Immutable, policy: Policy) -> dict[str, Any]:
+    """Return what counts of the block and the policy, with citations by their sections."""
+    plain = {key: value for key, value in to_plain(immutable).items() if key not in UNCOUNTED}
+    citations = {f"{one['file']}#{one['section']}": one for one in plain["standards_citations"]}
+    return {**plain, "standards_citations": citations, "policy": to_plain(policy)}
+
+
+def _same_text(changes: tuple[FieldChange, ...], old: Immutable, new: Immutable) -> bool:
+    """Tell whether sections of standards moved, and no word changed."""
+    said = [{(one.content_sha, one.requirement) for one in block.standards_citations} for block in (old, new)]
+    return said[0] == said[1] and all(change.field.startswith("standards_citations.") for change in changes)
 
 
 def _differences(old: Any, new: Any, name: str = "") -> Iterator[FieldChange]:
-    if not (isinstance(old, dict) and isinstance(new, dict)):
+    if not (isinstance(old, Mapping) and isinstance(new, Mapping)):
         if old != new:
             yield FieldChange(name, old, new)
         return
     for key in sorted(old.keys() | new.keys()):
-        if key not in UNCOUNTED or name:
-            yield from _differences(old.get(key), new.get(key), f"{name}.{key}" if name else key)
+        yield from _differences(old.get(key), new.get(key), f"{name}.{key}" if name else key)

@@ -9,7 +9,7 @@ from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
-from git_taskctx.handoff.staleness import stale_text
+from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.start import (
     at_work_hint,
     drift_refusal,
@@ -51,9 +51,9 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)
-    warnings = [warning for warning in (stale_text(session),) if warning]
     if options.done:
         require_current_text(session)
+    warnings = compare_text(session).warnings
     with read_worktree(session.repository, keep=False) as reading:
         events, chain = _become_owner(session, reading, agent, options)
         _require_change(session, chain, reading, agent, options)

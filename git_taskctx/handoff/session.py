@@ -15,9 +15,9 @@ from git_taskctx.git.refs import RefMove, Refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import Chain
-from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.kept import add_kept
 from git_taskctx.handoff.ledger import Entry
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.progress import Progress

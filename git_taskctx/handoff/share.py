@@ -20,16 +20,15 @@ from git_taskctx.git.remote import Rejection, fetch_refs, list_remote, push_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.exports import context_files
 from git_taskctx.handoff.evidence import unpack
 from git_taskctx.handoff.guard import Guard
 from git_taskctx.handoff.kept import read_kept
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import REMOTES, find_context
 from git_taskctx.handoff.restore import SAVED
 from git_taskctx.handoff.session import Caller, refuse_secrets
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.context import load_context
-from git_taskctx.model.context import Context, Evidence
+from git_taskctx.model.context import Context, Evidence, load_context
 from git_taskctx.model.oids import TreeOid, is_context_id
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass, replace

@@ -1,22 +1,70 @@
-"""Stale text: the task was captured once, and its file may have moved on since."""
+"""Stale text: the task and its standards were captured once, and their files may have moved on since."""
 
 from __future__ import annotations
 
-from git_taskctx.errors import BadData
+import os
+from collections.abc import Iterator, Sequence
+
+from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.files import read_plain
-from git_taskctx.git.quoting import unquote
+from git_taskctx.git.lookup import find_file
+from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.session import Session
+from git_taskctx.model.context import StandardsCitation
+from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.values import dataclass
 
 LIMIT = 1024 * 1024
-"""A task file is at most this long, in bytes."""
+"""A task file, or a file of standards, is at most this long, in bytes."""
+MAX_SEARCHED = 50
+"""Changed Markdown files that are searched for a section that is gone from its own."""
+SHOWN = 5
+"""Stale sections, and moved ones, that are told one by one."""
 
 
-def stale_text(session: Session) -> str | None:
-    """Say how the task file differs from the text that was captured; None while it does not.
+@dataclass(frozen=True)
+class TextState:
+    """How the files stand to the text that was captured from them."""
 
-    Keys that may change while the task runs (`task.volatile`) do not count.
+    stale: tuple[str, ...] = ()
+    """What no longer says what was captured."""
+    notices: tuple[str, ...] = ()
+    """What does, and is told all the same: a section that moved, a priority."""
+
+    @property
+    def reason(self) -> str | None:
+        """Everything that is stale, as one text; None when nothing is."""
+        return "; ".join(_few(self.stale)) or None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All that is to be told where nothing is refused."""
+        return (*_few(self.stale), *_few(self.notices))
+
+
+def compare_text(session: Session) -> TextState:
+    """Compare the task file and the cited sections with what was captured of them.
+
+    Keys that may change while the task runs (`task.volatile`) do not count, nor does what stands beside a cited
+    section in its file. Files whose blobs are as they were are not looked into.
     """
+    stale, notices = [reason] if (reason := _stale_task(session)) else [], list[str]()
+    changed = dict(_changed_files(session))
+    if changed:
+        with read_worktree(session.repository, keep=False) as reading:
+            for text, is_stale in _compare_sections(session, reading, changed):
+                (stale if is_stale else notices).append(text)
+    return TextState(tuple(stale), tuple(notices))
+
+
+def _few(texts: Sequence[str]) -> tuple[str, ...]:
+    more = len(texts) - SHOWN
+    return (*texts[:SHOWN], f"and {more} more") if more > 0 else tuple(texts)
+
+
+def _stale_task(session: Session) -> str | None:
     state = session.context.git
     if state.task_file is None or state.task_file_sha is None:
         return None
@@ -44,10 +92,80 @@ def stale_text(session: Session) -> str | None:
     return f"the task file {state.task_file} has changed since the context began"
 
 
+def _changed_files(session: Session) -> Iterator[tuple[str, list[StandardsCitation]]]:
+    """Yield the cited files that do not lie on disk byte for byte as they were captured, with their citations."""
+    oids = session.chain.capture.oids("standards")
+    files: dict[str, list[StandardsCitation]] = {}
+    for citation in session.context.immutable.standards_citations:
+        files.setdefault(citation.file, []).append(citation)
+    for path, citations in files.items():
+        if path not in oids or _blob_on_disk(session.repository, path) != oids[path]:
+            yield path, citations
+
+
+def _blob_on_disk(repository: Repository, path: str) -> BlobOid | None:
+    try:
+        data = read_plain(repository.toplevel / os.fsdecode(unquote(path)), limit=LIMIT)
+    except TaskctxError:
+        return None
+    return BlobOid(repository.objects.hash("blob", data)) if data is not None else None
+
+
+def _compare_sections(
+    session: Session, reading: Reading, changed: dict[str, list[StandardsCitation]]
+) -> Iterator[tuple[str, bool]]:
+    """Yield what is to be told of the citations of changed files, and whether they are stale."""
+    oids = session.chain.capture.oids("standards")
+    lost: list[tuple[StandardsCitation, str]] = []
+    for path, citations in changed.items():
+        found = find_file(reading.objects, reading.tree, unquote(path))
+        if found is not None and found == (unquote(path), oids.get(path)):
+            continue  # the bytes on disk differ by line ends or a filter, what git has of them does not
+        if found is None:
+            lost += [(one, f"{path} is gone, which {one.section} stands in") for one in citations]
+            continue
+        from git_taskctx.capture.sections import Document
+        from git_taskctx.capture.standards import find_again
+
+        document = Document(reading.objects.get(found[1], "blob"))
+        places = find_again(document, citations)
+        for one in citations:
+            section = places.get(one.content_sha)
+            if section is None:
+                there = any(other.slug == one.section for other in document.sections)
+                what = "has changed" if there else "is gone"
+                lost.append((one, f"{path}#{one.section} {what} since the context began"))
+            elif (section.slug, section.span) != (one.section, one.line_span):
+                yield _moved(one, path, section.slug, section.span), False
+    if lost:
+        elsewhere = _search(session, reading, [one for one, _ in lost])
+        for one, reason in lost:
+            place = elsewhere.get(one.content_sha)
+            yield (_moved(one, *place), False) if place else (reason, True)
+
+
+def _moved(one: StandardsCitation, path: str, slug: str, span: str) -> str:
+    return f"{one.file}#{one.section}, cited as {one.line_span}, is now {path}#{slug}, {span}; its text is the same"
+
+
+def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation]) -> dict[str, tuple[str, str, str]]:
+    """Look for sections in the Markdown files that have changed since the task began, by their hash."""
+    from git_taskctx.capture.sections import Document
+    from git_taskctx.capture.standards import find_again
+
+    changes = reading.changes_since(session.chain.init_tree)
+    files = [one for one in changes if one.mode.startswith("100") and one.path.lower().endswith((b".md", b".markdown"))]
+    places: dict[str, tuple[str, str, str]] = {}
+    for change in files[:MAX_SEARCHED]:
+        data = reading.objects.get(change.oid, "blob")
+        if len(data) <= LIMIT:
+            for sha, section in find_again(Document(data), lost).items():
+                places.setdefault(sha, (quote(change.path), section.slug, section.span))
+    return places
+
+
 def read_task_file_bytes(repository: Repository, path: str) -> bytes | None:
     """Read a task file, named from the top of the worktree; None where there is none. Raises: BadData."""
-    import os
-
     full = repository.toplevel / os.fsdecode(unquote(path))
     if full.is_symlink():
         full = full.resolve()

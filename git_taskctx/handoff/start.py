@@ -102,13 +102,16 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
 
 
 def require_current_text(session: Session) -> None:
-    """Refuse to go on under a task text that is no longer the one that was captured. Raises: Refused."""
-    from git_taskctx.handoff.staleness import stale_text
+    """Refuse to go on under a text of task or standards that is no longer the one that was captured.
 
-    reason = stale_text(session)
-    if reason is not None:
+    Raises: Refused.
+    """
+    from git_taskctx.handoff.staleness import compare_text
+
+    text = compare_text(session)
+    if text.reason is not None:
         raise Refused(
-            reason,
+            text.reason,
             hint="git taskctx rebuild   # takes the new text, and voids approvals of the old one",
         )
 

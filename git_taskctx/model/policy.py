@@ -33,11 +33,41 @@ class ChainPolicy:
 
 
 @dataclass(frozen=True)
+class StandardsRule:
+    """Sections of a standard that tasks of an area and priority must keep."""
+
+    file: str
+    """Path from the top of the worktree."""
+    sections: tuple[str, ...] = ()
+    """Anchors or titles of headings; none means all of the file."""
+    area: str | None = None
+    """None is every area."""
+    priority: tuple[str, ...] = ()
+    """None is every priority."""
+
+
+@dataclass(frozen=True)
+class StandardsPolicy:
+    """Which standards a task must keep."""
+
+    require: bool | None = None
+    """True: a task file that no citation comes of is refused; None is true where there are rules."""
+    rule: tuple[StandardsRule, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether a task file must cite a standard."""
+        return bool(self.rule) if self.require is None else self.require
+
+
+@dataclass(frozen=True)
 class ScopePolicy:
     """What the task may change."""
 
     outside: Literal["warn", "block"] = "warn"
     """What a snapshot does about changed paths that no pattern of the task covers."""
+    macros_file: str | None = None
+    """A JSON file of further macros, read as of the base commit; those that stand here win."""
     macros: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """`:name` to the patterns that it stands for."""
 
@@ -97,6 +127,7 @@ class Policy:
     agents: tuple[str, ...] = DEFAULT_AGENTS
     task: TaskPolicy = TaskPolicy()
     chain: ChainPolicy = ChainPolicy()
+    standards: StandardsPolicy = StandardsPolicy()
     scope: ScopePolicy = field(default_factory=ScopePolicy)
     qa: QaPolicy = field(default_factory=QaPolicy)
     drift: DriftPolicy = DriftPolicy()

@@ -15,6 +15,7 @@ from typing import Any
 from git_taskctx.model.codec import field_hints
 from git_taskctx.model.context import SCHEMA_VERSION, Context
 from git_taskctx.model.export import EXPORT_VERSION, Export
+from git_taskctx.model.manifest import MANIFEST_VERSION, Manifest
 from git_taskctx.model.record import RECORD_VERSION, Record
 from git_taskctx.model.snapshot import FileChange
 
@@ -54,6 +55,7 @@ SCHEMAS: Mapping[str, Any] = {
     "record": Record,
     "files": ChangedFiles,
     "metrics": Metrics,
+    "manifest": Manifest,
 }
 """Name of each schema, and the class that it describes: `context.json`, role exports, a ledger record, side files."""
 
@@ -70,6 +72,8 @@ def build_schema(name: str) -> dict[str, Any]:
         body["required"].remove("extra")
         body["additionalProperties"] = True
         body["properties"]["v"] = {"const": RECORD_VERSION}
+    if cls is Manifest:
+        body["properties"]["version"] = {"const": MANIFEST_VERSION}
     if cls in _VERSIONS:
         body["properties"]["version"] = {"const": _VERSIONS[cls]}
     return {"$schema": DIALECT, "title": name, **body, "$defs": definitions}

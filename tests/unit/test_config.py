@@ -28,6 +28,8 @@ from git_taskctx.model.policy import (
     QaPolicy,
     ScopePolicy,
     SecretsPolicy,
+    StandardsPolicy,
+    StandardsRule,
     TaskPolicy,
 )
 
@@ -45,8 +47,16 @@ volatile = ["status"]
 [chain]
 may_edit = ["maker"]
 distinct_actors = true
+[standards]
+require = true
+[[standards.rule]]
+area = "mobile"
+priority = ["P0"]
+file = "standards/ui.md"
+sections = ["state"]
 [scope]
 outside = "block"
+macros_file = "macros.json"
 [scope.macros]
 ":ui" = ["mobile/**/*.{ts,tsx}"]
 [qa]
@@ -70,7 +80,8 @@ AS_POLICY = Policy(
     agents=("maker", "checker"),
     task=TaskPolicy(roots=("work",), require_status=("ready",), volatile=("status",)),
     chain=ChainPolicy(may_edit=("maker",), distinct_actors=True),
-    scope=ScopePolicy(outside="block", macros={":ui": ("mobile/**/*.{ts,tsx}",)}),
+    standards=StandardsPolicy(True, (StandardsRule("standards/ui.md", ("state",), "mobile", ("P0",)),)),
+    scope=ScopePolicy(outside="block", macros_file="macros.json", macros={":ui": ("mobile/**/*.{ts,tsx}",)}),
     qa=QaPolicy(default=("make test",), require=True, tier={"mobile": ("make mobile",)}),
     drift=DriftPolicy(allowance=2, strict=True),
     limits=LimitsPolicy(context_kib=32, enforce=True),
@@ -111,7 +122,10 @@ def test_flatten_is_plain_and_complete() -> None:
         "task.volatile": ["status"],
         "chain.may_edit": ["maker"],
         "chain.distinct_actors": True,
+        "standards.require": True,
+        "standards.rule": [{"file": "standards/ui.md", "sections": ["state"], "area": "mobile", "priority": ["P0"]}],
         "scope.outside": "block",
+        "scope.macros_file": "macros.json",
         "scope.macros": {":ui": ["mobile/**/*.{ts,tsx}"]},
         "qa.default": ["make test"],
         "qa.require": True,

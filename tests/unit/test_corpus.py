@@ -19,7 +19,7 @@ from git_taskctx.capture.taskfile import read_task_file
 from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.begin import capture_file
+from git_taskctx.handoff.gather import Ground, capture_file
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
 
@@ -29,8 +29,9 @@ CORPUS = ROOT / "tests" / "corpus"
 def captured(path: Path, reading: Reading) -> str:
     """Return the immutable block and the warnings, or the report, as a text."""
     task, _, name = path.name.partition("--")
+    ground = Ground(Policy(), None, reading)
     try:
-        found = capture_file(f"tasks/{name}", path.read_bytes(), Policy(), reading, task=task, any_status=False)
+        found = capture_file(f"tasks/{name}", path.read_bytes(), ground, task=task, any_status=False)
     except TaskctxError as error:
         return f"exit {error.exit_code}\nerror: {error.message}\nhint: {error.hint}\n"
     block = {"immutable": to_plain(found.immutable), "warnings": list(found.warnings)}

@@ -126,6 +126,8 @@ def test_everything_that_is_written_validates(told: Desk) -> None:
         validator("files").validate(value)
     for _, value in written(told, "metrics-*.json"):
         validator("metrics").validate(value)
+    for _, value in written(told, "context.manifest"):
+        validator("manifest").validate(value)
     lines = told.repo.git("notes", "--ref=taskctx", "list").splitlines()
     records = 0
     for line in lines:

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from git_taskctx.capture.scope import compile_patterns, expand_macros, scope_hash
+from git_taskctx.capture.scope import compile_patterns, expand_macros, read_macros, scope_hash
 from git_taskctx.errors import BadData
 
 COVERED = [
@@ -163,3 +163,18 @@ def test_scope_hash() -> None:
     assert scope_hash(["b/c", "a"]) == scope_hash(iter(["a", "b/c"])) == expected
     assert scope_hash([]) == hashlib.sha256(b"").hexdigest()[:16]
     assert scope_hash(["caf\udce9"]) == hashlib.sha256(b"caf\xe9\n").hexdigest()[:16]
+
+
+def test_a_file_of_macros() -> None:
+    """Names with and without a colon, one pattern or several, also under `macros`; each fault has its place."""
+    wanted = {":ui": ("src/ui/**", "x"), ":lib": ("lib/**",)}
+    flat = '{"$schema": "x", "ui": ["src/ui/**", "x"], ":lib": "lib/**"}'
+    assert read_macros(flat.encode(), name="m.json") == wanted
+    assert read_macros(f'{{"macros": {flat}}}'.encode(), name="m.json") == wanted
+    with pytest.raises(BadData) as caught:
+        read_macros(b'{"a b": ["x"],\n "c": [{}], "d": ["x",]}', name="m.json")
+    assert [line.rpartition(": ")[0] or line for line in caught.value.message.splitlines()]
+    assert caught.value.message.splitlines()[0].startswith("m.json:1:")
+    assert len(caught.value.message.splitlines()) == 3
+    with pytest.raises(BadData, match="expected an object"):
+        read_macros(b"[]", name="m.json")
