@@ -101,14 +101,21 @@ class Document:
         return hashlib.sha256(b"".join(self.lines[section.start - 1 : section.end])).hexdigest()
 
     def requirement_of(self, section: Section) -> str:
-        """Return the first sentence under a heading, of at most 140 characters; the title where there is no text."""
+        """Return the first sentence under a heading, of at most 140 characters; the title where there is no text.
+
+        A label of one or two words says less than what it stands over.
+        """
+        label = None
         for token in self._tokens:
             place = token.map
             if token.type == "inline" and place and section.start - 1 < place[0] < section.end:
                 text = " ".join(self._plain(token.content).split())
-                if text and not self._is_heading(token):
+                if self._is_heading(token) or not text:
+                    continue
+                if len(text.split()) > 2:
                     return shorten(first_sentence(text))
-        return shorten(" ".join(section.title.split()))
+                label = label or text
+        return shorten(label or " ".join(section.title.split()))
 
     def _is_heading(self, token: Token) -> bool:
         return token.map is not None and token.map[0] + 1 in self._heading_lines

@@ -356,6 +356,7 @@ def _captured(what: Context) -> list[tuple[Span, ...]]:
         "acceptance criteria": ("task_snapshot.acceptance_criteria", task.acceptance_criteria),
         "quality gates": ("task_snapshot.quality_gates", task.quality_gates),
         "plan": ("task_snapshot.plan", task.plan),
+        "standards": ("standards_citations", what.immutable.standards_citations),
         "commands": ("validation_baseline.commands", baseline.commands),
         "manual checks": ("validation_baseline.manual_checks", baseline.manual_checks),
         "path patterns": ("scope_patterns", what.immutable.scope_patterns),
@@ -363,7 +364,8 @@ def _captured(what: Context) -> list[tuple[Span, ...]]:
     }
     rows += [(name, str(len(items)), key) for name, (key, items) in counted.items() if items]
     sources = what.immutable.sources
-    fallback = {"validation_baseline.commands": "configuration"}
+    cited = (text.partition(":L")[0] for key, text in sources.items() if key.startswith("standards_citations."))
+    fallback = {"validation_baseline.commands": "configuration", "standards_citations": ", ".join(sorted(set(cited)))}
     other = "" if what.git.task_file else "command line"
     return [(name, value, (sources.get(key, fallback.get(key, other)), "path")) for name, value, key in rows]
 

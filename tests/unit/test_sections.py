@@ -77,9 +77,11 @@ def test_line_ends_and_bytes() -> None:
 
 def test_requirements() -> None:
     """A requirement is the first sentence under the heading, as a reader sees it, or the title."""
-    document = Document(b"# A\n## B\n\nUse *at most* [10](x), e.g. 5. More.\n\n# C\n- Item `x`: y\n\n# D\n")
+    document = Document(
+        b"# A\n## B\n\nUse *at most* [10](x), e.g. 5. More.\n\n# C\n*Label*\n\n- Item `x`: y z\n\n# D\n# E\nTwo words\n"
+    )
     told = [document.requirement_of(one) for one in document.sections]
-    assert told == ["Use at most 10, e.g. 5.", "Use at most 10, e.g. 5.", "Item x: y", "D"]
+    assert told == ["Use at most 10, e.g. 5.", "Use at most 10, e.g. 5.", "Item x: y z", "D", "Two words"]
     assert shorten("word " * 40) == ("word " * 28).rstrip() + "…"
     assert first_sentence("no stop") == "no stop"
 
