@@ -20,6 +20,8 @@ from git_taskctx.model.policy import Policy, StandardsRule
 from git_taskctx.model.values import dataclass
 
 MAX_AGENTS = 16
+BYPASSES = ("attest", "force-secrets", "no-verify")
+"""Ways around a check that a proof may tolerate."""
 
 
 def unchanged(committed: Any, personal: Any) -> bool:
@@ -37,6 +39,10 @@ def _at_least(committed: int, personal: int) -> bool:
 
 def _switched_on(committed: bool, personal: bool) -> bool:
     return personal or not committed
+
+
+def _switched_off(committed: bool, personal: bool) -> bool:
+    return committed or not personal
 
 
 def _subset(committed: Sequence[str], personal: Sequence[str]) -> bool:
@@ -87,6 +93,11 @@ def _rule_files(value: Sequence[StandardsRule]) -> str | None:
     return _folders([rule.file for rule in value])
 
 
+def _bypasses(value: Sequence[str]) -> str | None:
+    unknown = [name for name in value if name not in BYPASSES]
+    return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
+
+
 def _macros(value: Mapping[str, Any]) -> str | None:
     wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
     return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
@@ -125,6 +136,10 @@ RULES: Mapping[str, Rule] = {
     "qa.tier": Rule(unchanged, family="commands", splits=False),
     "drift.allowance": Rule(_at_most, _from(0)),
     "drift.strict": Rule(_switched_on),
+    "commit.require": Rule(_later_of("budget", "snapshot", "validated")),
+    "commit.partial": Rule(_switched_off),
+    "commit.allow_bypass": Rule(_subset, _bypasses),
+    "hooks.fail_closed": Rule(_switched_on),
     "limits.context_kib": Rule(_at_most, _from(1)),
     "limits.enforce": Rule(_switched_on),
     "secrets.allow_paths": Rule(_subset),

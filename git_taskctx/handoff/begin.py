@@ -28,8 +28,7 @@ from git_taskctx.handoff.gather import (
 from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.seal import is_committed, seal
+from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
@@ -112,10 +111,8 @@ def _end_committed(caller: Caller) -> None:
     """Seal the task before, where its validated tree has been committed."""
     caller.store.check()
     if caller.store.active() is not None:
-        with open_session(replace(caller, task=None, context_id=None), write=False) as session:
-            committed = is_committed(session)
-        if committed:
-            seal(replace(caller, task=None, context_id=None))
+        with open_current(replace(caller, task=None, context_id=None)):
+            pass
 
 
 def _require_no_active(caller: Caller) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.handoff.expectation import Expectation
+from git_taskctx.handoff.seats import Expectation, Part, Seat
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
@@ -20,34 +20,7 @@ from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
 
-
-@dataclass(frozen=True)
-class Seat:
-    """One agent's place in the chain."""
-
-    actor: str | None = None
-    started_at: str | None = None
-    completed_at: str | None = None
-    session_id: str | None = None
-    qa_log_path: str | None = None
-    rounds: int = 0
-    """How often the tree was handed to this agent."""
-    snapshots: tuple[Expectation, ...] = ()
-    done_tree: TreeOid | None = None
-    """The tree that its `done` stands for."""
-    stale: bool = False
-    findings: tuple[Finding, ...] = ()
-    budget: int = 0
-
-    @property
-    def last(self) -> Expectation | None:
-        """Its last snapshot."""
-        return self.snapshots[-1] if self.snapshots else None
-
-    @property
-    def open_findings(self) -> tuple[Finding, ...]:
-        """What it found and has not closed."""
-        return tuple(finding for finding in self.findings if finding.closed_at is None)
+__all__ = ["Chain", "Expectation", "Part", "Seat", "fold"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +63,11 @@ class Chain:
     """How the checks stood before the task."""
     capture: Capture = Capture()
     """What the text was last captured from."""
+    branch: str | None = None
+    """The branch that is expected to be checked out."""
+    parts: tuple[Part, ...] = ()
+    bypassed: frozenset[CommitOid] = field(default_factory=frozenset)
+    """Commits that went around the gate, each on record once."""
     purged: bool = False
     sealed: CommitOid | None = None
 
@@ -202,6 +180,7 @@ def fold(records: Iterable[Record]) -> Chain:
         init_tree=first.tree,
         head=first.commit,
         capture=_capture(first) or Capture(),
+        branch=first.extra.get("branch"),
     )._with_seat(agents[0], started_at=first.time, actor=first.actor, rounds=1)
     for record in iterator:
         chain = chain.apply(record)
@@ -274,7 +253,8 @@ def _snapshot(chain: Chain, record: Record) -> Chain:
         chain = chain._void(record.tree)
     seat = chain.seats[agent]
     done = bool(extra.get("done"))
-    chain = replace(chain, head=record.commit, base=record.base, at_work=bool(extra.get("wip")))._with_seat(
+    at_work = bool(extra.get("wip"))
+    chain = replace(chain, head=record.commit, base=record.base, at_work=at_work, branch=taken.branch)._with_seat(
         agent,
         snapshots=(*seat.snapshots, taken),
         actor=seat.actor if taken.accepted else record.actor,
@@ -305,7 +285,33 @@ def _resolve(chain: Chain, _: Record) -> Chain:
 
 
 def _rebase(chain: Chain, record: Record) -> Chain:
-    return replace(chain, parent=record.extra.get("parent"), base=record.base, head=record.commit)
+    extra = record.extra
+    parts = chain.parts[:-1] if extra.get("amended") else chain.parts
+    chain = replace(chain, parent=extra.get("parent"), base=record.base, head=record.commit, parts=parts)
+    if "branch" not in extra:
+        return chain
+    return _as_left(replace(chain, branch=extra["branch"]), branch=extra["branch"])
+
+
+def _part(chain: Chain, record: Record) -> Chain:
+    if record.commit is None:
+        raise BadData(f"record {record.id} is a part without its commit")
+    extra = record.extra
+    parts = (*chain.parts, Part(record.commit, chain.parent))
+    chain = replace(chain, parent=extra.get("parent"), head=record.commit, parts=parts)
+    return _as_left(chain, head=record.commit, index_tree=extra.get("index_tree"))
+
+
+def _as_left(chain: Chain, **changes: Any) -> Chain:
+    """Change what is expected of HEAD and the index since the owner's last snapshot; its tree stands."""
+    if chain.expected is None:
+        return chain
+    *before, last = chain.owner_seat.snapshots
+    return chain._with_seat(chain.owner, snapshots=(*before, replace(last, **changes)))
+
+
+def _bypass(chain: Chain, record: Record) -> Chain:
+    return replace(chain, bypassed=chain.bypassed | {record.commit} if record.commit else chain.bypassed)
 
 
 def _restore(chain: Chain, record: Record) -> Chain:
@@ -395,6 +401,8 @@ _APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
     "drift": _drift,
     "resolve": _resolve,
     "rebase": _rebase,
+    "part": _part,
+    "bypass": _bypass,
     "restore": _restore,
     "block": _block,
     "unblock": _unblock,

@@ -8,7 +8,7 @@ from typing import Literal
 
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.git.patch import Patch, make_patches
-from git_taskctx.handoff.expectation import Expectation
+from git_taskctx.handoff.seats import Expectation
 from git_taskctx.handoff.session import Session
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass

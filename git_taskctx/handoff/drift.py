@@ -10,15 +10,16 @@ import functools
 import os
 from collections.abc import Callable, Sequence
 
-from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.chain import Chain
-from git_taskctx.handoff.expectation import Expectation
 from git_taskctx.handoff.scope import scope_hash_of
+from git_taskctx.handoff.seats import Expectation
+from git_taskctx.handoff.volatile import is_same_commit, is_volatile
 from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -70,13 +71,13 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             changes = reading.changes_since(expected.tree)
         except CouldNotTell as error:
             return _verdict(expected, reading, Outcome.COULD_NOT_TELL, error.message, hints=(error.hint or "git fsck",))
-        volatile = _volatile_only(context, reading, changes)
+        volatile = is_volatile(context, reading.objects, changes)
         (notices if volatile else causes).extend(
             (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file, ", ".join(context.policy.task.volatile)),)
             if volatile
             else _explain_paths(reading, expected, changes, present)
         )
-    causes += _explain_head(chain, expected, present)
+    causes += _explain_head(context, chain, expected, present, same=not causes)
     if not causes and present.head.branch != expected.branch:
         notices.append(Cause(CauseKind.CHECKED_OUT, None, _switch(expected, present)))
     if present.operation != expected.in_progress:
@@ -241,13 +242,17 @@ def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change
     return frozenset(path for path, entry in had.items() if any(tree.get(path) == entry for tree in held))
 
 
-def _explain_head(chain: Chain, expected: Expectation, present: Present) -> list[Cause]:
-    repository, head, tree = present.reading.repository, present.head.commit, present.reading.tree
+def _explain_head(
+    context: Context, chain: Chain, expected: Expectation, present: Present, *, same: bool
+) -> list[Cause]:
+    """Say how HEAD moved; `same` tells that the worktree is as expected."""
+    repository, head = present.reading.repository, present.head.commit
     if head == expected.head:
         return []
     detail = f"{_short(expected.head)} to {_short(head)}"
-    if head is not None and tree == expected.tree and repository.tree_of(head) in (tree, expected.commit_tree):
-        why = _why_not_sealed(chain, expected, present, head) if chain.validated else "same tree"
+    held = repository.tree_of(head)
+    if head is not None and same and _is_whole(context, expected, present, held):
+        why = _why_not_sealed(context, chain, expected, present, head) if chain.validated else "same tree"
         return [Cause(CauseKind.COMMITTED_EARLY, None, f"{detail}, {why}")]
     if present.head.branch != expected.branch:
         return [Cause(CauseKind.HEAD_MOVED, None, f"{detail}, {_switch(expected, present)}")]
@@ -255,14 +260,23 @@ def _explain_head(chain: Chain, expected: Expectation, present: Present) -> list
     return [Cause(CauseKind.HEAD_MOVED, None, f"{detail} ({move})" if move else detail)]
 
 
-def _why_not_sealed(chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
+def _is_whole(context: Context, expected: Expectation, present: Present, held: TreeOid) -> bool:
+    """Tell whether a commit's tree is the snapshot, or its commit tree."""
+    repository = present.reading.repository
+    return held == present.reading.tree or any(
+        is_same_commit(context, repository, held, wanted) for wanted in (expected.tree, expected.commit_tree)
+    )
+
+
+def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
     """Say why the commit of a validated tree does not end the task."""
     repository = present.reading.repository
     parents = repository.parents_of(head)
     if (parents[0] if parents else None) != chain.parent:
         return f"but the task must be one commit on {_short(chain.parent)}"
-    dirt = compare_trees(present.reading.repository, expected.commit_tree, repository.tree_of(head))
-    if not dirt:
+    held = repository.tree_of(head)
+    dirt = compare_trees(repository, expected.commit_tree, held)
+    if is_same_commit(context, repository, held, expected.commit_tree):
         return "but drift from before it is unresolved"
     shown = ", ".join(quote(change.path) for change in dirt[:3]) + (", …" if len(dirt) > 3 else "")
     return f"but it also holds what was dirty before the task: {shown}"
@@ -287,21 +301,3 @@ def _explain_hidden(then: tuple[HiddenChange, ...], now: tuple[HiddenChange, ...
             detail = "clean again" if (path, kind) not in after else None if dirty else kind
             causes.append(Cause(CauseKind.SUBMODULE_DIRTY if dirty else CauseKind.HIDDEN_EDIT, path, detail))
     return causes
-
-
-def _volatile_only(context: Context, reading: Reading, changes: list[Change]) -> bool:
-    """Tell whether only the task file changed, and in it only keys that may change while the task runs."""
-    path = context.git.task_file
-    if path is None or [quote(change.path) for change in changes] != [path] or changes[0].status != "M":
-        return False
-    from git_taskctx.capture.taskfile import without_volatile
-
-    change, volatile = changes[0], context.policy.task.volatile
-    try:
-        old, new = (
-            without_volatile(reading.objects.get(oid, "blob"), volatile, name=path, task=context.task_id)
-            for oid in (change.old_oid, change.oid)
-        )
-    except BadData:
-        return False
-    return change.mode == change.old_mode and old == new

@@ -11,6 +11,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
+from git_taskctx.handoff.commits import keep_up
 from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
@@ -55,6 +56,7 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
         with open_session(caller, write=True) as session:
             if session.archived:
                 return None
+            keep_up(session)
             if is_committed(session):
                 end(session)
             else:

@@ -10,7 +10,7 @@ import shlex
 
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.handoff.drift import Present
-from git_taskctx.handoff.expectation import Expectation
+from git_taskctx.handoff.seats import Expectation
 from git_taskctx.handoff.session import Session
 from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
 

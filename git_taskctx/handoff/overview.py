@@ -8,8 +8,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.mend import NOTE, commit_command
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.seal import is_committed, seal
+from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.verify import judge_session
@@ -54,10 +53,9 @@ def overview(caller: Caller) -> Overview:
     if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
         caller.store.check()
         return Overview(task=None, next=('git taskctx init TASK-1 --title "what is to be done"',))
-    with open_session(caller, write=False) as session:
-        sealed = seal(caller) if is_committed(session) else None
-        if sealed is not None:
-            return Overview(task=None, verdict=sealed, next=sealed.hints)
+    with open_current(caller) as (session, caught):
+        if caught.sealed is not None:
+            return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
         warnings = [*session.warnings, *compare_text(session).warnings]
         verdict = None
         try:

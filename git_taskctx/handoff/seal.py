@@ -8,94 +8,126 @@ from collections.abc import Iterator
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.handoff import ledger
+from git_taskctx.handoff.commits import keep_up, unrecorded
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.handoff.volatile import is_same_commit, put_back
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.values import replace
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
 
-def is_committed(session: Session) -> bool:
-    """Tell whether HEAD is a commit of the validated tree on the parent that the task began on.
+@dataclass(frozen=True)
+class CaughtUp:
+    """What was put on record of the commits since the last record."""
 
-    Not while drift is unresolved: the chain would be sealed with a budget that no proof lets pass.
+    sealed: Verdict | None = None
+    """What to say of the task's end; None where it goes on."""
+    told: tuple[str, ...] = ()
+    """What to say of the others."""
+
+
+def is_committed(session: Session, head: CommitOid | None = None) -> bool:
+    """Tell whether `head`, or HEAD, is a commit of the validated tree on the parent that it must sit on.
+
+    Keys of the task file that may change do not count. Not while drift is unresolved: the chain would be sealed with a
+    budget that no proof lets pass.
     """
     chain, repository = session.chain, session.repository
     expected = chain.expected
     if session.archived or session.edited or session.over_budget or not chain.validated or expected is None:
         return False
-    head = repository.find_commit("HEAD")
-    if head is None or head == chain.parent or repository.tree_of(head) != expected.commit_tree:
+    head = head or repository.find_commit("HEAD")
+    if head is None or head == chain.parent:
         return False
     parents = repository.parents_of(head)
-    return (parents[0] if parents else None) == chain.parent
+    return (parents[0] if parents else None) == chain.parent and is_same_commit(
+        session.context, repository, repository.tree_of(head), expected.commit_tree
+    )
 
 
 @contextlib.contextmanager
 def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
-    """Open a context as `open_session` does; one whose validated tree has been committed ends first.
+    """Open a context as `open_session` does, once what was committed meanwhile is on record.
 
     Raises: Fatal to whoever wants to write to a task that is over.
     """
-    with open_session(caller, write=write) as session:
-        if not is_committed(session):
+    if not write:
+        with open_current(caller) as (session, caught):
+            session.warnings.extend([caught.sealed.summary] if caught.sealed else [])
             yield session
-            return
-        if write:
+        return
+    with open_session(caller, write=True) as session:
+        session.warnings.extend(keep_up(session))
+        if is_committed(session):
             commit = end(session)
             raise Fatal(
                 f"{session.task} is over: commit {commit[:12]} is what was validated",
                 hint=f"git taskctx log --task {session.task}",
             )
-    sealed = seal(caller)
-    with open_session(replace(caller, task=session.task), write=False) as session:
-        session.warnings.extend([sealed.summary] if sealed else [])
         yield session
 
 
-def seal(caller: Caller) -> Verdict | None:
-    """End the active task, whose validated tree has been committed: the chain goes on the commit and on its tree.
+@contextlib.contextmanager
+def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple[Session, CaughtUp]]:
+    """Open a context for reading, once what was committed meanwhile is on record; a task that is over is archived.
 
-    Returns: what to say of it; None when there is nothing to end, or nothing can be written here.
+    `gated` as in `unrecorded`.
+    """
+    with open_session(caller, write=False) as session:
+        if not (unrecorded(session, gated=gated) or is_committed(session)):
+            yield session, CaughtUp()
+            return
+    caught = catch_up(caller, gated=gated)
+    with open_session(replace(caller, task=session.task), write=False) as session:
+        session.warnings.extend(caught.told)
+        yield session, caught
+
+
+def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
+    """Put on record what was committed since the last record, and end the task where it is the validated tree.
+
+    Nothing happens where nothing can be written: the next verb that can write will do it. `gated` as in `unrecorded`.
     """
     try:
         with open_session(caller, write=True) as session:
+            told = keep_up(session, gated=gated)
             if not is_committed(session):
-                return None
+                return CaughtUp(told=told)
             commit = end(session)
     except ReadOnly:
-        return None  # the next verb that can write will do it
-    return Verdict(
+        return CaughtUp()
+    sealed = Verdict(
         subject="commit",
         outcome=Outcome.YES,
         summary=f"{session.task} is over: commit {commit[:12]} is what was validated, and its proof is in {NOTES_REF}",
         tree=session.repository.tree_of(commit),
         hints=(f"git taskctx log --task {session.task}",),
     )
+    return CaughtUp(sealed, told)
 
 
-def end(session: Session) -> CommitOid:
-    """Write the whole chain on HEAD and on its tree, and archive the context. Call it where `is_committed`."""
+def end(session: Session, head: CommitOid | None = None) -> CommitOid:
+    """Write the whole chain on `head`, or HEAD, and on its tree, and archive the context. Call it where `is_committed`.
+
+    Returns: the commit.
+    """
     chain, repository = session.chain, session.repository
-    expected, head = chain.expected, repository.find_commit("HEAD")
+    expected, head = chain.expected, head or repository.find_commit("HEAD")
     if expected is None or head is None:
         raise CouldNotTell("HEAD moved meanwhile")
     if chain.sealed != head:
+        held = repository.tree_of(head)
         event = Event(
-            "seal", chain.owner, tree=expected.tree, commit_tree=expected.commit_tree, commit=head, base=chain.base
+            "seal",
+            chain.owner,
+            tree=expected.tree,
+            commit_tree=expected.commit_tree,
+            commit=head,
+            base=chain.base,
+            extra=put_back(session.context, repository, held, expected.commit_tree),
         )
-        session.commit([event], reason=f"{session.task}: sealed with {head[:12]}")
-    whole = [entry.line for entry in session.entries]
-    ledger.append(
-        repository,
-        session.refs,
-        {head: whole, expected.commit_tree: whole},
-        [],
-        context_id=session.context.context_id,
-        tip=session.entries[-1].sha,
-        reason=f"{session.task}: the chain on {head[:12]}",
-    )
+        session.commit([event], on=(head, held), reason=f"{session.task}: sealed with {head[:12]}")
     put_away(session, reason="over")
     return head
 

@@ -172,12 +172,13 @@ class Session:
         changes: Mapping[str, Any] | None = None,
         kept: Mapping[str, bytes] | None = None,
         moves: Sequence[RefMove] = (),
+        on: Sequence[str] = (),
         reason: str,
     ) -> None:
         """Put events on record and write what follows from them: objects, refs with the ledger, files.
 
         `files` go beside `context.json`, `kept` into the ref's tree alone, `changes` are fields of the context that no
-        event implies.
+        event implies. The whole chain is also written on the objects `on`.
 
         A kill between any two steps leaves the context before or after, and the next verb goes on from there.
         Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
@@ -200,10 +201,11 @@ class Session:
         ref = ledger.context_ref_name(context.context_id)
         old = self.refs.find(ref)
         tree = add_kept(self.repository, old, {**contents, **(kept or {})}, previous=self.context, records=records)
+        whole = [entry.line for entry in (*self.entries, *entries)]
         ledger.append(
             self.repository,
             self.refs,
-            ledger.on_anchors(self.repository, context.context_id, records),
+            ledger.on_anchors(self.repository, context.context_id, records) | dict.fromkeys(on, whole),
             [*moves, *self._keep_commits(chain), RefMove(ref, tree, old)],
             context_id=context.context_id,
             tip=self._tip,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from git_taskctx.errors import GitFailed, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
@@ -9,7 +12,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.drift import Present, digest_of, judge
 from git_taskctx.handoff.mend import ways_out
 from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.seal import is_committed, seal
+from git_taskctx.handoff.seal import CaughtUp, open_current
 from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome, Verdict
@@ -32,28 +35,46 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
             summary="no task context is active here, so there is nothing to compare with",
             hints=('git taskctx init TASK-1 --title "what is to be done"',),
         )
-    with open_session(caller, write=False) as session:
-        if expect is not None:
-            session.require_agent(expect)
-        elif is_committed(session):
-            sealed = seal(caller)
-            if sealed is not None:
-                return sealed
+    with _opened(caller, expect) as (session, caught):
+        if caught.sealed is not None:
+            return caught.sealed
         with read_worktree(session.repository, keep=False, cold=cold) as reading:
             present = Present(reading)
             verdict = judge_session(session, present, expect=expect, strict=strict)
-            counts = verdict.outcome is Outcome.NO and expect in (None, session.chain.owner)
-            if not counts or session.archived or session.edited or is_counted(session, present, verdict):
-                return _with_budget(session, verdict)
-            try:
-                with open_session(caller, write=True) as writing:
-                    if writing.chain == session.chain:
-                        return record_drift(writing, present, verdict)
-            except (ReadOnly, TryAgain):
-                return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
-            except GitFailed as error:
-                return replace(verdict, summary=f"{verdict.summary} (not counted: {error.message})")
+            if expect in (None, session.chain.owner):
+                counted = count_drift(session, present, verdict)
+            else:
+                counted = _with_budget(session, verdict)
+            if counted is not None:
+                return counted
     return verify(caller, expect=expect, strict=strict, cold=cold)
+
+
+@contextlib.contextmanager
+def _opened(caller: Caller, expect: str | None) -> Iterator[tuple[Session, CaughtUp]]:
+    if expect is None:
+        with open_current(caller) as opened:
+            yield opened
+        return
+    with open_session(caller, write=False) as session:
+        session.require_agent(expect)
+        yield session, CaughtUp()
+
+
+def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict | None:
+    """Count a no about the owner's snapshot, once per difference; `session` was opened for reading.
+
+    Returns: the verdict with the budget; None when another process wrote meanwhile, so that it must be judged again.
+    """
+    if verdict.outcome is not Outcome.NO or session.archived or session.edited or is_counted(session, present, verdict):
+        return _with_budget(session, verdict)
+    try:
+        with open_session(session.caller, write=True) as writing:
+            return record_drift(writing, present, verdict) if writing.chain == session.chain else None
+    except (ReadOnly, TryAgain):
+        return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
+    except GitFailed as error:
+        return replace(verdict, summary=f"{verdict.summary} (not counted: {error.message})")
 
 
 def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:

@@ -95,6 +95,26 @@ class DriftPolicy:
 
 
 @dataclass(frozen=True)
+class CommitPolicy:
+    """Which commits the gate lets pass, and which ways around it a proof tolerates."""
+
+    require: Literal["budget", "snapshot", "validated"] = "validated"
+    """How far the chain must be: no open drift budget, a snapshot of the owner, or every agent done."""
+    partial: bool = False
+    """True: a part of the commit tree may be committed; the last part ends the task."""
+    allow_bypass: tuple[str, ...] = ("attest", "force-secrets")
+    """Of `attest`, `force-secrets` and `no-verify`."""
+
+
+@dataclass(frozen=True)
+class HooksPolicy:
+    """How the hooks of git behave."""
+
+    fail_closed: bool = False
+    """True: a bug of ours in the gate stops the commit."""
+
+
+@dataclass(frozen=True)
 class LimitsPolicy:
     """Sizes."""
 
@@ -131,6 +151,8 @@ class Policy:
     scope: ScopePolicy = field(default_factory=ScopePolicy)
     qa: QaPolicy = field(default_factory=QaPolicy)
     drift: DriftPolicy = DriftPolicy()
+    commit: CommitPolicy = CommitPolicy()
+    hooks: HooksPolicy = HooksPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     secrets: SecretsPolicy = SecretsPolicy()
     lifecycle: LifecyclePolicy = LifecyclePolicy()

@@ -29,6 +29,7 @@ from git_taskctx.handoff.snapshot import Options
 from git_taskctx.handoff.start import Started, start
 from git_taskctx.handoff.verify import verify
 from git_taskctx.model.record import Record, record_id
+from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import CauseKind, Outcome
 from git_taskctx.store import Store
 
@@ -398,7 +399,7 @@ def test_every_other_record_changes_no_state() -> None:
     """What the fold does not know (verify, bypass …) leaves the chain as it was."""
     told = Told()
     before = told.validated()
-    for kind in ("verify", "bypass", "part", "adopt"):
+    for kind in ("verify", "adopt"):
         assert told.tell(kind, "validator") == before
 
 
@@ -421,6 +422,48 @@ def test_a_run_or_evidence_that_does_not_read_is_refused(kind: str, fields: dict
     told.validated()
     with pytest.raises(BadData):
         told.tell(kind, "validator", **fields)
+
+
+def test_a_part_moves_the_parent_and_what_is_expected_of_head() -> None:
+    """The next commit of the task sits on the part; every approval stands, and HEAD at the part is no drift."""
+    told = Told()
+    told.validated()
+    first, second = "1" * 40, "2" * 40
+    chain = told.tell("part", "validator", commit=first, parent=first, index_tree="i")
+    assert (chain.parent, chain.head, chain.validated) == (first, first, True)
+    assert chain.expected is not None
+    assert (chain.expected.head, chain.expected.index_tree) == (first, "i")
+    chain = told.tell("part", "validator", commit=second, parent=second)
+    assert [(part.commit, part.parent) for part in chain.parts] == [(first, None), (second, first)]
+
+
+def test_an_amended_part_gives_the_parent_back() -> None:
+    """A commit that replaces the last part sits where that one sat."""
+    told = Told()
+    told.validated()
+    told.tell("part", "validator", commit="1" * 40, parent="1" * 40)
+    chain = told.tell("rebase", "validator", commit=None, parent=None, amended=True)
+    assert (chain.parent, chain.head, chain.parts, chain.validated) == (None, None, (), True)
+
+
+def test_a_commit_around_the_gate_is_remembered_and_changes_nothing_else() -> None:
+    """`bypass` names the commit, so that it is recorded once."""
+    told = Told()
+    before = told.validated()
+    chain = told.tell("bypass", "validator", commit="1" * 40)
+    assert chain.bypassed == {"1" * 40}
+    assert replace(chain, bypassed=frozenset()) == before
+
+
+def test_a_branch_at_the_same_commit_is_followed() -> None:
+    """A `rebase` record that names a branch says where the context is now; nothing else moves."""
+    told = Told()
+    before = told.validated()
+    chain = told.tell("rebase", "validator", commit=before.head, parent=before.parent, base=before.base, branch="topic")
+    assert chain.branch == "topic"
+    assert chain.expected is not None
+    assert chain.expected.branch == "topic"
+    assert (chain.parent, chain.head, chain.validated) == (before.parent, before.head, True)
 
 
 def test_a_rebase_moves_the_parent_and_a_seal_ends_it() -> None:

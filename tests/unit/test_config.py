@@ -21,7 +21,9 @@ from git_taskctx.config.keys import RULES, kinds
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.policy import (
     ChainPolicy,
+    CommitPolicy,
     DriftPolicy,
+    HooksPolicy,
     LifecyclePolicy,
     LimitsPolicy,
     Policy,
@@ -67,6 +69,12 @@ mobile = ["make mobile"]
 [drift]
 allowance = 2
 strict = true
+[commit]
+require = "budget"
+partial = true
+allow_bypass = ["no-verify"]
+[hooks]
+fail_closed = true
 [limits]
 context_kib = 32
 enforce = true
@@ -84,6 +92,8 @@ AS_POLICY = Policy(
     scope=ScopePolicy(outside="block", macros_file="macros.json", macros={":ui": ("mobile/**/*.{ts,tsx}",)}),
     qa=QaPolicy(default=("make test",), require=True, tier={"mobile": ("make mobile",)}),
     drift=DriftPolicy(allowance=2, strict=True),
+    commit=CommitPolicy(require="budget", partial=True, allow_bypass=("no-verify",)),
+    hooks=HooksPolicy(fail_closed=True),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
     lifecycle=LifecyclePolicy(archive_days=30),
@@ -132,6 +142,10 @@ def test_flatten_is_plain_and_complete() -> None:
         "qa.tier": {"mobile": ["make mobile"]},
         "drift.allowance": 2,
         "drift.strict": True,
+        "commit.require": "budget",
+        "commit.partial": True,
+        "commit.allow_bypass": ["no-verify"],
+        "hooks.fail_closed": True,
         "limits.context_kib": 32,
         "limits.enforce": True,
         "secrets.allow_paths": ["tests/fixtures/**"],
@@ -156,6 +170,11 @@ def test_every_key_has_a_rule() -> None:
         (b"[drift]\nallowance = 2026-01-01", "drift.allowance: expected a whole number, found a date or time", None),
         (b"[drift]\nallowance = -1", "drift.allowance: must be 0 or more, not -1", None),
         (b"[drift]\nstrict = 1", "drift.strict: expected true or false, found the number 1", None),
+        (
+            b"[commit]\nallow_bypass = ['all']",
+            "commit.allow_bypass: 'all' is none of attest, force-secrets, no-verify",
+            None,
+        ),
         (b"[limits]\ncontext_kib = 0", "limits.context_kib: must be 1 or more, not 0", None),
         (b"[scope]\noutside = 'wran'", "scope.outside: expected 'warn' or 'block', found the string \"wran\"", None),
         (b"[scope]\noutside = []", "scope.outside: expected 'warn' or 'block', found a list", None),
@@ -322,6 +341,11 @@ STRICTER = [
     ("scope.outside", "'warn'", ["block", "warn"], []),
     ("drift.allowance", "1", ["0", "1"], ["2"]),
     ("drift.strict", "true", ["on"], ["off"]),
+    ("commit.require", "'snapshot'", ["snapshot", "validated"], ["budget"]),
+    ("commit.partial", "true", ["true", "false"], []),
+    ("commit.partial", "false", ["false"], ["true"]),
+    ("commit.allowBypass", "['attest', 'no-verify']", ["no-verify", ""], ["attest,force-secrets"]),
+    ("hooks.failClosed", "true", ["true"], ["false"]),
     ("limits.contextKib", "64", ["1", "64"], ["65", "1k"]),
     ("limits.enforce", "true", ["1"], ["0"]),
     ("secrets.allowPaths", "['a/**']", ["a/**", ""], ["b", "a/**,b"]),

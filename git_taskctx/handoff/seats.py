@@ -1,0 +1,75 @@
+"""What the chain keeps of each agent: its snapshots, what it approved and found, and of the commits of the task."""
+
+from __future__ import annotations
+
+from git_taskctx.model.context import Finding
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.snapshot import HiddenChange, Operation
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the worktree must look like until somebody starts: the owner's last snapshot."""
+
+    agent: str
+    n: int
+    tree: TreeOid
+    commit_tree: TreeOid
+    index_tree: TreeOid | None
+    head: CommitOid | None
+    branch: str | None
+    in_progress: Operation | None
+    hidden: tuple[HiddenChange, ...]
+    scope_hash: str
+    time: str
+    actor: str
+    accepted: bool = False
+    seq: int = 0
+    """Number of its record."""
+    diff_sha: str | None = None
+    base: CommitOid | None = None
+    """Base commit of the deltas then."""
+    previous_tree: TreeOid | None = None
+    """The tree that this owner was handed."""
+    previous_agent: str = "init"
+    edits: bool = False
+    """True when the snapshot's tree is not the one that was handed over."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A commit of the task that did not end it."""
+
+    commit: CommitOid
+    parent: CommitOid | None
+    """What the task's commit had to sit on before."""
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One agent's place in the chain."""
+
+    actor: str | None = None
+    started_at: str | None = None
+    completed_at: str | None = None
+    session_id: str | None = None
+    qa_log_path: str | None = None
+    rounds: int = 0
+    """How often the tree was handed to this agent."""
+    snapshots: tuple[Expectation, ...] = ()
+    done_tree: TreeOid | None = None
+    """The tree that its `done` stands for."""
+    stale: bool = False
+    findings: tuple[Finding, ...] = ()
+    budget: int = 0
+
+    @property
+    def last(self) -> Expectation | None:
+        """Its last snapshot."""
+        return self.snapshots[-1] if self.snapshots else None
+
+    @property
+    def open_findings(self) -> tuple[Finding, ...]:
+        """What it found and has not closed."""
+        return tuple(finding for finding in self.findings if finding.closed_at is None)
