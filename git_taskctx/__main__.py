@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import itertools
 import os
 import sys
 from collections.abc import Sequence
 
-from git_taskctx.errors import Fatal, TaskctxError
+from git_taskctx.errors import TaskctxError, find_refusal
 
 INTERRUPTED = 130
 CLOSED = 141
-_MACHINE = {
-    errno.ENOSPC: "df -h; df -i   # make room, then run the same command again",
-    errno.EDQUOT: "quota   # make room, then run the same command again",
-    errno.EIO: "dmesg | tail   # what the disk says",
-    errno.EMFILE: "ulimit -n",
-    errno.ENFILE: "cat /proc/sys/fs/file-nr",
-    errno.ENOMEM: "free -m",
-    errno.EROFS: None,
-    errno.EACCES: None,
-    errno.EPERM: None,
-}
-"""What the machine can refuse at any step: no bug of ours, and what to look at."""
 
 
 def run() -> None:
@@ -33,6 +20,8 @@ def run() -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Run one verb and return its exit code; never raises."""
+    if _is_hook(argv) and os.environ.get("GIT_TASKCTX") == "0":
+        return 0
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -48,11 +37,11 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         return _closed()
     except Exception as error:  # a bug of ours, told as such
-        if isinstance(error, OSError) and error.errno in _MACHINE:
-            where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-            reason = (error.strerror or str(error)).lower()
-            return _say(Fatal(f"{where}{reason}", hint=_MACHINE[error.errno]), argv)
-        return _say_bug(error, argv)
+        refusal = find_refusal(error)
+        if refusal is not None:
+            return _say(refusal, argv)
+        code = _say_bug(error, argv)
+        return 0 if _is_hook(argv) else code  # a bug of ours never blocks git
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -64,6 +53,10 @@ def _run(argv: Sequence[str]) -> int:
 
         return run_app(list(argv))
     return code
+
+
+def _is_hook(argv: Sequence[str]) -> bool:
+    return argv[:1] == ["hook"]
 
 
 def _closed() -> int:

@@ -18,6 +18,7 @@ full stop; `hint` is the command to type next.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 
@@ -87,3 +88,25 @@ class Usage(TaskctxError):
 
     exit_code = 129
     code = "usage"
+
+
+_MACHINE = {
+    errno.ENOSPC: "df -h; df -i   # make room, then run the same command again",
+    errno.EDQUOT: "quota   # make room, then run the same command again",
+    errno.EIO: "dmesg | tail   # what the disk says",
+    errno.EMFILE: "ulimit -n",
+    errno.ENFILE: "cat /proc/sys/fs/file-nr",
+    errno.ENOMEM: "free -m",
+    errno.EROFS: None,
+    errno.EACCES: None,
+    errno.EPERM: None,
+}
+"""What the machine can refuse at any step: no bug of ours, and what to look at."""
+
+
+def find_refusal(error: Exception) -> Fatal | None:
+    """Return what the machine refused, as an error of ours; None for anything else."""
+    if not isinstance(error, OSError) or error.errno not in _MACHINE:
+        return None
+    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
+    return Fatal(f"{where}{(error.strerror or str(error)).lower()}", hint=_MACHINE[error.errno])

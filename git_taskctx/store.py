@@ -15,7 +15,7 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
-from git_taskctx.model.canonical import MAX_BYTES
+from git_taskctx.model.canonical import MAX_BYTES, sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
 
@@ -202,11 +202,33 @@ class Store:
             files.fsync_folder(target.parent)
         return True
 
+    def remember_left(self, place: str, task: str, context_id: str) -> None:
+        """Note that a context, about to be archived, belongs to a branch. Call it with the lock held."""
+        note = self._note_of(place)
+        files.make_folder(note.parent)
+        files.write_atomic(note, f"{context_id} {task}\n".encode())
+
+    def find_left(self, place: str) -> str | None:
+        """Return the task that was archived when this branch was left, and still is; one look, however many are."""
+        if not all(files.require_plain(folder, folder=True) for folder in (self.root, self.root / "archive")):
+            return None
+        data = files.read_plain(self._note_of(place), limit=4096) or b""
+        context_id, _, task = data.decode("utf-8", "replace").strip().partition(" ")
+        if not is_context_id(context_id) or not is_task_id(task):
+            return None
+        return task if files.require_plain(self.root / "archive" / context_id, folder=True) else None
+
+    def _note_of(self, place: str) -> Path:
+        return self.root / "archive" / f"left-{sha256_hex(place.encode('utf-8', 'surrogateescape'))[:32]}"
+
     def remove_archived(self, context_id: str) -> None:
         """Delete an archived context's files, following no link. Doing it twice is no error."""
         folder = self.root / "archive" / context_id
         if context_id in self.archived():
             with files.told_of(folder):
+                for note in folder.parent.glob("left-*"):
+                    if (files.read_plain(note, limit=4096) or b"").startswith(context_id.encode()):
+                        note.unlink()
                 shutil.rmtree(folder)
                 files.fsync_folder(folder.parent)
 

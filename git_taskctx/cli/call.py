@@ -71,13 +71,13 @@ class Call:
             self._repository = open_repository(self.folder, os.environ)
         return self._repository
 
-    def caller(self) -> Caller:
-        """Return who calls, where and when."""
+    def caller(self, *, named: bool = True) -> Caller:
+        """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
         from git_taskctx.handoff.session import Caller
         from git_taskctx.model.oids import check_task_id
         from git_taskctx.store import Store
 
-        task = self.task or os.environ.get("GIT_TASKCTX_TASK") or None
+        task = (self.task or os.environ.get("GIT_TASKCTX_TASK") or None) if named else None
         return Caller(
             repository=self.repository,
             store=Store(self.repository),

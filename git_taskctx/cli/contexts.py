@@ -1,4 +1,4 @@
-"""Verbs about contexts as a whole: init, get, status, list, log, rebuild, purge, recover, sweep."""
+"""Verbs about contexts as a whole: init, get, status, list, log, rebuild, purge, complete, recover, sweep."""
 
 from __future__ import annotations
 
@@ -192,6 +192,30 @@ def purge(
     )
 
 
+def complete(call: Call) -> Answer:
+    """End the task whose commit was made, and tell of it.
+
+    Runs what `git config taskctx.lifecycle.onComplete` names; also for a task that is over.
+    """
+    from git_taskctx.handoff.complete import complete
+    from git_taskctx.report import text
+
+    loaded = call.config(call.repository.head().commit)
+    done = complete(call.caller(), notifier=loaded.on_complete)
+    failed = f"the notifier ended with {done.notified}" if done.notified else None
+    again = f"git taskctx complete --task {done.task}   # runs it again"
+    return Answer(
+        done,
+        text=lambda document: document.line(("complete: ", "ok"), f"{done.task} is commit {done.commit[:12]}"),
+        notes=lambda document: text.notes(
+            document, (*loaded.warnings, *((failed,) if failed else ())), (again,) if failed else ()
+        ),
+        code=1 if failed else 0,
+        reason=failed,
+        hints=(again,) if failed else (),
+    )
+
+
 def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The task to bring back.")]) -> Answer:
     """Bring a context back, whole, from the ledger.
 
@@ -260,6 +284,7 @@ VERBS = (
     Verb("log", log, common=READS),
     Verb("rebuild", rebuild, common=WRITES),
     Verb("purge", purge, common=("format", "actor")),
+    Verb("complete", complete, common=(*READS, "actor")),
     Verb("recover", recover, common=("context_id", "format", "actor")),
     Verb("sweep", sweep, common=("format",)),
 )

@@ -11,11 +11,11 @@ import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from git_taskctx.cli import chain, contexts, hooks, plumbing, quality, share
+from git_taskctx.cli import chain, contexts, hooks, hook, plumbing, quality, share
 from git_taskctx.cli.call import begin, finish, perform
 from git_taskctx.cli.options import ROOT, Parameter, Verb
 
-FAMILIES = (contexts, chain, hooks, quality, share, plumbing)
+FAMILIES = (contexts, chain, hooks, quality, share, hook, plumbing)
 VERBS: dict[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.VERBS}
 """Every verb by its name, in the order of the help."""
 
@@ -45,7 +45,9 @@ def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any
     parameters = verb.parameters()
     values, rest = _take(words, parameters, stop=False)
     for parameter in parameters:
-        if not parameter.words and rest:
+        if not parameter.words and rest and _is_list(parameter):
+            values[parameter.name], rest = rest, []
+        elif not parameter.words and rest:
             values[parameter.name] = _value(parameter, rest.pop(0))
         elif values.setdefault(parameter.name, parameter.default) is ...:
             raise Declined
@@ -74,6 +76,11 @@ def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) 
             continue
         values[parameter.name] = _value(parameter, value if equals else next(words, "-"))
     return values, rest
+
+
+def _is_list(parameter: Parameter) -> bool:
+    """Tell whether an argument takes all the words that are left."""
+    return any(typing.get_origin(kind) is list for kind in (parameter.kind, *typing.get_args(parameter.kind)))
 
 
 def _value(parameter: Parameter, word: str) -> Any:

@@ -41,6 +41,7 @@ def config(
     actor, said_by = call.find_actor()
     may_edit = [agent for agent in policy.agents if policy.may_edit(agent, policy.agents)]
     values = {**flatten(policy), "chain.may_edit": may_edit, "actor": actor}
+    values |= {"lifecycle.on_complete": loaded.on_complete}
     origins = {**loaded.origins, "actor": said_by}
     data: Any = (
         {key: {"value": value, "origin": origins.get(key, "default")} for key, value in values.items()}

@@ -25,6 +25,8 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass
 
+OWN = {"actor": "a name", "lifecycle.on_complete": "a command"}
+"""Keys of one person alone, and what each takes: nobody can commit them for others."""
 Setting = tuple[str, str | None, str]
 """Key as git writes it, value (None where the key stands without `=`), and git's text for where it comes from."""
 
@@ -36,8 +38,11 @@ class Config:
     policy: Policy
     actor: str | None
     """`taskctx.actor`: who acts, where neither an option nor the environment says so."""
+    on_complete: str | None
+    """`taskctx.lifecycle.onComplete`: a command to run when a task is over; no committed file can set it."""
     origins: Mapping[str, str]
-    """Every dotted key, and `actor`, to where its value comes from: `default`, the committed file, or git's text."""
+    """Every dotted key, and those of one person alone, to where its value comes from: `default`, the committed file,
+    or git's text."""
     warnings: tuple[str, ...]
     """Personal settings, or a whole file, that were left out, and why."""
 
@@ -52,13 +57,13 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
     Raises: BadConfig for an unknown key and for a value of the wrong type, naming the origin.
     """
     values = values_of(committed.policy)
-    origins = {key: committed.name if key in committed.keys else "default" for key in values} | {"actor": "default"}
+    origins = {key: committed.name if key in committed.keys else "default" for key in [*values, *OWN]}
     warnings: list[str] = []
-    actor: str | None = None
+    own: dict[str, str] = {}
     for (key, entry), found in _group(settings).items():
         name, origin = _git_name(key, entry), found[-1][1]
-        if key == "actor":
-            actor, origins[key] = _read_actor(found[-1][0], where=_at(origin, name)), origin
+        if key in OWN:
+            own[key], origins[key] = _read_text(found[-1][0], OWN[key], where=_at(origin, name)), origin
             continue
         value = _read_personal(key, entry, found, _at(origin, name))
         if entry:
@@ -73,7 +78,7 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
             continue
         values[key], origins[key] = value, origin
     check_may_edit(values, where=f"{_place(origins['chain.may_edit'])}: chain.may_edit")
-    return Config(build_policy(values), actor, origins, tuple(warnings))
+    return Config(build_policy(values), own.get("actor"), own.get("lifecycle.on_complete"), origins, tuple(warnings))
 
 
 def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) -> str | None:
@@ -99,14 +104,14 @@ def _group(settings: Sequence[Setting]) -> dict[tuple[str, str], list[tuple[str 
 def _resolve(name: str, origin: str) -> tuple[str, str]:
     """Return the dotted key that git's `name` means, and the entry in it where the key is a table."""
     rest = name.removeprefix("taskctx.")
-    for key, kind in {**kinds(), "actor": None}.items():
+    for key, kind in {**kinds(), **dict.fromkeys(OWN)}.items():
         plain = key.replace("_", "")
         if kind is KINDS[Mapping]:
             if rest.lower().startswith(plain + "."):
                 return key, rest[len(plain) + 1 :]
         elif rest.lower() == plain:
             return key, ""
-    raise unknown_error(f"{_place(origin)}: unknown key {name}", rest, [*kinds(), "actor"], _git_name)
+    raise unknown_error(f"{_place(origin)}: unknown key {name}", rest, [*kinds(), *OWN], _git_name)
 
 
 def _git_name(key: str, entry: str = "") -> str:
@@ -123,9 +128,9 @@ def _at(origin: str, name: str) -> str:
     return f"{_place(origin)}: {name}"
 
 
-def _read_actor(value: str | None, *, where: str) -> str:
+def _read_text(value: str | None, expected: str, *, where: str) -> str:
     if not value or not value.strip():
-        raise BadConfig(f"{where}: expected a name, found no value")
+        raise BadConfig(f"{where}: expected {expected}, found no value")
     return value.strip()
 
 

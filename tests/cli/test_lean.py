@@ -55,6 +55,9 @@ def repo(tmp_path: Path) -> GitRepo:
         ("start", "--agent", "reviewer"),
         ("snapshot", "--agent", "implementer"),
         ("fingerprint",),
+        ("hook", "pre-commit"),
+        ("hook", "post-commit"),
+        ("hook", "post-checkout", "1" * 40, "2" * 40, "1"),
     ],
     ids=" ".join,
 )
@@ -66,7 +69,7 @@ def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) 
         env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
     loaded = set(done.stderr.splitlines()[-1].split(","))
     assert "git_taskctx" in loaded
@@ -123,3 +126,19 @@ def test_missing_files_under_a_flag_take_no_process_each(repo: GitRepo) -> None:
             repo.at(name).unlink(missing_ok=True)
         counts.append(len(_processes(repo, "snapshot", "--agent", "implementer")))
     assert counts[1] <= counts[0]
+
+
+def test_the_off_switch_comes_before_everything(repo: GitRepo) -> None:
+    """With GIT_TASKCTX=0 a hook loads the door, and nothing behind it."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED.replace('.split(".")[0]', ""), "hook", "pre-commit"],
+        cwd=repo.path,
+        env={**os.environ, "PYTHONPATH": os.fspath(ROOT), "GIT_TASKCTX": "0"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    loaded = set(done.stderr.splitlines()[-1].split(","))
+    assert {name for name in loaded if name.startswith("git_taskctx")} == {
+        "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors",
+    }  # fmt: skip

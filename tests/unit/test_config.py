@@ -279,7 +279,7 @@ def test_origins() -> None:
         "limits.context_kib": LOCAL,
         "actor": GLOBAL,
     }
-    assert set(config.origins) == {*flatten(config.policy), "actor"}
+    assert set(config.origins) == {*flatten(config.policy), "actor", "lifecycle.on_complete"}
 
 
 def test_personal_settings_change_defaults_freely() -> None:

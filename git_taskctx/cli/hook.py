@@ -1,0 +1,141 @@
+"""The verb that the hooks of git call."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import Argument, Verb
+from git_taskctx.errors import TaskctxError, Usage, find_refusal
+
+if TYPE_CHECKING:
+    from git_taskctx.hooks.bodies import Line
+    from git_taskctx.report.document import Document
+
+GATES = ("pre-commit", "pre-merge-commit")
+"""Hooks that can stop git."""
+SHOWN = 5
+"""So many paths stand in a message."""
+
+
+def hook(
+    call: Call,
+    name: Annotated[str, Argument(metavar="NAME", help="The hook, as in pre-commit.")],
+    args: Annotated[list[str] | None, Argument(metavar="[ARGS]...", help="What git hands to the hook.")] = None,
+) -> Answer:
+    """Do what a hook of git is there for.
+
+    The hooks that are installed call it; GIT_TASKCTX=0 makes it do nothing.
+    """
+    try:
+        lines = _run(call, name, tuple(args or ()))
+    except Usage:
+        raise
+    except TaskctxError as error:
+        return _answer(name, error)
+    except Exception as error:  # a bug of ours, which must not stand in the way
+        refusal = find_refusal(error)
+        return _answer(name, refusal) if refusal else _bug(call, name, error)
+    return Answer(notes=lambda document: _say(document, lines))
+
+
+def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Line]:
+    from git_taskctx.git.repository import open_repository
+    from git_taskctx.hooks.bodies import Situation, run_body
+
+    named = os.environ.get("GIT_INDEX_FILE")
+    call._repository = open_repository(call.folder, _with_users_index(os.environ))
+    situation = Situation(
+        name=name,
+        args=args,
+        environ=os.environ,
+        stdin=_read_stdin,
+        index=call.folder / named if named else call.repository.index,
+    )
+    return run_body(call.caller(named=False), situation)
+
+
+def _read_stdin() -> bytes:
+    return sys.stdin.buffer.read() if sys.stdin is not None else b""
+
+
+def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment in which the index is the user's own, and not the one that is being committed.
+
+    git commits from `index.lock` with `commit -a`, from `next-index-PID.lock` with `commit -- path`.
+    """
+    named = environ.get("GIT_INDEX_FILE", "")
+    users = dict(environ)
+    if named.endswith(".lock"):
+        users.pop("GIT_INDEX_FILE")
+        if not Path(named).name.startswith("next-index-"):
+            users["GIT_INDEX_FILE"] = named.removesuffix(".lock")
+    return users
+
+
+def _answer(name: str, error: TaskctxError) -> Answer:
+    """Say what is wrong, which paths, and what to type; only the gate stops git."""
+    stops = name in GATES
+    return Answer(code=error.exit_code if stops else 0, notes=lambda document: _refuse(document, error, stops=stops))
+
+
+def _refuse(document: Document, error: TaskctxError, *, stops: bool) -> None:
+    document.line(("error: ", "bad") if stops else ("warning: ", "warn"), error.message.split("\n")[0])
+    if stops:
+        document.line("paths: ", (_listed(error.paths), "path"))
+    if error.hint:
+        command, mark, why = error.hint.split("\n")[0].partition("   # ")
+        document.line(("hint: ", "warn"), (command, "command"), (mark + why, "dim"))
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - SHOWN
+    return ", ".join(paths[:SHOWN]) + (f", and {more} more" if more > 0 else "") or "none"
+
+
+def _say(document: Document, lines: Sequence[Line]) -> None:
+    for line in lines:
+        document.line(("warning: ", "warn") if line.warns else ("taskctx: ", "dim"), line.text)
+        if line.hint:
+            command, mark, why = line.hint.partition("   # ")
+            document.line(("hint: ", "warn"), (command, "command"), (mark + why, "dim"))
+
+
+def _bug(call: Call, name: str, error: Exception) -> Answer:
+    import traceback
+
+    if os.environ.get("GIT_TASKCTX_TRACE", "") not in ("", "0"):
+        traceback.print_exception(error)
+    stops = name in GATES and _is_closed(call)
+    what = "stops this commit (hooks.fail_closed)" if stops else "lets git go on"
+    reason = (str(error).splitlines() or [""])[0]
+    text = f"git-taskctx has a bug and {what}: {type(error).__name__}: {reason}"
+    return Answer(code=TaskctxError.exit_code if stops else 0, notes=lambda document: document.line(text))
+
+
+def _is_closed(call: Call) -> bool:
+    """Tell whether a bug stops a commit, by the policy of the context or by the configuration; False without either."""
+
+    def by_context() -> bool:
+        from git_taskctx.handoff.opening import open_session
+
+        with open_session(call.caller(named=False), write=False) as session:
+            return session.context.policy.hooks.fail_closed
+
+    def by_config() -> bool:
+        return call.config(call.repository.find_commit("HEAD")).policy.hooks.fail_closed
+
+    for ask in (by_context, by_config):
+        try:
+            if ask():
+                return True
+        except Exception:  # noqa: S112 - whatever the bug is, it may be here too
+            continue
+    return False
+
+
+VERBS = (Verb("hook", hook, common=()),)

@@ -1,0 +1,111 @@
+"""Completing a task: its commit is sealed, the context put away, and whoever wants to know is told.
+
+What is run then is named in `git config` alone: nothing that a repository's files say is ever run.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from git_taskctx.errors import BadData, Fatal, Refused
+from git_taskctx.git.notes import NOTES_REF, read_note
+from git_taskctx.git.process import TIME_LIMIT
+from git_taskctx.git.refs import find_ref
+from git_taskctx.handoff.commits import keep_up
+from git_taskctx.handoff.lifecycle import recover
+from git_taskctx.handoff.opening import open_session
+from git_taskctx.handoff.overview import next_steps
+from git_taskctx.handoff.seal import end, is_committed
+from git_taskctx.handoff.session import Caller
+from git_taskctx.model.canonical import dump_canonical
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.record import Record, load_record
+from git_taskctx.model.values import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Completed:
+    """A task that is over."""
+
+    task: str
+    context_id: str
+    commit: CommitOid
+    title: str
+    notified: int | None = None
+    """How the notifier ended; None where there is none."""
+
+
+def complete(caller: Caller, *, notifier: str | None) -> Completed:
+    """End the task whose validated tree has been committed, and run the notifier; again for one that is over.
+
+    Without a task and with none active it is the one that HEAD ended.
+
+    Raises: Refused while the task's commit has not been made; Fatal where there is no such task.
+    """
+    caller = _named(caller)
+    with open_session(caller, write=False) as session:
+        task, archived, commit = session.task, session.archived, session.chain.sealed
+        title, context_id = session.context.immutable.task_snapshot.title, session.context.context_id
+        waits = archived and commit is None and is_committed(replace(session, archived=False))
+    if waits:
+        recover(caller, task)
+    if waits or not archived:
+        commit = _end(replace(caller, task=task, context_id=None))
+    if commit is None:
+        raise Refused(f"{task} was put away before it was committed", hint=f"git taskctx recover {task}")
+    done = Completed(task, context_id, commit, title)
+    return replace(done, notified=_notify(caller, done, notifier)) if notifier else done
+
+
+def _end(caller: Caller) -> CommitOid:
+    with open_session(caller, write=True) as session:
+        keep_up(session)
+        if not is_committed(session):
+            what = "validated, and not committed yet" if session.chain.validated else "not validated"
+            raise Refused(f"{session.task} is {what}", hint="\n".join(next_steps(session)))
+        return end(session)
+
+
+def _named(caller: Caller) -> Caller:
+    """Name the task that HEAD ended, where none is named and none is active."""
+    store = caller.store
+    store.check()
+    if caller.task is not None or store.active() is not None or store.marker() is not None:
+        return caller
+    repository = caller.repository
+    head = repository.find_commit("HEAD")
+    lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), head) if head else []
+    seals = [record for line in lines if (record := _seal(line, head)) is not None]
+    if not seals:
+        raise Fatal("no task context is active here, and HEAD ended none", hint="git taskctx list")
+    return replace(caller, task=seals[-1].task, context_id=seals[-1].context)
+
+
+def _seal(line: str, head: CommitOid | None) -> Record | None:
+    try:
+        record = load_record(line)
+    except BadData:
+        return None
+    return record if record.type == "seal" and record.commit == head else None
+
+
+def _notify(caller: Caller, done: Completed, command: str) -> int:
+    """Run a command of the user's with what is known of the task; its words go to stderr. Returns: how it ended."""
+    told = {"task": done.task, "context": done.context_id, "commit": done.commit, "title": done.title}
+    names = {f"TASKCTX_{name.upper()}": value for name, value in told.items()}
+    sys.stderr.flush()
+    try:
+        ended = subprocess.run(
+            ["sh", "-c", command],
+            cwd=caller.repository.toplevel,
+            env={**caller.repository.git.environ, **names},
+            input=dump_canonical({"version": 1, **told}),
+            stdout=2,
+            timeout=TIME_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return os.EX_TEMPFAIL
+    return ended.returncode

@@ -1,0 +1,130 @@
+"""The gate: whether the commit that is about to be made may be made.
+
+It judges the index that is being committed, and where nobody is at work the worktree too. It changes nothing but the
+ledger: a failed verification counts, as everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from git_taskctx.errors import CouldNotTell, Refused
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.index import IndexCopy
+from git_taskctx.git.private import private_folder
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.commits import require_approved, require_settled, require_tree
+from git_taskctx.handoff.drift import Present, judge
+from git_taskctx.handoff.mend import ways_out
+from git_taskctx.handoff.seal import open_current
+from git_taskctx.handoff.session import Caller, Session
+from git_taskctx.handoff.start import drift_refusal
+from git_taskctx.handoff.verify import count_drift
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A commit that is about to be made."""
+
+    index: Path
+    """The index that is being committed; not always the user's (`commit -a`, `commit -- path`)."""
+    amends: bool = False
+    """True when it replaces HEAD."""
+    put_aside: bool = False
+    """True while a tool has put the unstaged changes aside, as pre-commit and lint-staged do around their hooks."""
+
+
+def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
+    """Let a commit pass, or not; return what to say of commits before it.
+
+    Raises: Refused, by the state of the chain and by policy; any error that keeps the answer from being told.
+    """
+    store = caller.store
+    if store.active() is None and store.marker() is None:
+        return ()
+    with open_current(caller, gated=True) as (session, caught):
+        if caught.sealed is not None:
+            return (*caught.told, caught.sealed.summary)
+        require_settled(session)
+        if session.chain.at_work:  # commit.require is `budget`: nothing that could be compared is on record
+            require_approved(session)
+            return caught.told
+        with read_worktree(session.repository, keep=False) as reading:
+            if _judge(session, reading, attempt):
+                return caught.told
+    return check_commit(caller, attempt)
+
+
+def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
+    """Return the paths that the commit is about to change, sorted; none where that cannot be told."""
+    from git_taskctx.git.quoting import quote
+
+    git = caller.repository.git.with_env(GIT_INDEX_FILE=os.fspath(attempt.index))
+    found = git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--", ok=(0, 128))
+    if found.code:
+        found = git.run("ls-files", "-z", ok=(0, 128))
+    return tuple(sorted(quote(path) for path in found.out.split(b"\0")[:-1]))
+
+
+def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
+    """Let a commit pass; False when another process wrote meanwhile, so that it must be judged again."""
+    chain, context, present = session.chain, session.context, Present(reading)
+    expected = chain.expected
+    if expected is None:
+        raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+    held = _tree_of(session, reading, attempt.index)
+    # What is staged is judged below: staging what was snapshotted is no drift, however strict the policy.
+    verdict = judge(context, chain, expected, present, strict=False)
+    if verdict.outcome is Outcome.NO and attempt.put_aside and _is_as_staged(reading, expected.tree, held, verdict):
+        verdict = replace(verdict, outcome=Outcome.YES)
+    if verdict.outcome is Outcome.NO:
+        verdict = replace(verdict, hints=ways_out(session, expected, verdict, present))
+        counted = count_drift(session, present, verdict)
+        if counted is None:
+            return False
+        refusal = drift_refusal(counted)
+        raise Refused(counted.summary, hint=refusal.hint, paths=refusal.paths)
+    if verdict.outcome is not Outcome.YES:
+        raise CouldNotTell(verdict.summary, hint="\n".join(verdict.hints) or "git fsck")
+    require_approved(session)
+    seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
+    require_tree(seeing, _parent(session, present, attempt), held)
+    return True
+
+
+def _parent(session: Session, present: Present, attempt: Attempt) -> CommitOid | None:
+    head = present.head.commit
+    if head is None or not attempt.amends:
+        return head
+    parents = session.repository.parents_of(head)
+    return parents[0] if parents else None
+
+
+def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:
+    """Return the tree that is being committed. Raises: CouldNotTell while it is unmerged."""
+    if index == session.repository.index:
+        tree = reading.index_tree
+    else:
+        view = reading.repository.view()
+        view.index = index
+        with private_folder(session.repository) as folder:
+            tree = IndexCopy(view, folder).write_tree(view.git)
+    if tree is None:
+        raise CouldNotTell("the index is unmerged", hint="git status   # what is left to merge")
+    return tree
+
+
+def _is_as_staged(reading: Reading, expected: TreeOid, held: TreeOid, verdict: Verdict) -> bool:
+    """Tell whether every path that differs is as it is staged: then only what is not staged was put aside."""
+    hidden = (CauseKind.HIDDEN_EDIT, CauseKind.SUBMODULE_DIRTY)
+    if any(
+        cause.kind in hidden or (cause.path is None and cause.kind is not CauseKind.SCOPE_CHANGED)
+        for cause in verdict.causes
+    ):
+        return False
+    unstaged = {change.path for change in compare_trees(reading.repository, held, reading.tree)}
+    return all(change.path not in unstaged for change in reading.changes_since(expected))

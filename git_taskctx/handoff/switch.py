@@ -1,0 +1,72 @@
+"""Branch switches: a context stays with the branch that it belongs to, and waits there to be brought back."""
+
+from __future__ import annotations
+
+from git_taskctx.git.repository import Head
+from git_taskctx.handoff.commits import keep_up
+from git_taskctx.handoff.opening import open_session
+from git_taskctx.handoff.seal import end, is_committed, put_away
+from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Told:
+    """One sentence, and the command to type."""
+
+    text: str
+    hint: str
+
+
+def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
+    """Put the active context away where HEAD went from `old` to another commit; return what to say.
+
+    Nothing happens inside a rebase or a bisect. At the same commit the tree is the same: the context comes along.
+    """
+    repository, store = caller.repository, caller.store
+    if repository.operation() in ("rebase", "am", "bisect"):
+        return []
+    if (repository.last_move() or "").startswith("rebase"):  # its folder is made after the first checkout
+        return []
+    head, told = repository.head(), []
+    if store.active() is not None or store.marker() is not None:
+        with open_session(caller, write=True) as session:
+            if not session.archived:
+                told = _follow(session, old, head)
+    if store.active() is None and store.marker() is None:
+        waiting = store.find_left(_place(head.branch, head.commit))
+        if waiting is not None:
+            told.append(Told(f"{waiting} was put away when this branch was left", f"git taskctx recover {waiting}"))
+    return told
+
+
+def _follow(session: Session, old: CommitOid | None, head: Head) -> list[Told]:
+    if not session.edited:
+        hint = f"git taskctx log --task {session.task}"
+        told = [Told(text, hint) for text in keep_up(session, gated=True)]
+        if old is not None and is_committed(session, old):
+            commit = end(session, old)
+            return [*told, Told(f"{session.task} is over: commit {commit[:12]} is what was validated", hint)]
+        if old == head.commit:
+            return told + _come_along(session, head)
+    place = _place(session.chain.branch, old)
+    session.caller.store.remember_left(place, session.task, session.context.context_id)
+    where = session.chain.branch or (old or "")[:12]
+    put_away(session, reason=f"left {where}")
+    return [Told(f"{session.task} is put away: it belongs to {where}", f"git taskctx recover {session.task}   # there")]
+
+
+def _come_along(session: Session, head: Head) -> list[Told]:
+    chain = session.chain
+    if head.branch == chain.branch:
+        return []
+    extra = {"parent": chain.parent, "branch": head.branch, "from_branch": chain.branch}
+    event = Event("rebase", chain.owner, tree=chain.settled_tree, commit=chain.head, base=chain.base, extra=extra)
+    session.commit([event], reason=f"{session.task}: on {head.branch or 'a detached HEAD'} at the same commit")
+    return []
+
+
+def _place(branch: str | None, commit: CommitOid | None) -> str:
+    """Name where a context waits: on its branch, or at the commit of a detached HEAD."""
+    return f"branch {branch}" if branch else f"commit {commit}"

@@ -1,0 +1,64 @@
+"""What each hook does, by its name."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from git_taskctx.errors import Usage
+from git_taskctx.handoff.session import Caller
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What git told the hook."""
+
+    name: str
+    args: tuple[str, ...]
+    environ: Mapping[str, str]
+    stdin: Callable[[], bytes]
+    """Reads what git writes to the hook; only some are told anything."""
+    index: Path
+    """The index in force: the one that is being committed, in the hooks of a commit."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Something to say, and what to type about it."""
+
+    text: str
+    hint: str | None = None
+    warns: bool = False
+
+
+Body = Callable[[Caller, Situation], list[Line]]
+
+_BODIES = {
+    "pre-commit": "commit.before_commit",
+    "pre-merge-commit": "commit.before_commit",
+    "post-commit": "commit.after_commit",
+    "post-merge": "commit.after_commit",
+    "post-checkout": "checkout.after_checkout",
+    "post-rewrite": "rewrite.after_rewrite",
+    "pre-push": None,
+}
+"""Module and function of each; None where a hook has nothing to do yet."""
+
+
+def run_body(caller: Caller, situation: Situation) -> list[Line]:
+    """Do what a hook is there for; return what to say.
+
+    Raises: Usage for a name that is no hook of ours; what the body raises.
+    """
+    if situation.name not in _BODIES:
+        raise Usage(
+            f"there is no hook {situation.name!r}, only {', '.join(_BODIES)}", hint="git taskctx hook pre-commit"
+        )
+    place = _BODIES[situation.name]
+    if place is None:
+        return []
+    module, _, function = place.partition(".")
+    body: Body = getattr(importlib.import_module(f"git_taskctx.hooks.{module}"), function)
+    return body(caller, situation)

@@ -1,0 +1,51 @@
+"""Around a commit: the gate before it, and what follows from it afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+
+from git_taskctx.errors import Refused, TaskctxError
+from git_taskctx.handoff.gate import Attempt, check_commit, staged_paths
+from git_taskctx.handoff.seal import catch_up
+from git_taskctx.handoff.session import Caller
+from git_taskctx.hooks.amend import is_amend
+from git_taskctx.hooks.bodies import Line, Situation
+
+_PUT_ASIDE = ("lint-staged_unstaged.patch", "info/lefthook-unstaged.patch")
+"""Files in the git dir while lint-staged, or lefthook, keeps unstaged changes away from its commands."""
+
+
+def before_commit(caller: Caller, situation: Situation) -> list[Line]:
+    """Stop a commit that may not be made. Raises: TaskctxError, with the paths that it is about."""
+    head = caller.repository.find_commit("HEAD") if situation.name == "pre-commit" else None
+    attempt = Attempt(
+        index=situation.index,
+        amends=head is not None and is_amend(caller.repository, situation.environ, head),
+        put_aside=_is_put_aside(caller, situation),
+    )
+    try:
+        return [Line(text, warns=True) for text in check_commit(caller, attempt)]
+    except Refused as error:
+        if not error.paths:
+            with contextlib.suppress(TaskctxError):
+                error.paths = staged_paths(caller, attempt)
+        raise
+
+
+def after_commit(caller: Caller, situation: Situation) -> list[Line]:
+    """End the task when its commit was made; record a part of it, and a commit that went around the gate."""
+    if caller.store.active() is None and caller.store.marker() is None:
+        return []
+    caught = catch_up(caller, gated=True)
+    lines = [Line(text, "git taskctx status", warns=True) for text in caught.told]
+    if caught.sealed is not None:
+        lines.append(Line(caught.sealed.summary, caught.sealed.hints[0]))
+    return lines
+
+
+def _is_put_aside(caller: Caller, situation: Situation) -> bool:
+    """Tell whether the worktree holds only what is staged, by what the tools that do so leave to be seen."""
+    if situation.environ.get("PRE_COMMIT") == "1":  # pre-commit and prek say so to every hook
+        return True
+    places = (caller.repository.git_dir, caller.repository.common_dir)
+    return any((place / name).exists() for place in places for name in _PUT_ASIDE)

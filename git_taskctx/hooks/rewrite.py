@@ -1,0 +1,27 @@
+"""After commits were rewritten: the record goes along."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from git_taskctx.handoff.rewrite import carry_notes
+from git_taskctx.handoff.session import Caller
+from git_taskctx.hooks.bodies import Line, Situation
+from git_taskctx.model.oids import CommitOid
+
+_PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\b.*")
+"""`old SP new [SP extra]` (githooks)."""
+
+
+def after_rewrite(caller: Caller, situation: Situation) -> list[Line]:
+    """Carry notes to what amend or rebase made of a commit, where the tree is the same."""
+    carry_notes(caller.repository, _pairs(situation.stdin()))
+    return []
+
+
+def _pairs(data: bytes) -> Iterator[tuple[CommitOid, CommitOid]]:
+    for line in data.split(b"\n"):
+        found = _PAIR.fullmatch(line)
+        if found:
+            yield CommitOid(found[1].decode()), CommitOid(found[2].decode())

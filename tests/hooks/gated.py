@@ -1,0 +1,70 @@
+"""A worktree in which git's hooks call `git taskctx hook`, as the installed ones do."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from desk import Desk, Said, plain
+from gitrepo import ROOT, GitRepo
+
+NAMES = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
+_SHIM = """#!/bin/sh
+[ "${GIT_TASKCTX-}" != 0 ] || exit 0
+exec git taskctx hook NAME "$@"
+"""
+
+
+def put_hooks(repo: GitRepo) -> None:
+    """Put every hook of ours in."""
+    folder = repo.common_dir() / "hooks"
+    folder.mkdir(exist_ok=True)
+    for name in NAMES:
+        (folder / name).write_text(_SHIM.replace("NAME", name))
+        (folder / name).chmod(0o755)
+
+
+def put_program(folder: Path) -> dict[str, str]:
+    """Put `git-taskctx` into a folder; return the environment in which git finds it."""
+    folder.mkdir(exist_ok=True)
+    script = folder / "git-taskctx"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m git_taskctx "$@"\n')
+    script.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.fspath(ROOT)}
+
+
+@dataclass
+class Gated(Desk):
+    """A desk whose git has our hooks."""
+
+    repo: GitRepo
+
+    def git(self, *args: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Said:
+        """Run git, whatever comes of it; what our hooks say has no traceback in it."""
+        done = self.repo.run(*args, cwd=cwd, env=env)
+        said = Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
+        assert "Traceback" not in said.both, said.both
+        assert "has a bug" not in said.both, said.both
+        return said
+
+    def passes(self, *args: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> Said:
+        """Run git, which must not be stopped."""
+        said = self.git(*args, cwd=cwd, env=env)
+        assert said.code == 0, said.both
+        return said
+
+    def blocked(self, *args: str, cwd: Path | None = None, env: dict[str, str] | None = None) -> list[str]:
+        """Run git, which must be stopped with no new commit; return the three lines that say why."""
+        before = self.repo.git("log", "-1", "--format=%H", "HEAD", "--", check=False)
+        said = self.git(*args, cwd=cwd, env=env)
+        assert said.code != 0, said.both
+        assert self.repo.git("log", "-1", "--format=%H", "HEAD", "--", check=False) == before
+        lines = [line for line in plain(said.err).splitlines() if not line.startswith(("warning: ", "Not committing"))]
+        assert [line.split(": ")[0] for line in lines] == ["error", "paths", "hint"], said.err
+        return lines
+
+    def is_over(self) -> bool:
+        """Tell whether the task has ended."""
+        return self.data("status")["task"] is None and bool(self.records("seal"))
