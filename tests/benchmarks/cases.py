@@ -93,7 +93,9 @@ def cases_of(place: Place) -> Iterator[Case]:
     )  # fmt: skip
 
 
-def cases_of_ledger(bench: Bench, source: Path, *, notes: tuple[int, int], tasks: tuple[int, int]) -> Iterator[Case]:
+def cases_of_ledger(
+    bench: Bench, source: Path, *, notes: tuple[int, int], tasks: tuple[int, int], past: tuple[int, int]
+) -> Iterator[Case]:
     """Yield the rows that do not depend on the worktree."""
 
     def fill(worktree: str, method: str, count: int) -> None:
@@ -118,10 +120,31 @@ def cases_of_ledger(bench: Bench, source: Path, *, notes: tuple[int, int], tasks
             {small: Command(APPEND, bench.folder / f"{method}-few", bench.env)},
             (Goal("ratio", 1.5, small),),
         )
+    yield from _hooks(bench, source, past)
     yield Case(
         "git taskctx -h", lambda: None, Command(("git", "taskctx", "-h"), bench.folder, bench.env), {},
         (Goal("ms", 90),),
     )  # fmt: skip
+
+
+def _hooks(bench: Bench, source: Path, past: tuple[int, int]) -> Iterator[Case]:
+    """Yield what the hooks cost after many tasks, beside what they cost after few."""
+    few, many = past
+    small = f"with {few:,}"
+
+    def prepare() -> None:
+        for count in past:
+            bench.worktree(source, f"hooks-{count}").fill_archive(count)
+
+    for name, words in (("pre-commit", ()), ("post-commit", ()), ("post-checkout", ("1" * 40, "2" * 40, "1"))):
+        argv = ("git", "taskctx", "hook", name, *words)
+        yield Case(
+            f"hook {name}, {many:,} past tasks",
+            prepare,
+            Command(argv, bench.folder / f"hooks-{many}", bench.env),
+            {small: Command(argv, bench.folder / f"hooks-{few}", bench.env)},
+            (Goal("ratio", 1.1, small),),
+        )
 
 
 def _verify(place: Place, count: int, *, warm: bool = False) -> Case:

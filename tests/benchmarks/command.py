@@ -64,7 +64,7 @@ def _print_table(bench: Bench, places: list[Place], options: argparse.Namespace)
 def _cases(bench: Bench, places: list[Place], options: argparse.Namespace) -> Iterator[Case]:
     for place in places:
         yield from (case for case in cases_of(place) if options.rows.search(case.name))
-    ledger = cases_of_ledger(bench, places[0].source, notes=options.notes, tasks=options.tasks)
+    ledger = cases_of_ledger(bench, places[0].source, notes=options.notes, tasks=options.tasks, past=options.past)
     yield from (case for case in ledger if options.rows.search(case.name))
 
 
@@ -88,6 +88,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
     parser.add_argument("--tasks", type=_pair, default=(1, 1_000), help="tasks on one base commit (default: 1,1k)")
+    parser.add_argument("--past", type=_pair, default=(1, 500), help="tasks before this one (default: 1,500)")
     return parser
 
 

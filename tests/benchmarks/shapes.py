@@ -209,6 +209,20 @@ class Worktree:
         refs = (f"create refs/taskctx/{place % name[:16]} {tree}\n" for name in anchors for place in _PLACES)
         self.git("update-ref", "--stdin", stdin="".join(refs).encode())
 
+    def fill_archive(self, count: int) -> None:
+        """Put so many earlier tasks on record and into the archive, and come to where the next one is validated."""
+        self.fill_tasks(count)
+        self.taskctx("init", TASK, "--title", "Measure")
+        with (self.path / "README").open("ab") as file:
+            file.write(b"changed\n")
+        self.taskctx("snapshot", "--agent", "implementer")
+        self.taskctx("snapshot", "--agent", "reviewer")
+        self.taskctx("snapshot", "--agent", "validator", "--done")
+        self.git("add", "-A")
+        folder = self.path / ".agent-output"
+        for one in range(count):
+            shutil.copytree(folder / "tasks" / TASK, folder / "archive" / random.Random(SEED + one).randbytes(8).hex())
+
     def _import_notes(self, notes: dict[str, list[str]], *, wide: bool) -> None:
         def stream() -> Iterator[bytes]:
             yield _COMMIT % b"refs/notes/taskctx"

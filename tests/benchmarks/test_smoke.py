@@ -13,6 +13,7 @@ ROWS = (
     "verify 50, 20 changes", "verify 50, 20 changes, memory", "snapshot 50, 20 changes",
     "snapshot 50, 20 changes, growth", "snapshot 50, 20 changes, memory", "verify 50, all touched, second call",
     "start 50, 20 changes", "get 50", "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
+    "hook pre-commit, 3 past tasks", "hook post-commit, 3 past tasks", "hook post-checkout, 3 past tasks",
     "git taskctx -h",
 )  # fmt: skip
 
@@ -20,7 +21,7 @@ ROWS = (
 def test_the_table_has_its_rows(tmp_path: Path) -> None:
     """A repository of 50 files and one round give every row that a small repository has, and the raw figures."""
     done = subprocess.run(
-        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3",
+        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--past=1,3",
          f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
