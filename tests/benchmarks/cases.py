@@ -136,8 +136,12 @@ def _hooks(bench: Bench, source: Path, past: tuple[int, int]) -> Iterator[Case]:
         for count in past:
             bench.worktree(source, f"hooks-{count}").fill_archive(count)
 
-    for name, words in (("pre-commit", ()), ("post-commit", ()), ("post-checkout", ("1" * 40, "2" * 40, "1"))):
-        argv = ("git", "taskctx", "hook", name, *words)
+    here = "h=$(git rev-parse HEAD) && git taskctx hook post-checkout $h $h 1"
+    for name, argv in (
+        ("pre-commit", ("git", "taskctx", "hook", "pre-commit")),
+        ("post-commit", ("git", "taskctx", "hook", "post-commit")),
+        ("post-checkout", ("sh", "-c", here)),
+    ):
         yield Case(
             f"hook {name}, {many:,} past tasks",
             prepare,

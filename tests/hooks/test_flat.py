@@ -58,7 +58,7 @@ def work(desk: Gated, folder: Path, words: tuple[str, ...]) -> tuple[list[str], 
     assert said.code == 0, said.both
     processes = [line.rpartition("  ")[2].split()[0] for line in trace.read_text().splitlines()]
     opened = [os.path.basename(path) for path in count.read_text().splitlines()]  # noqa: PTH119
-    return sorted(processes), sorted(name for name in opened if not name.startswith("."))
+    return sorted(processes), sorted(name for name in opened if not name.startswith((".", "tmp-")))
 
 
 @pytest.fixture
