@@ -149,10 +149,10 @@ def status(call: Call) -> Answer:
 def list_contexts(call: Call) -> Answer:
     """List the contexts that are known here."""
     from git_taskctx.handoff.lifecycle import list_contexts
-    from git_taskctx.report import text
+    from git_taskctx.report import kept
 
     listed = list_contexts(call.caller())
-    return Answer(listed, text=lambda document: text.listed(document, listed))
+    return Answer(listed, text=lambda document: kept.listed(document, listed))
 
 
 def log(call: Call) -> Answer:
@@ -249,7 +249,7 @@ def sweep(
     Archives and refs go, once their last record is older than AGE. The ledger stays, and with it every proof.
     """
     from git_taskctx.handoff.sweep import parse_ttl, policy_ttl, sweep
-    from git_taskctx.report import text
+    from git_taskctx.report import kept, text
 
     if ttl is not None:
         age, warnings = parse_ttl(ttl), tuple[str, ...]()
@@ -271,7 +271,7 @@ def sweep(
 
     return Answer(
         {"dry_run": dry_run, "swept": done.swept},
-        text=lambda document: text.swept(document, done, dry_run=dry_run),
+        text=lambda document: kept.swept(document, done, dry_run=dry_run),
         notes=notes,
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.git.refs import find_ref
+from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
@@ -18,6 +19,7 @@ from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.handoff.sweep import CONTEXTS, SNAPSHOTS, read_time
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
@@ -34,6 +36,11 @@ class Listed:
     title: str
     owner: str
     updated: str
+    """When its last record was written."""
+    age: int | None
+    """Seconds since then; None where nothing tells."""
+    refs: int
+    """How many refs keep it."""
     place: str | None = None
     """The other worktree."""
     sealed: CommitOid | None = None
@@ -119,7 +126,8 @@ def list_contexts(caller: Caller) -> list[Listed]:
     """Return every context that is known here: active, archived, elsewhere or in the refs only; newest first."""
     store, repository = caller.store, caller.repository
     store.check()
-    marker, archived = store.marker(), set(store.archived())
+    marker, archived, now = store.marker(), set(store.archived()), caller.clock()
+    kept = Counter(ref.split("/")[3] for ref in read_refs(repository.git, CONTEXTS, SNAPSHOTS))
     listed = []
     for context_id, context in find_contexts(repository).items():
         elsewhere = store.alive_elsewhere(context_id)
@@ -139,8 +147,9 @@ def list_contexts(caller: Caller) -> list[Listed]:
                 continue
             chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
         except TaskctxError as error:
-            listed.append(Listed("?", context_id, "unreadable", error.message, "?", ""))
+            listed.append(Listed("?", context_id, "unreadable", error.message, "?", "", None, kept[context_id]))
             continue
+        written = read_time(context.audit.last_updated_at)
         listed.append(
             Listed(
                 task=context.task_id,
@@ -149,6 +158,8 @@ def list_contexts(caller: Caller) -> list[Listed]:
                 title=context.immutable.task_snapshot.title,
                 owner=chain.owner,
                 updated=context.audit.last_updated_at,
+                age=int((now - written).total_seconds()) if written else None,
+                refs=kept[context_id],
                 place=os.fspath(elsewhere) if elsewhere else None,
                 sealed=chain.sealed,
             )

@@ -16,7 +16,7 @@ from git_taskctx.handoff.opening import find_context
 from git_taskctx.handoff.session import Caller
 from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
 
 CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts/", "refs/taskctx/snapshots/"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -30,6 +30,8 @@ class Swept:
     context_id: str
     updated: str
     """When its last record was written; empty where nothing tells."""
+    age: int | None
+    """Seconds since then; None where nothing tells."""
     refs: int
     """How many refs kept it."""
     archived: bool
@@ -79,7 +81,8 @@ def sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
 def _sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
     swept, warnings, now = [], [], caller.clock()
     for one, refs in _put_away(caller):
-        written = _read_time(one.updated)
+        written = read_time(one.updated)
+        one = replace(one, age=int((now - written).total_seconds()) if written else None)
         if ttl and written is None:
             warnings.append(f"nothing tells how old context {one.context_id} ({one.task}) is: it stays")
         if ttl and (written is None or now - written < ttl):
@@ -117,7 +120,7 @@ def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
         if store.alive_here(context_id) or store.alive_elsewhere(context_id):
             continue
         task, updated = _last_words(caller, context_id)
-        yield Swept(task, context_id, updated, len(refs), context_id in archived), refs
+        yield Swept(task, context_id, updated, None, len(refs), context_id in archived), refs
 
 
 def _last_words(caller: Caller, context_id: str) -> tuple[str, str]:
@@ -132,7 +135,8 @@ def _last_words(caller: Caller, context_id: str) -> tuple[str, str]:
     return (context.task_id, context.audit.last_updated_at) if context else ("?", "")
 
 
-def _read_time(text: str) -> datetime | None:
+def read_time(text: str) -> datetime | None:
+    """Read the time of a record; None for anything else."""
     try:
         return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
     except ValueError:

@@ -11,14 +11,12 @@ from git_taskctx.report.hooks import health
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.begin import Begun
-    from git_taskctx.handoff.lifecycle import Listed
     from git_taskctx.handoff.overview import Overview
     from git_taskctx.handoff.rebuild import Rebuilt
     from git_taskctx.handoff.record import Recorded
     from git_taskctx.handoff.resolve import Resolved
     from git_taskctx.handoff.restore import Restored
     from git_taskctx.handoff.start import Started
-    from git_taskctx.handoff.sweep import Sweeping
     from git_taskctx.model.context import Context, Coordination
 
 SHOWN = 20
@@ -162,37 +160,6 @@ def status(document: Document, seen: Overview) -> None:
         document.line((head, "dim"), *_command(command + _WHY + why if mark else line))
 
 
-def listed(document: Document, contexts: Sequence[Listed]) -> None:
-    """Write the contexts that are known here."""
-    if not contexts:
-        document.line("no contexts here")
-        return
-    document.table(
-        ("", "task", "state", "owner", "last written", "context", "title"),
-        [
-            (
-                ("*", "ok") if one.state == "active" else " ",
-                (one.task, "bold"),
-                _state(one),
-                one.owner,
-                one.updated,
-                (one.context_id, "dim"),
-                one.title,
-            )
-            for one in contexts
-        ],
-        cut=True,
-    )
-
-
-def _state(one: Listed) -> str:
-    if one.sealed is not None:
-        return f"over ({one.sealed[:7]})"
-    if one.state == "archived":
-        return "put away"
-    return one.state + (f" ({one.place})" if one.place else "")
-
-
 def started(document: Document, what: Started) -> None:
     """Say who owns the tree now, and why it may."""
     if what.resumed:
@@ -303,13 +270,6 @@ def rebuilt(document: Document, what: Rebuilt) -> None:
         document.line(("    - ", "deleted"), _one_line(change.old)).line(("    + ", "added"), _one_line(change.new))
     if what.voided:
         document.line(("void: ", "warn"), f"the approval of {', '.join(what.voided)} was for the old text")
-
-
-def swept(document: Document, what: Sweeping, *, dry_run: bool) -> None:
-    """Write what a sweep removed, or would remove."""
-    for one in what.swept:
-        age = f", last record {one.updated}" if one.updated else ""
-        document.line(("would sweep " if dry_run else "swept ", "ok"), f"{one.task} (context {one.context_id}{age})")
 
 
 def _one_line(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as real
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -66,7 +67,7 @@ def test_refs_and_archive_go_and_the_ledger_stays(put_away: Desk) -> None:
     before, census = ledger(put_away), put_away.repo.census()
     assert len(refs(put_away)) == 4
     said = put_away.ok("sweep", "--ttl", "0")
-    assert plain(said.out) == "swept TASK-1 (context <context>, last record <time>)\n"
+    assert plain(said.out) == "swept TASK-1 (context <context>, last record <time>, less than a minute ago, 4 refs)\n"
     assert said.err.startswith("hint: git gc --prune=now   # ")
     assert (refs(put_away), archives(put_away), ledger(put_away)) == ([], [], before)
     assert put_away.repo.census() == census
@@ -75,11 +76,27 @@ def test_refs_and_archive_go_and_the_ledger_stays(put_away: Desk) -> None:
     assert context_id in put_away.repo.git("notes", "--ref=taskctx", "show", "HEAD")
 
 
+@pytest.mark.parametrize(
+    ("days", "words"),
+    [(0.0, "less than a minute"), (0.0015, "2 minutes"), (0.05, "1 hour"), (1.01, "1 day"), (30.5, "30 days")],
+)
+def test_ages_are_told(put_away: Desk, later: Later, days: float, words: str) -> None:
+    """`list` and `sweep` say how old what is kept is, and how many refs keep it."""
+    later(days)
+    (row,) = put_away.ok("list").out.splitlines()[1:]
+    assert re.split(r" {2,}", row.strip())[:5] == ["TASK-1", "put away", "implementer", words, "4"]
+    assert f", {words} ago, 4 refs)" in put_away.ok("sweep", "--ttl", "0", "--dry-run").out
+    (one,) = put_away.data("list")
+    assert (one["refs"], round(one["age"] / 86_400, 2)) == (4, round(days, 2))
+
+
 def test_a_dry_run_only_tells(put_away: Desk) -> None:
     """The same contexts, and nothing moves."""
     before = refs(put_away), archives(put_away), ledger(put_away)
     said = put_away.ok("sweep", "--ttl", "0", "--dry-run")
-    assert plain(said.out) == "would sweep TASK-1 (context <context>, last record <time>)\n"
+    assert plain(said.out) == (
+        "would sweep TASK-1 (context <context>, last record <time>, less than a minute ago, 4 refs)\n"
+    )
     assert said.err == "hint: git taskctx sweep --ttl 0   # removes them\n"
     dry = put_away.data("sweep", "--ttl", "0", "--dry-run")
     assert (refs(put_away), archives(put_away), ledger(put_away)) == before
@@ -248,7 +265,7 @@ def test_no_age_is_told_and_kept(put_away: Desk, later: Later) -> None:
     said = put_away.ok("sweep")
     assert said.err.startswith("warning: nothing tells how old context ")
     assert said.out == ""
-    assert plain(put_away.ok("sweep", "--ttl", "0").out) == "swept ? (context <context>)\n"
+    assert plain(put_away.ok("sweep", "--ttl", "0").out) == "swept ? (context <context>, 0 refs)\n"
     assert (refs(put_away), archives(put_away)) == (["refs/taskctx/contexts/mine"], [])
 
 

@@ -128,7 +128,7 @@ def hold_again(scene: Scene, model: Model, desk: Desk) -> None:
     expected = {one.code for one in model.said if there or one is model.said[0]}
     assert said.code in expected, said.both
     once, twice = model.types[0], model.types[0] + model.types[1]
-    begun_anew = [*once, *once] if once[0] == "init" else once
+    begun_anew = [*once, *once] if once[:1] == ["init"] else once
     assert whole in (once, twice, begun_anew), f"{there} and then {whole}: {said.both}"
     now = state(desk)
     assert now in model.states, f"state: {now}\nexpected {model.states[0]}"

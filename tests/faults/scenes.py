@@ -114,6 +114,30 @@ def _lost(desk: Desk) -> None:
 
 
 LOG = os.fspath(Path(__file__).resolve().parent.parent / "logs" / "pytest-8-fail.log")
+def _staged(desk: Desk) -> None:
+    _validated(desk)
+    desk.repo.add()
+
+
+def _partly_committed(desk: Desk) -> None:
+    desk.repo.config("taskctx.commit.partial", "true")
+    _validated(desk)
+    desk.repo.add("parser.py")
+    desk.repo.commit_staged("a part")
+
+
+def _around(desk: Desk) -> None:
+    _implemented(desk)
+    desk.repo.commit("early")
+
+
+def _switched(desk: Desk) -> None:
+    _implemented(desk)
+    desk.repo.git("stash", "-q", "-u")
+    desk.repo.git("commit", "-q", "--allow-empty", "-m", "elsewhere")
+
+
+HOOK = ("hook",)
 INIT = ("init", TASK, "--title", "Mend the parser")
 SNAPSHOT = ("snapshot", "--agent")
 
@@ -144,6 +168,13 @@ SCENES = (
     Scene("recover what is lost", _lost, ("recover", TASK)),
     Scene("purge seals", _committed, ("purge",)),
     Scene("init seals", _committed, ("init", "TASK-2", "--title", "Another"), again=128),
+    Scene("gate passes", _staged, (*HOOK, "pre-commit")),
+    Scene("gate counts drift", _drifted, (*HOOK, "pre-commit"), code=1, again=1),
+    Scene("hook seals", _committed, (*HOOK, "post-commit")),
+    Scene("hook records a part", _partly_committed, (*HOOK, "post-commit")),
+    Scene("hook records a bypass", _around, (*HOOK, "post-commit")),
+    Scene("switch", _switched, (*HOOK, "post-checkout", "1" * 40, "2" * 40, "1")),
+    Scene("complete", _committed, ("complete",)),
     Scene("snapshot is too late", _committed, (*SNAPSHOT, "implementer"), code=128, again=128),
 )
 CORE = SCENES[:12]
