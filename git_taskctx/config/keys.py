@@ -98,6 +98,15 @@ def _bypasses(value: Sequence[str]) -> str | None:
     return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
 
 
+def _file(value: str) -> str | None:
+    return _folders((value,))
+
+
+def _bypasses(value: Sequence[str]) -> str | None:
+    unknown = [name for name in value if name not in BYPASSES]
+    return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
+
+
 def _macros(value: Mapping[str, Any]) -> str | None:
     wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
     return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
@@ -140,6 +149,13 @@ RULES: Mapping[str, Rule] = {
     "commit.partial": Rule(_switched_off),
     "commit.allow_bypass": Rule(_subset, _bypasses),
     "hooks.fail_closed": Rule(_switched_on),
+    "commit.require": Rule(_later_of("budget", "snapshot", "validated")),
+    "commit.partial": Rule(_switched_off),
+    "commit.allow_bypass": Rule(_subset, _bypasses),
+    "proof.scope": Rule(_later_of("tip", "tasks", "every")),
+    "proof.by_patch": Rule(_switched_off),
+    "proof.require_signed": Rule(_switched_on),
+    "proof.allowed_signers": Rule(unchanged, _file),
     "limits.context_kib": Rule(_at_most, _from(1)),
     "limits.enforce": Rule(_switched_on),
     "secrets.allow_paths": Rule(_subset),

@@ -42,6 +42,12 @@ def _from_toml_exactly(kind: type[Any]) -> Callable[[Any], Any]:
     return read
 
 
+def _text_from_toml(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise Misfit(describe(value))
+    return value
+
+
 def _texts_from_toml(value: Any) -> tuple[str, ...]:
     for index, item in enumerate(_from_toml_exactly(list)(value)):
         if not isinstance(item, str) or not item.strip():
@@ -63,6 +69,10 @@ def _text_from_git(text: str | None) -> str:
     if text is None:
         raise Misfit("no value")
     return text
+
+
+def _whole_text_from_git(text: str | None) -> str:
+    return _text_from_toml(_text_from_git(text))
 
 
 def _bool_from_git(text: str | None) -> bool:
@@ -130,6 +140,7 @@ KINDS: Mapping[Any, Kind] = {
     str: Kind("a string that is not empty", _string_from_toml, _text_from_git),
     bool: Kind("true or false", _from_toml_exactly(bool), _bool_from_git),
     int: Kind("a whole number", _from_toml_exactly(int), _int_from_git),
+    str: Kind("a string that is not empty", _text_from_toml, _whole_text_from_git),
     tuple: Kind("a list of strings", _texts_from_toml, _text_from_git),
     Mapping: Kind("a table of lists of strings", _table_from_toml, _text_from_git),
     StandardsRule: Kind("tables [[standards.rule]], in the committed file", _rules_from_toml, _no_rules_from_git),

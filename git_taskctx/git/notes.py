@@ -40,6 +40,33 @@ def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str
     return sorted(set(lines))
 
 
+def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dict[str, list[str]]:
+    """Return the blobs that are attached to each of many objects in the notes `commit`; none where there is no note.
+
+    All are looked up side by side, a level of the fan-out at a time, so that each tree is read once.
+    """
+    found: dict[str, list[str]] = {target: [] for target in targets}
+    level = {_tree_of(objects, commit): [(target, target.encode()) for target in found]}
+    while level:
+        objects.read_ahead(list(level))
+        below: dict[str, list[tuple[str, bytes]]] = {}
+        for tree, wanted in level.items():
+            entries = {entry.name: entry for entry in objects.read_tree(tree)}
+            for target, rest in wanted:
+                leaf, branch = entries.get(rest), entries.get(rest[:2])
+                if leaf is not None and leaf.mode != "40000":
+                    found[target].append(leaf.oid)
+                if branch is not None and branch.mode == "40000" and rest[2:]:
+                    below.setdefault(branch.oid, []).append((target, rest[2:]))
+        level = below
+    return found
+
+
+def note_lines(data: bytes) -> list[str]:
+    """Return the lines of a note's blob."""
+    return _lines(data)
+
+
 def append_notes(
     objects: ObjectStore,
     commit: str | None,

@@ -41,6 +41,8 @@ class Object(NamedTuple):
     oid: str
     kind: Kind
     data: bytes
+    whole: bool = True
+    """False where it is larger than was asked for; `data` is empty then."""
 
 
 class _Missing(CouldNotTell):
@@ -81,8 +83,11 @@ class ObjectStore:
         """Return the oid that `data` would have."""
         return hashlib.new(self._algorithm, b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
 
-    def find(self, name: str) -> Object | None:
-        """Return the object that `name` (an oid, or `REV:path`) names; None when it is missing."""
+    def find(self, name: str, *, limit: int | None = None) -> Object | None:
+        """Return the object that `name` (an oid, or `REV:path`) names; None when it is missing.
+
+        What has more than `limit` bytes, as only somebody else can have written it, is not kept in memory.
+        """
         if name in self._pending:
             kind, data = self._pending[name]
             return Object(name, kind, data)
@@ -93,15 +98,15 @@ class ObjectStore:
         if name in self._ahead:
             return self._ahead.pop(name)
         self._ask([name])
-        return self._answer(name)
+        return self._answer(name, limit)
 
-    def read_ahead(self, oids: Sequence[str]) -> None:
+    def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:
         """Read objects that will be asked for next, many with one question each way. Raises: CouldNotTell."""
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._pending and oid != self.empty_tree]
         for start in range(0, len(wanted), _QUESTIONS):
             some = wanted[start : start + _QUESTIONS]
             self._ask(some)
-            self._ahead |= {oid: self._answer(oid) for oid in some}
+            self._ahead |= {oid: self._answer(oid, limit) for oid in some}
 
     def _ask(self, names: Sequence[str]) -> None:
         reader = self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
@@ -111,14 +116,22 @@ class ObjectStore:
             reader.stdin.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
             reader.stdin.flush()
 
-    def _answer(self, name: str) -> Object | None:
+    def _answer(self, name: str, limit: int | None = None) -> Object | None:
         try:
             oid, kind, size = self._header(name)
         except _Missing:
             return None
+        if limit is not None and size > limit:
+            self._skip(size)
+            self._end_of(name)
+            return Object(oid, kind, b"", whole=False)
         data = self._reader.stdout.read(size) if self._reader is not None and self._reader.stdout is not None else b""
         self._end_of(name)
         return Object(oid, kind, data)
+
+    def _skip(self, size: int) -> None:
+        while size > 0 and self._reader is not None and self._reader.stdout is not None:
+            size -= len(self._reader.stdout.read(min(size, PIECE))) or size
 
     def _header(self, name: str) -> tuple[str, Kind, int]:
         """Read the first line of an answer. Raises: CouldNotTell."""
@@ -180,13 +193,21 @@ class ObjectStore:
 
     def add_tree(self, entries: list[TreeEntry]) -> TreeOid:
         """Take a tree to be written; `entries` in any order."""
-        ordered = sorted(entries, key=lambda entry: entry.name + (b"/" if entry.mode == "40000" else b""))
-        raw = b"".join(entry.mode.encode() + b" " + entry.name + b"\0" + bytes.fromhex(entry.oid) for entry in ordered)
-        return TreeOid(self.add("tree", raw))
+        return TreeOid(self.add("tree", _raw_tree(entries)))
+
+    def name_tree(self, entries: list[TreeEntry]) -> TreeOid:
+        """Return the oid that a tree would have; nothing is written."""
+        return TreeOid(self.hash("tree", _raw_tree(entries)))
 
     def read_tree(self, oid: str) -> list[TreeEntry]:
-        """Return the entries of one tree, not recursively. Raises: CouldNotTell."""
+        """Return the entries of one tree, not recursively. Raises: CouldNotTell, also where it is no tree at all."""
         data = self.get(oid, "tree")
+        try:
+            return self._entries(data)
+        except ValueError as error:
+            raise CouldNotTell(f"the tree {oid} is damaged", hint="git fsck") from error
+
+    def _entries(self, data: bytes) -> list[TreeEntry]:
         width = hashlib.new(self._algorithm).digest_size
         entries, position = [], 0
         while position < len(data):
@@ -240,6 +261,11 @@ class ObjectStore:
         if self._reader is not None:
             stop(self._reader)
             self._reader = None
+
+
+def _raw_tree(entries: list[TreeEntry]) -> bytes:
+    ordered = sorted(entries, key=lambda entry: entry.name + (b"/" if entry.mode == "40000" else b""))
+    return b"".join(entry.mode.encode() + b" " + entry.name + b"\0" + bytes.fromhex(entry.oid) for entry in ordered)
 
 
 def _pack_header(kind: int, size: int) -> bytes:

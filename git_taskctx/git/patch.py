@@ -18,7 +18,7 @@ from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import ObjectStore
-from git_taskctx.git.private import private_folder
+from git_taskctx.git.private import private_folder, quarantine_in
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
@@ -40,6 +40,8 @@ _OPTIONS = (
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
 _BINARY = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)(?: [0-7]+)?\nBinary files ", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_PLACE = re.compile(rb"(?<=[-+])\d+(?=[, ])")
+"""The line at which a side of a hunk begins."""
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """All that the caller's environment may tell the git that makes diffs."""
 _BATCH = 52 * 4096
@@ -76,6 +78,14 @@ class Patch:
         """sha256 of the diff with LF line ends and a final newline, as two platforms agree on it."""
         text = self.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return sha256_hex(text if not text or text.endswith(b"\n") else text + b"\n")
+
+    @property
+    def identity(self) -> str:
+        """sha256 of the diff without the places where it applies, as `git patch-id --verbatim` sees it.
+
+        The names of blobs go with them, but for files whose content is not in the diff.
+        """
+        return sha256_hex(b"".join(_without_places(self.data)))
 
     @property
     def stat(self) -> str:
@@ -128,7 +138,7 @@ def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *
     repository.objects.flush()
     made: dict[tuple[TreeOid, TreeOid], Patch] = {}
     with private_folder(repository) as folder:
-        git = _bare_git(repository, folder)
+        git = bare_git(repository, folder)
         for old, new in pairs:
             if old == new:
                 made[old, new] = Patch(b"", 0, 0)
@@ -146,8 +156,8 @@ def _diff(repository: Repository, git: Git, old: TreeOid, new: TreeOid) -> bytes
     return done.out
 
 
-def _bare_git(repository: Repository, folder: Path) -> Git:
-    """Return a git that sees the repository's objects and nothing else of it."""
+def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:
+    """Return a git that sees the repository's objects and nothing else of it; what it writes goes to `new`."""
     for name in ("objects", "refs"):
         (folder / name).mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -164,6 +174,7 @@ def _bare_git(repository: Repository, folder: Path) -> Git:
         **{key: None for key in environment if key.startswith("GIT_") and key not in _KEPT},
         "GIT_DIR": os.fspath(folder),
         "GIT_OBJECT_DIRECTORY": os.fspath(repository.toplevel / objects),
+        **(quarantine_in(repository, new) if new is not None else {}),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_SYSTEM": "/dev/null",
         "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -201,6 +212,25 @@ def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
                 continue
         out.append(line)
     return Patch(b"".join(out), added, deleted, frozenset(binaries))
+
+
+def _without_places(data: bytes) -> Iterator[bytes]:
+    held, in_hunk = b"", False
+    for line in io.BytesIO(data):
+        if line.startswith(b"diff --git "):
+            yield held  # nothing of the file before followed its names: they are its content
+            held, in_hunk = b"", False
+        elif line.startswith(b"@@ ") and (match := _HUNK.match(line)):
+            in_hunk = True
+            yield _PLACE.sub(b"", match[0]) + b"\n"
+            continue
+        elif not in_hunk and _INDEX.match(line):
+            held = line
+            continue
+        elif not in_hunk and line.startswith(b"--- "):
+            held = b""
+        yield line
+    yield held
 
 
 def _binaries_in(raw: bytes) -> set[str]:

@@ -115,6 +115,32 @@ class HooksPolicy:
 
 
 @dataclass(frozen=True)
+class CommitPolicy:
+    """Which commits the gate lets pass, and which ways around it a proof tolerates."""
+
+    require: Literal["budget", "snapshot", "validated"] = "validated"
+    """How far the chain must be: no open drift budget, a snapshot of the owner, or every agent done."""
+    partial: bool = False
+    """True: a part of the commit tree may be committed; the last part ends the task."""
+    allow_bypass: tuple[str, ...] = ("attest", "force-secrets")
+    """Of `attest`, `force-secrets` and `no-verify`."""
+
+
+@dataclass(frozen=True)
+class ProofPolicy:
+    """What a proof of commits asks for."""
+
+    scope: Literal["tip", "tasks", "every"] = "tip"
+    """Which commits of a range must be proved: the last, those of tasks, or all."""
+    by_patch: bool = False
+    """True: a commit with another tree is accepted when its patch is equal."""
+    require_signed: bool = False
+    """True: records are signed, and unsigned ones prove nothing."""
+    allowed_signers: str = ".taskctx.signers"
+    """The file, in the base commit, that says whose keys may sign as which actors."""
+
+
+@dataclass(frozen=True)
 class LimitsPolicy:
     """Sizes."""
 
@@ -153,6 +179,8 @@ class Policy:
     drift: DriftPolicy = DriftPolicy()
     commit: CommitPolicy = CommitPolicy()
     hooks: HooksPolicy = HooksPolicy()
+    commit: CommitPolicy = CommitPolicy()
+    proof: ProofPolicy = ProofPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     secrets: SecretsPolicy = SecretsPolicy()
     lifecycle: LifecyclePolicy = LifecyclePolicy()

@@ -10,9 +10,11 @@ from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 RECORD_VERSION = 1
+SIGNATURE = "signature"
+"""The field of a record that holds its signature."""
 
 RecordType = Literal[
     "init", "start", "takeover", "snapshot", "verify", "drift", "resolve", "restore", "block", "unblock",
@@ -58,6 +60,14 @@ class Record:
         if clash:
             raise BadData(f"record {self.id}: {clash[0]!r} is a fixed field")
         return dump_line({**fixed, **{key: self.extra[key] for key in sorted(self.extra)}})
+
+    def signed_text(self) -> str:
+        """Return what of it is signed: all but the signature."""
+        return replace(self, extra={key: value for key, value in self.extra.items() if key != SIGNATURE}).to_line()
+
+    def with_signature(self, signature: Mapping[str, Any]) -> Record:
+        """Return the same record, signed."""
+        return replace(self, extra={**self.extra, SIGNATURE: signature})
 
     @property
     def sha(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import enum
 import inspect
 import itertools
 import textwrap
@@ -16,6 +17,7 @@ from git_taskctx.model.codec import field_hints
 from git_taskctx.model.context import SCHEMA_VERSION, Context
 from git_taskctx.model.export import EXPORT_VERSION, Export
 from git_taskctx.model.manifest import MANIFEST_VERSION, Manifest
+from git_taskctx.model.proof import Proof
 from git_taskctx.model.record import RECORD_VERSION, Record
 from git_taskctx.model.snapshot import FileChange
 
@@ -56,8 +58,9 @@ SCHEMAS: Mapping[str, Any] = {
     "files": ChangedFiles,
     "metrics": Metrics,
     "manifest": Manifest,
+    "proof": Proof,
 }
-"""Name of each schema, and the class that it describes: `context.json`, role exports, a ledger record, side files."""
+"""Name of each schema, and the class that it describes: `context.json`, role exports, a record, side files, a proof."""
 
 _VERSIONS = {Context: SCHEMA_VERSION, Export: EXPORT_VERSION}
 
@@ -117,6 +120,8 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
             definitions[name] = {}
             definitions[name] = _object(hint, definitions)
         return {"$ref": f"#/$defs/{name}"}
+    if isinstance(hint, type) and issubclass(hint, enum.StrEnum):
+        return {"enum": [str(value) for value in hint]}
     names = {str: "string", int: "integer", bool: "boolean", type(None): "null"}
     return {"type": names[hint]}
 

@@ -1,0 +1,144 @@
+"""Signatures by the user's own git signing key, made and checked by git itself.
+
+A text is signed as the message of a commit that nobody keeps, so that everything that git knows of keys (`gpg.format`,
+`user.signingKey`, `gpg.ssh.program`, an agent, a smart card) works here as it does for `git commit -S`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+
+from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.git.private import private_folder, quarantine
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.values import dataclass, replace
+
+_AUTHOR = ("git-taskctx", "git-taskctx@localhost", "@0 +0000")
+AUTHOR = "git-taskctx <git-taskctx@localhost> 0 +0000"
+LIMIT = 64 * 1024
+"""Characters of a signature."""
+PATIENCE = 120.0
+"""Seconds in which a person may type a passphrase."""
+_IDENTITY = re.compile(r"[^\n\0<>]{0,500} <[^\n\0<>]{0,500}> [0-9]{1,12} [+-][0-9]{4}")
+_FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS"
+_QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minTrustLevel=undefined")
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What is needed to check a signature: who made it when, as the signed commit says, and the signature itself."""
+
+    committer: str
+    value: str
+
+    def plain(self) -> dict[str, str]:
+        """Return it as a record carries it."""
+        return {"committer": self.committer, "value": self.value}
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What git says of a signature."""
+
+    status: str
+    """git's `%G?`: G good, U good by an unknown key, B bad, E cannot be checked, N none; X, Y, R expired or revoked."""
+    fingerprints: tuple[str, ...]
+    """Of the key, and of its primary key."""
+    signer: str
+    """The principal or user id that git names."""
+
+
+def find_signature(value: object) -> Signature | None:
+    """Read a signature out of a record; None where it can be none."""
+    if not isinstance(value, Mapping) or set(value) != {"committer", "value"}:
+        return None
+    committer, text = value["committer"], value["value"]
+    if not (isinstance(committer, str) and isinstance(text, str) and _IDENTITY.fullmatch(committer)):
+        return None
+    if len(text) > LIMIT or not text.startswith("-----BEGIN ") or not text.isascii() or "\0" in text:
+        return None
+    return Signature(committer, text)
+
+
+def sign(repository: Repository, text: str) -> Signature:
+    """Sign a text. Raises: GitFailed where there is no key, or it does not sign."""
+    author = dict(zip(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"), _AUTHOR, strict=True))
+    with private_folder(repository) as folder:
+        # A program that asks for a passphrase must not wait for a terminal that it may not read.
+        env = {**quarantine(repository, folder / "objects"), **author, "SSH_ASKPASS_REQUIRE": "force"}
+        git = replace(repository.git.with_env(**env).with_settings(_QUIET), time_limit=PATIENCE)
+        try:
+            oid = git.run("commit-tree", "-S", repository.objects.empty_tree, stdin=text.encode("utf-8"))
+            data = git.run("cat-file", "commit", oid.out.decode().strip()).out
+        except GitFailed as error:
+            raise GitFailed(
+                f"cannot sign the record: {error.message}",
+                hint="git config user.signingKey KEY   # what `git commit -S` signs with; and gpg.format",
+            ) from error
+    header, _, message = data.partition(b"\n\n")
+    fields = _header_fields(header.decode("utf-8", "replace"))
+    made = Signature(fields["committer"], fields[_field(repository)])
+    if message.decode("utf-8") != text or fields["author"] != AUTHOR or find_signature(made.plain()) is None:
+        raise GitFailed("cannot sign the record: git signed something else", hint="git config --get-regexp '^gpg'")
+    return made
+
+
+def check_signatures(
+    repository: Repository, signed: Sequence[tuple[str, Signature]], allowed_signers: bytes
+) -> list[Checked]:
+    """Return what git says of each signed text; all in one git, which starts its program for each.
+
+    Raises: CouldNotTell when git cannot do it at all.
+    """
+    if not signed:
+        return []
+    with private_folder(repository) as folder:
+        signers = folder / "allowed-signers"
+        signers.write_bytes(allowed_signers)
+        view = repository.view(**quarantine(repository, folder / "objects"))
+        view.git = replace(view.git, settings=(*view.git.settings, *_QUIET, f"gpg.ssh.allowedSignersFile={signers}"))
+        try:
+            oids = [view.objects.add("commit", _commit(repository, text, one)) for text, one in signed]
+            view.objects.flush()
+            env = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": os.devnull}
+            asked = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
+            told = view.git.with_env(**env).run(
+                "log", "--no-walk=unsorted", "--stdin", "--no-notes", "--no-show-signature", "--no-color",
+                "--no-mailmap", f"--format={_FIELDS}", stdin=asked,
+            )  # fmt: skip
+        except GitFailed as error:
+            refused = f"signatures cannot be checked: {error.message}"
+            raise CouldNotTell(refused, hint="git log --show-signature") from error
+        finally:
+            view.close()
+    answers = {}
+    for line in told.out.decode("utf-8", "replace").splitlines():
+        oid, status, key, primary, signer = (*line.split("\0"), "", "", "", "")[:5]
+        answers[oid] = Checked(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer)
+    return [answers.get(oid, Checked("E", (), "")) for oid in oids]
+
+
+def _field(repository: Repository) -> str:
+    return "gpgsig" if repository.algorithm == "sha1" else "gpgsig-sha256"
+
+
+def _commit(repository: Repository, text: str, signature: Signature) -> bytes:
+    folded = signature.value.rstrip("\n").replace("\n", "\n ")
+    header = (
+        f"tree {repository.objects.empty_tree}\nauthor {AUTHOR}\ncommitter {signature.committer}\n"
+        f"{_field(repository)} {folded}\n\n"
+    )
+    return header.encode("utf-8") + text.encode("utf-8")
+
+
+def _header_fields(header: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    name = ""
+    for line in header.split("\n"):
+        if line.startswith(" "):
+            fields[name] += "\n" + line[1:]
+        else:
+            name, _, fields[name] = line.partition(" ")
+    return fields
