@@ -19,6 +19,7 @@ from git_taskctx.capture.taskfile import check_gates, read_task_file
 from git_taskctx.config import flatten, parse_policy
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import MEANINGS
 
 README = (ROOT / "README.md").read_text()
 PICTURE = ROOT / ".github" / "handoff.svg"
@@ -162,6 +163,12 @@ def test_tables() -> None:
     assert re.findall(r"^\| `([a-z-]+)", section("Verbs"), re.MULTILINE) == list(OPTIONS)
     told = [int(code) for code in re.findall(r"^\| (\d+) \|", section("Exit codes"), re.MULTILINE)]
     assert told == sorted(codes(TaskctxError) | {0, __main__.INTERRUPTED})
+
+
+def test_reasons() -> None:
+    """The table of a proof's reasons is the tool's own."""
+    rows = re.findall(r"^\| `([a-z-]+)` \| (\w+) \| (.*) \|$", section("Proof"), re.MULTILINE)
+    assert rows == [(code.value, weight.value, meaning) for code, (weight, meaning) in MEANINGS.items()]
 
 
 def test_configuration() -> None:

@@ -6,7 +6,8 @@ import os
 from typing import Annotated, Literal
 
 from git_taskctx.cli.call import Answer, Call
-from git_taskctx.cli.options import READS, WRITES, AgentOption, Option, Verb
+from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
+from git_taskctx.cli.proof import REPORTS, ProofFormat, prove
 from git_taskctx.errors import Usage
 
 
@@ -83,21 +84,50 @@ def snapshot(
 
 def verify(
     call: Call,
+    revision: Annotated[
+        str | None, Argument(metavar="[REV|A..B]", help="Prove this commit, or each of a range, by its records.")
+    ] = None,
     expect: Annotated[str | None, Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
     start_for: Annotated[
         str | None, Option("--for", metavar="B", help="Hand over to B: this starts B, as `start --agent B` does.")
     ] = None,
     strict: Annotated[bool, Option("--strict", help="What is staged counts too.")] = False,
     exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    policy: Annotated[
+        str | None,
+        Option("--policy", metavar="COMMIT", help="Judge REV by the policy of this commit, not of its base."),
+    ] = None,
+    commit_map: Annotated[
+        str | None, Option("--commit-map", metavar="FILE", help="Old and new names of commits, from git-filter-repo.")
+    ] = None,
+    form: Annotated[
+        ProofFormat | None,
+        Option("--format", metavar="FORMAT", help="text, json; of a proof also github, gitlab, sarif, junit."),
+    ] = None,
 ) -> Answer:
-    """Tell whether the worktree is still what was recorded.
+    """Tell whether a worktree or commit is what was recorded.
 
-    Exit code 0 is yes, 1 is no (drift, with every cause), 3 is could not tell.
+    Exit code 0 is yes, 1 is no (with every cause), 3 is could not tell, or unproven.
     """
-    from git_taskctx.handoff.verify import verify
+    from git_taskctx.handoff.verify import is_at_rest, verify
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import text
 
+    form = form or call.format  # type: ignore[assignment]
+    call.format = form if form in ("text", "json") else "text"
+    asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
+    given = [name for name, value in asked.items() if value]
+    if revision is None and not given and is_at_rest(call.caller()):
+        revision = "HEAD"
+    if revision is not None:
+        if given:
+            raise Usage(
+                f"{given[0]} is about the worktree, not about {revision}", hint=f"git taskctx verify {revision}"
+            )
+        return prove(call, revision, policy=policy, commit_map=commit_map, form=form or "text")
+    if policy is not None or commit_map is not None or form in REPORTS:
+        option = "--policy" if policy is not None else "--commit-map" if commit_map is not None else f"--format {form}"
+        raise Usage(f"{option} is for the proof of commits", hint=f"git taskctx verify HEAD {option}")
     if start_for is not None:
         if expect is not None:
             raise Usage(
@@ -306,7 +336,7 @@ def restore(
 VERBS = (
     Verb("start", start, common=WRITES),
     Verb("snapshot", snapshot, common=(*WRITES, "deep")),
-    Verb("verify", verify, common=WRITES),
+    Verb("verify", verify, common=tuple(name for name in WRITES if name != "format")),
     Verb("diff", diff, common=READS),
     Verb("update", update, common=WRITES),
     Verb("block", block, common=WRITES),

@@ -98,15 +98,6 @@ def _bypasses(value: Sequence[str]) -> str | None:
     return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
 
 
-def _file(value: str) -> str | None:
-    return _folders((value,))
-
-
-def _bypasses(value: Sequence[str]) -> str | None:
-    unknown = [name for name in value if name not in BYPASSES]
-    return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
-
-
 def _macros(value: Mapping[str, Any]) -> str | None:
     wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
     return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
@@ -149,9 +140,6 @@ RULES: Mapping[str, Rule] = {
     "commit.partial": Rule(_switched_off),
     "commit.allow_bypass": Rule(_subset, _bypasses),
     "hooks.fail_closed": Rule(_switched_on),
-    "commit.require": Rule(_later_of("budget", "snapshot", "validated")),
-    "commit.partial": Rule(_switched_off),
-    "commit.allow_bypass": Rule(_subset, _bypasses),
     "proof.scope": Rule(_later_of("tip", "tasks", "every")),
     "proof.by_patch": Rule(_switched_off),
     "proof.require_signed": Rule(_switched_on),

@@ -104,12 +104,6 @@ def _one_of(words: tuple[str, ...]) -> Callable[[Any], str]:
     return read
 
 
-def _string_from_toml(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise Misfit(describe(value))
-    return value
-
-
 def _rules_from_toml(value: Any) -> tuple[StandardsRule, ...]:
     return tuple(_rule_from_toml(item, f"[{index}]") for index, item in enumerate(_from_toml_exactly(list)(value)))
 
@@ -137,7 +131,6 @@ def _no_rules_from_git(text: str | None) -> Any:
 
 
 KINDS: Mapping[Any, Kind] = {
-    str: Kind("a string that is not empty", _string_from_toml, _text_from_git),
     bool: Kind("true or false", _from_toml_exactly(bool), _bool_from_git),
     int: Kind("a whole number", _from_toml_exactly(int), _int_from_git),
     str: Kind("a string that is not empty", _text_from_toml, _whole_text_from_git),

@@ -29,7 +29,7 @@ from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.seal import open_current
-from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets
+from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, link, signer_of
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.model.codec import to_plain
@@ -101,7 +101,8 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")
         warnings = (*config.warnings, *uncommitted, *captured.warnings, *size_warning(context), *caller.forced)
-        _write_first(caller, context, replace(draft, context_sha=context.sha), captured.data)
+        (first,) = link([replace(draft, context_sha=context.sha)], None, signer_of(repository, config.policy))
+        _write_first(caller, context, first, captured.data)
         store.write(request.task, context_files(context, fold([draft])))
         store.activate(request.task, context_id)
     return Begun(context, tuple(quote(change.path) for change in dirty), warnings)

@@ -119,7 +119,10 @@ class Chain:
         """Return the chain after one more record. Raises: BadData for a record that cannot follow."""
         if record.agent is not None and record.agent not in self.seats:
             raise BadData(f"record {record.id} names {record.agent!r}, which is not in the chain")
-        return _APPLY.get(record.type, _unchanged)(self, record)
+        try:
+            return _APPLY.get(record.type, _unchanged)(self, record)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:  # what only others than us write
+            raise BadData(f"record {record.id} ({record.type}) does not hold what it should") from error
 
     def coordination(self, snapshots: Mapping[str, WorktreeSnapshot | None]) -> dict[str, Coordination]:
         """Write the chain out as `context.json` shows it, with the details of each agent's last snapshot."""
@@ -158,8 +161,9 @@ def fold(records: Iterable[Record]) -> Chain:
     first = next(iterator, None)
     if first is None or first.type != "init" or first.tree is None:
         raise BadData("the ledger of this context does not begin with its `init` record")
-    agents = tuple(first.extra.get("agents", ()))
-    if not agents or not all(map(is_agent_name, agents)):
+    named = first.extra.get("agents")
+    agents = tuple(named) if isinstance(named, list) else ()
+    if not agents or not all(map(is_agent_name, agents)) or len(set(agents)) < len(agents):
         raise BadData(f"record {first.id} names no agents")
     chain = Chain(
         context=first.context,

@@ -10,6 +10,7 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.handoff.commits import keep_up, unrecorded
 from git_taskctx.handoff.opening import open_session
+from git_taskctx.handoff.patches import facts_of
 from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.handoff.volatile import is_same_commit, put_back
 from git_taskctx.model.oids import CommitOid
@@ -118,6 +119,7 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
         raise CouldNotTell("HEAD moved meanwhile")
     if chain.sealed != head:
         held = repository.tree_of(head)
+        found = facts_of(repository, chain.parent, expected.commit_tree)
         event = Event(
             "seal",
             chain.owner,
@@ -125,9 +127,10 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
             commit_tree=expected.commit_tree,
             commit=head,
             base=chain.base,
-            extra=put_back(session.context, repository, held, expected.commit_tree),
+            extra={**put_back(session.context, repository, held, expected.commit_tree), **found.extra},
         )
-        session.commit([event], on=(head, held), reason=f"{session.task}: sealed with {head[:12]}")
+        on = (head, held, *found.places)
+        session.commit([event], on=on, reason=f"{session.task}: sealed with {head[:12]}")
     put_away(session, reason="over")
     return head
 

@@ -20,6 +20,7 @@ from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import Policy
 from git_taskctx.model.progress import Progress
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, record_id
@@ -195,7 +196,8 @@ class Session:
             drafts.append(draft)
         context = self._context_after(chain, details, time, changes or {})
         self._check_size(context)
-        records = link([replace(draft, context_sha=context.sha) for draft in drafts], self._tip)
+        drafts = [replace(draft, context_sha=context.sha) for draft in drafts]
+        records = link(drafts, self._tip, signer_of(self.repository, context.policy))
         entries = [Entry(record, record.to_line()) for record in records]
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
         ref = ledger.context_ref_name(context.context_id)
@@ -288,13 +290,23 @@ def with_baseline(block: Immutable, results: QaResults) -> Immutable:
     return replace(block, validation_baseline=replace(baseline, initial_results=results))
 
 
-def link(records: Sequence[Record], tip: str | None) -> list[Record]:
-    """Chain records by hash, the first to `tip`."""
+def link(records: Sequence[Record], tip: str | None, sign: Callable[[Record], Record] | None = None) -> list[Record]:
+    """Chain records by hash, the first to `tip`; each is signed before the next one names its hash."""
     linked = []
     for record in records:
-        linked.append(replace(record, prev=tip))
+        chained = replace(record, prev=tip)
+        linked.append(sign(chained) if sign is not None else chained)
         tip = linked[-1].sha
     return linked
+
+
+def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Record] | None:
+    """Return what signs records with the user's key, where policy asks for it (`proof.require_signed`)."""
+    if not policy.proof.require_signed:
+        return None
+    from git_taskctx.git.signing import sign
+
+    return lambda record: record.with_signature(sign(repository, record.signed_text()).plain())
 
 
 def check_secrets(caller: Caller, value: object, *, name: str) -> None:

@@ -77,6 +77,18 @@ def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict
         return replace(verdict, summary=f"{verdict.summary} (not counted: {error.message})")
 
 
+def is_at_rest(caller: Caller) -> bool:
+    """Tell whether no context is active here and nothing differs from HEAD, so that only HEAD can be asked about."""
+    if caller.task is not None or caller.store.active() is not None or caller.store.marker() is not None:
+        return False
+    head = caller.repository.find_commit("HEAD")
+    if head is None:
+        return False
+    caller.store.check()
+    with read_worktree(caller.repository, keep=False) as reading:
+        return reading.tree == reading.index_tree == caller.repository.tree_of(head)
+
+
 def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:
     """Judge the present worktree against what the chain expects, without counting anything."""
     chain = session.chain

@@ -115,18 +115,6 @@ class HooksPolicy:
 
 
 @dataclass(frozen=True)
-class CommitPolicy:
-    """Which commits the gate lets pass, and which ways around it a proof tolerates."""
-
-    require: Literal["budget", "snapshot", "validated"] = "validated"
-    """How far the chain must be: no open drift budget, a snapshot of the owner, or every agent done."""
-    partial: bool = False
-    """True: a part of the commit tree may be committed; the last part ends the task."""
-    allow_bypass: tuple[str, ...] = ("attest", "force-secrets")
-    """Of `attest`, `force-secrets` and `no-verify`."""
-
-
-@dataclass(frozen=True)
 class ProofPolicy:
     """What a proof of commits asks for."""
 
@@ -179,7 +167,6 @@ class Policy:
     drift: DriftPolicy = DriftPolicy()
     commit: CommitPolicy = CommitPolicy()
     hooks: HooksPolicy = HooksPolicy()
-    commit: CommitPolicy = CommitPolicy()
     proof: ProofPolicy = ProofPolicy()
     limits: LimitsPolicy = LimitsPolicy()
     secrets: SecretsPolicy = SecretsPolicy()

@@ -181,7 +181,7 @@ def zsh_specs() -> dict[str, set[str]]:
     body = text[text.index("__git_taskctx_specs () {") : text.index("esac")]
 
     def expand(part: str) -> str:
-        return re.sub(r"\$(help|form|read|actor|write)\b", lambda found: arrays[found[1]], part)
+        return re.sub(r"\$(help|form|ask|read|actor|act|write)\b", lambda found: arrays[found[1]], part)
 
     for name, value in re.findall(r"^  (\w+)=\((.*?)\)$", body[: body.index("case $1")], re.MULTILINE | re.DOTALL):
         arrays[name] = expand(value)

@@ -114,6 +114,8 @@ def _lost(desk: Desk) -> None:
 
 
 LOG = os.fspath(Path(__file__).resolve().parent.parent / "logs" / "pytest-8-fail.log")
+
+
 def _staged(desk: Desk) -> None:
     _validated(desk)
     desk.repo.add()

@@ -76,10 +76,6 @@ partial = true
 allow_bypass = ["no-verify"]
 [hooks]
 fail_closed = true
-[commit]
-require = "snapshot"
-partial = true
-allow_bypass = ["no-verify"]
 [proof]
 scope = "every"
 by_patch = true
@@ -104,7 +100,6 @@ AS_POLICY = Policy(
     drift=DriftPolicy(allowance=2, strict=True),
     commit=CommitPolicy(require="budget", partial=True, allow_bypass=("no-verify",)),
     hooks=HooksPolicy(fail_closed=True),
-    commit=CommitPolicy(require="snapshot", partial=True, allow_bypass=("no-verify",)),
     proof=ProofPolicy(scope="every", by_patch=True, require_signed=True, allowed_signers="team/signers"),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
@@ -158,9 +153,6 @@ def test_flatten_is_plain_and_complete() -> None:
         "commit.partial": True,
         "commit.allow_bypass": ["no-verify"],
         "hooks.fail_closed": True,
-        "commit.require": "snapshot",
-        "commit.partial": True,
-        "commit.allow_bypass": ["no-verify"],
         "proof.scope": "every",
         "proof.by_patch": True,
         "proof.require_signed": True,

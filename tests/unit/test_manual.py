@@ -14,6 +14,7 @@ from verbs import COMMON, OPTIONS, OWN, ROOT_OPTIONS
 from git_taskctx import __main__
 from git_taskctx.config.keys import kinds
 from git_taskctx.errors import Fatal, Refused, TaskctxError
+from git_taskctx.model.proof import MEANINGS
 from git_taskctx.model.schema import SCHEMAS
 from git_taskctx.report.manual import render_manual
 
@@ -80,6 +81,14 @@ def test_no_option_is_made_up() -> None:
 def test_every_configuration_key_is_described() -> None:
     """The keys of the page are those of the policy, in its order."""
     assert re.findall(r"^\.TP\n\\fB(.*)\\fR$", section("CONFIGURATION"), re.MULTILINE) == list(kinds())
+
+
+def test_every_reason_is_described() -> None:
+    """The reasons of a proof are those that there are, each with what it makes of the verdict, and its meaning."""
+    reasons = section("PROOF").split('.SS "Reasons"\n')[1]
+    told = re.findall(r"^\.TP\n\\fB(.*)\\fR \(\\fI(.*)\\fR\)\n((?:[^.].*\n)+)", reasons, re.MULTILINE)
+    said = [(plain(code), weight, plain(text).replace("\n", " ").rstrip(" .").lower()) for code, weight, text in told]
+    assert said == [(code.value, weight.value, meaning.lower()) for code, (weight, meaning) in MEANINGS.items()]
 
 
 def test_every_exit_code_is_described() -> None:

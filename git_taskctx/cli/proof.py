@@ -1,0 +1,106 @@
+"""Verbs about commits: the proof that `verify REV` gives, and adopt."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import WRITES, Argument, Verb
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.proof import Rules
+    from git_taskctx.model.oids import CommitOid
+    from git_taskctx.model.proof import Proof
+
+ProofFormat = Literal["text", "json", "github", "gitlab", "sarif", "junit"]
+REPORTS = get_args(ProofFormat)[2:]
+"""Formats that only a proof has."""
+SUMMARY_LIMIT = 1024 * 1024
+"""Bytes that GitHub takes of a step's summary."""
+CODES = {"verified": 0, "violated": 1, "unproven": 3}
+
+
+def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str) -> Answer:
+    """Answer whether a commit, or each of a range, is what was validated."""
+    from git_taskctx.handoff.proof import prove
+    from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
+    from git_taskctx.report.proofs import proof, proof_notes
+
+    repository = call.repository
+    what = resolve_range(repository, revision, policy)
+    renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
+    found = prove(repository, what, rules_at(call, what.policy), renamed=renamed)
+    raw = _report(found, form) if form in REPORTS else None
+    return Answer(
+        found,
+        raw=raw,
+        text=lambda document: proof(document, found),
+        notes=lambda document: proof_notes(document, found),
+        code=CODES[found.verdict.value],
+        reason=found.summary,
+        hints=found.hints,
+        paths=tuple(dict.fromkeys(path for one in found.required for reason in one.reasons for path in reason.paths)),
+    )
+
+
+def rules_at(call: Call, commit: CommitOid | None) -> Rules:
+    """Return the rules that hold for a range with this base, never those of the change itself."""
+    from git_taskctx.handoff.proof import rules_of
+
+    repository = call.repository
+    if commit is not None and repository.objects.find(commit) is None:
+        return rules_of(call.config(None), None, missing=True)
+    config = call.config(commit)
+    signers = repository.find_blob(commit, config.policy.proof.allowed_signers)
+    return rules_of(config, signers)
+
+
+def _report(found: Proof, form: str) -> bytes:
+    if form == "github":
+        from git_taskctx.report.github import render_annotations, render_summary
+
+        place = os.environ.get("GITHUB_STEP_SUMMARY")
+        if place:
+            with Path(place).open("ab") as file:
+                file.write(render_summary(found, room=max(0, SUMMARY_LIMIT - file.tell())).encode("utf-8"))
+        return render_annotations(found).encode("utf-8")
+    if form == "gitlab":
+        from git_taskctx.report.gitlab import render_code_quality
+
+        return render_code_quality(found).encode("utf-8")
+    if form == "sarif":
+        from git_taskctx.report.sarif import render_sarif
+
+        return render_sarif(found).encode("utf-8")
+    from git_taskctx.report.junit import render_junit
+
+    return render_junit(found).encode("utf-8")
+
+
+def adopt(
+    call: Call,
+    revision: Annotated[str, Argument(metavar="REV", help="The commit, which has the tree that was validated.")],
+) -> Answer:
+    """Attach a task's records to a commit of the same tree.
+
+    Only to a commit that they prove: the validated tree, on the parent that it must sit on. Any other is refused.
+    """
+    from git_taskctx.handoff.proof_adopt import adopt
+    from git_taskctx.report import text
+
+    caller = call.caller()
+    adopted = adopt(caller, revision, lambda commit: rules_at(call, commit))
+    return Answer(
+        adopted,
+        text=lambda document: document.sentence(
+            ("adopted ", "ok"), f"{adopted.commit[:12]} is what was validated for ", (adopted.task, "bold")
+        ),
+        notes=lambda document: text.notes(
+            document, (), () if adopted.new else (f"git taskctx verify {adopted.commit[:12]}   # it was proved before",)
+        ),
+    )
+
+
+VERBS = (Verb("adopt", adopt, common=WRITES),)

@@ -1,0 +1,57 @@
+"""The patch of a task's commit, by which it can be found again where its tree is gone: after a squash or a rebase."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.patch import make_patches
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, field
+
+
+@dataclass(frozen=True)
+class PatchPlace:
+    """A patch, and the blob that stands for it, so that notes can be on it."""
+
+    sha: str
+    """Its identity: where in its files it applies does not matter."""
+    blob: BlobOid
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a seal says of its commit beside its tree."""
+
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """`patch`, and `parent_tree`, which holds also where the parent gets another name."""
+    places: tuple[BlobOid, ...] = ()
+    """What else the chain goes on."""
+
+
+def find_patch(repository: Repository, old: TreeOid | None, new: TreeOid) -> PatchPlace | None:
+    """Return the patch between two trees; None where one of them is not here whole."""
+    try:
+        (patch,) = make_patches(repository, [(old or repository.objects.empty_tree, new)])
+    except CouldNotTell:
+        return None
+    return PatchPlace(patch.identity, BlobOid(repository.objects.hash("blob", _content(patch.identity))))
+
+
+def facts_of(repository: Repository, parent: CommitOid | None, tree: TreeOid) -> Facts:
+    """Return what a seal says of a commit with `tree` on `parent`; the blob of the patch is taken to be written."""
+    try:
+        before = repository.tree_of(parent)
+    except CouldNotTell:
+        return Facts()
+    place = find_patch(repository, before, tree)
+    if place is None:
+        return Facts({"parent_tree": before})
+    repository.objects.add_blob(_content(place.sha))
+    return Facts({"parent_tree": before, "patch": place.sha}, (place.blob,))
+
+
+def _content(sha: str) -> bytes:
+    return f"taskctx patch {sha}".encode()

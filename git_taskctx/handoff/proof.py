@@ -1,0 +1,345 @@
+"""Proof: whether commits are what was validated, for anyone with a clone.
+
+The answer rests on raw commits, the names of their trees, and the notes; never on the worktree, the index or a branch.
+A chain is found by the commit, then by its tree, then, where policy allows it, by its patch. What cannot be proved is
+unproven, and what is unproven is never shown as a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from git_taskctx.config import Config
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.proof_hints import ways_on
+from git_taskctx.handoff.proof_match import Matcher
+from git_taskctx.handoff.proof_merge import check_merge
+from git_taskctx.handoff.proof_range import BATCH, Commit, Range, first_parents, list_commits
+from git_taskctx.handoff.proof_records import NOTE_LIMIT, Claim, Note, Told, cut, read_claims
+from git_taskctx.handoff.proof_scope import required_commits
+from git_taskctx.handoff.proof_signers import Signers
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.model.values import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By what a range is judged."""
+
+    policy: Policy
+    agents: tuple[str, ...] | None
+    """The agents that the team committed; None where they did not say."""
+    missing: bool = False
+    """True when the policy could not be read, so that nothing can be proved."""
+    signers: bytes | None = None
+    """The allowed signers, as the policy's commit has them."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A claim that may be about a commit, and what stands against that."""
+
+    told: Told
+    claim: Claim | None
+    by: str
+    reasons: tuple[Reason, ...]
+    notices: tuple[Reason, ...] = ()
+
+    @property
+    def is_violated(self) -> bool:
+        """True when something is wrong, not only missing."""
+        return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found out about a commit alone."""
+
+    commit: Commit
+    chosen: Candidate | None
+    reasons: tuple[Reason, ...]
+    notices: tuple[Reason, ...] = ()
+    has_record: bool = False
+    by: str | None = None
+    """How it is proved; None while it is not."""
+
+
+def rules_of(config: Config, signers: bytes | None, *, missing: bool = False) -> Rules:
+    """Return the rules that a configuration makes."""
+    committed = config.origins.get("agents", "default") != "default"
+    agents = config.policy.agents if committed else None
+    return Rules(config.policy, agents, missing, signers, config.warnings)
+
+
+def prove(
+    repository: Repository, what: Range, rules: Rules, *, renamed: Mapping[CommitOid, CommitOid] | None = None
+) -> Proof:
+    """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
+
+    `renamed` maps the old names of rewritten commits to the new ones. Raises: CouldNotTell when the range itself is
+    not in this clone.
+    """
+    commits = list_commits(repository, what)
+    known = {commit.oid: commit for commit in commits}
+    notes = find_ref(repository.git, NOTES_REF)
+    found: dict[CommitOid, Found] = {}
+    for start in range(0, len(commits), BATCH):
+        some = commits[start : start + BATCH]
+        found |= _judge_batch(repository, some, notes, rules, renamed or {})
+    _prove_parts(found, known)
+    for commit in reversed(commits):  # a merge rests on its parents
+        if len(commit.parents) > 1 and found[commit.oid].by is None:
+            found[commit.oid] = _judge_merge(repository, found[commit.oid], found)
+    required = required_commits(repository, what, found, rules.policy)
+    shown = tuple(_tell(found[commit.oid], commit.oid in required, rules) for commit in commits)
+    return _conclude(repository, what, rules, shown, notes)
+
+
+def _judge_batch(
+    repository: Repository,
+    commits: Sequence[Commit],
+    notes: str | None,
+    rules: Rules,
+    renamed: Mapping[CommitOid, CommitOid],
+) -> dict[CommitOid, Found]:
+    former = {new: old for old, new in renamed.items()}
+    places = {
+        commit.oid: [
+            (by, name)
+            for by, name in (("commit", commit.oid), ("commit", former.get(commit.oid)), ("tree", commit.tree))
+            if name is not None
+        ]
+        for commit in commits
+    }
+    reader = _Reader(repository, notes, rules)
+    reader.look_up([name for named in places.values() for _, name in named])
+    matcher = Matcher(repository, rules.policy, renamed)
+    candidates: dict[CommitOid, list[Candidate]] = {}
+    notices: dict[CommitOid, tuple[Reason, ...]] = {}
+    for commit in commits:
+        read = {name: reader.read(name) for _, name in places[commit.oid]}
+        candidates[commit.oid] = [
+            candidate
+            for by, name in places[commit.oid]
+            for told in read[name].told
+            for candidate in _candidates(matcher, commit, told, by)
+        ]
+        notices[commit.oid] = tuple(dict.fromkeys(_oddities(read.values())))
+    signers = Signers(repository, rules.signers) if rules.policy.proof.require_signed else None
+    if signers is not None:
+        signers.check(one.told for some in candidates.values() for one in some)
+    return {
+        commit.oid: _choose(
+            matcher, reader, signers, commit, candidates[commit.oid], notices[commit.oid], by_name=places[commit.oid]
+        )
+        for commit in commits
+    }
+
+
+class _Reader:
+    """Reads notes, each once."""
+
+    def __init__(self, repository: Repository, notes: str | None, rules: Rules) -> None:
+        self._repository, self.notes, self._rules = repository, notes, rules
+        self._blobs: dict[str, list[str]] = {}
+        self._read: dict[tuple[str, ...], Note] = {}
+        self.error: Reason | None = None
+
+    def look_up(self, names: Sequence[str]) -> None:
+        """Find the notes of many objects at once."""
+        if self.notes is None:
+            return
+        objects = self._repository.objects
+        try:
+            self._blobs |= find_notes(objects, self.notes, list(dict.fromkeys(names)))
+            objects.read_ahead([blob for blobs in self._blobs.values() for blob in blobs], limit=NOTE_LIMIT)
+        except CouldNotTell as error:
+            self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+
+    def read(self, name: str) -> Note:
+        """Return what the note of an object says; nothing where there is none."""
+        blobs = tuple(self._blobs.get(name, ()))
+        if blobs not in self._read:
+            self._read[blobs] = self._judged(blobs)
+        return self._read[blobs]
+
+    def _judged(self, blobs: tuple[str, ...]) -> Note:
+        lines: set[str] = set()
+        for blob in blobs:
+            try:
+                found = self._repository.objects.find(blob, limit=NOTE_LIMIT)
+            except CouldNotTell:
+                found = None
+            if found is None or found.kind != "blob":
+                return Note(reasons=(Reason(Code.OBJECTS_MISSING, f"the note {blob[:12]} is not in this clone"),))
+            if not found.whole:
+                return Note(reasons=(Reason(Code.TOO_LARGE, f"the note has more than {NOTE_LIMIT} bytes"),))
+            lines.update(note_lines(found.data))
+        return read_claims(sorted(lines), self._rules.policy, self._rules.agents)
+
+
+def _oddities(notes: Iterable[Note]) -> list[Reason]:
+    told: list[Reason] = []
+    for note in notes:
+        told += note.reasons
+        if note.foreign:
+            lines = f"{note.foreign} line{'s' * (note.foreign != 1)}"
+            told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
+    return told
+
+
+def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[Candidate]:
+    """Return what a chain may mean for a commit; nothing where it only began there."""
+    if not told.claims:
+        if all(entry.record.type == "init" for entry in told.entries):
+            return []
+        missing = Reason(Code.NOT_SEALED, f"the records of {told.task} say of no commit that it is the task's")
+        return [Candidate(told, None, by, (*told.reasons, missing))]
+    fits = [(claim, matcher.fit(commit, claim)) for claim in told.claims]
+    right = [(claim, fit) for claim, fit in fits if fit.is_same_tree] or fits[-1:]
+    return [
+        Candidate(
+            told,
+            claim,
+            by,
+            fit.reasons if not fit.is_same_tree else (*told.reasons, *claim.reasons, *fit.reasons),
+            (*claim.notices, *fit.notices),
+        )
+        for claim, fit in right
+    ]
+
+
+def _choose(
+    matcher: Matcher,
+    reader: _Reader,
+    signers: Signers | None,
+    commit: Commit,
+    candidates: list[Candidate],
+    notices: tuple[Reason, ...],
+    *,
+    by_name: Sequence[tuple[str, str]],
+) -> Found:
+    """Return the candidate that proves a commit; else the one that says most clearly why it is not proved."""
+    if signers is not None:
+        candidates = [replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim))) for one in candidates]
+    proving = next((one for one in candidates if not one.reasons), None)
+    if proving is None and matcher.policy.proof.by_patch and not any(one.is_violated for one in candidates):
+        proving = _by_patch(matcher, reader, signers, commit)
+    told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
+    wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
+    if proving is not None:
+        return Found(commit, proving, (), (*proving.notices, *told), True, proving.by)
+    chosen = next((one for one in candidates if one.is_violated), None) or next(iter(candidates), None)
+    if chosen is not None:
+        return Found(commit, chosen, (*chosen.reasons, *wrong), (*chosen.notices, *told), True)
+    reasons = wrong or ((reader.error,) if reader.error else ())
+    if not reasons:
+        code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
+        missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
+        reasons = (Reason(code, missing),)
+    return Found(commit, None, reasons, told)
+
+
+def _by_patch(matcher: Matcher, reader: _Reader, signers: Signers | None, commit: Commit) -> Candidate | None:
+    place = matcher.patch_place(commit)
+    if place is None:
+        return None
+    reader.look_up([place.blob])
+    for told in reader.read(place.blob).told:
+        for claim in told.claims:
+            if claim.is_part or claim.record.extra.get("patch") != place.sha or told.reasons or claim.reasons:
+                continue
+            if signers is not None:
+                signers.check([told])
+                if signers.against(told, claim):
+                    continue
+            equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
+            return Candidate(told, claim, "patch", (), (*claim.notices, equal))
+    return None
+
+
+def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
+    """Let the parts of a task count where the commit that ends it is in the range, and proved."""
+    for one in list(found.values()):
+        if one.by is None or one.chosen is None or one.chosen.claim is None:
+            continue
+        parts: dict[CommitOid, TreeOid] = dict(one.chosen.claim.parts)
+        for commit in first_parents(known, one.commit) if parts else ():
+            if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
+                found[commit.oid] = replace(found[commit.oid], chosen=one.chosen, reasons=(), by="part")
+
+
+def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, Found]) -> Found:
+    """Prove a merge by its parents, where it is the one that git makes of them."""
+    if one.chosen is not None and one.chosen.is_violated:
+        return one
+    open_parents = [parent for parent in one.commit.parents if parent in found and found[parent].by is None]
+    if open_parents:
+        names = ", ".join(parent[:12] for parent in open_parents)
+        return replace(one, reasons=(Reason(Code.PARENT_UNPROVEN, f"not proved: {names}"),))
+    reason = check_merge(repository, one.commit)
+    if reason is not None:
+        return replace(one, reasons=(reason,))
+    return replace(one, chosen=None, reasons=(), by="merge")
+
+
+def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
+    reasons = tuple(dict.fromkeys(one.reasons))
+    verdict = Proven.VERIFIED if one.by is not None else Proven.UNPROVEN
+    if any(reason.weight is Weight.VIOLATED for reason in reasons):
+        verdict = Proven.VIOLATED
+    elif rules.missing:
+        verdict = Proven.UNPROVEN
+        reasons = (*reasons, Reason(Code.POLICY_MISSING, "the commit that the policy is read from is not here"))
+    told = one.chosen.told if one.chosen else None
+    return CommitProof(
+        commit=one.commit.oid,
+        tree=one.commit.tree,
+        verdict=verdict,
+        required=required,
+        subject=cut(one.commit.subject),
+        by=one.by if verdict is Proven.VERIFIED else None,
+        task=told.task if told else None,
+        context=told.context if told else None,
+        reasons=reasons,
+        notices=tuple(dict.fromkeys(one.notices)),
+    )
+
+
+def _conclude(
+    repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...], notes: str | None
+) -> Proof:
+    required = [one for one in commits if one.required]
+    verdicts = {one.verdict for one in required}
+    worst = next((one for one in (Proven.VIOLATED, Proven.UNPROVEN) if one in verdicts), Proven.VERIFIED)
+    reasons: tuple[Reason, ...] = ()
+    if not commits:
+        worst, reasons = Proven.UNPROVEN, (Reason(Code.EMPTY_RANGE, f"{what.name} holds no commit"),)
+    bad = sum(one.verdict is worst for one in required)
+    if not commits:
+        summary = f"{cut(what.name)} holds no commit"
+    elif len(commits) == 1:
+        summary = f"{commits[0].commit[:12]} is {worst.value}"
+    elif not required:
+        summary = f"none of {len(commits)} commits must be proved"
+    else:
+        summary = f"{bad} of {len(required)} that must be proved {'is' if bad == 1 else 'are'} {worst.value}"
+    codes = {reason.code for one in required for reason in one.reasons} | {reason.code for reason in reasons}
+    return Proof(
+        subject="commit",
+        range=what.name,
+        verdict=worst,
+        summary=summary,
+        scope=rules.policy.proof.scope,
+        policy=what.policy,
+        commits=commits,
+        reasons=reasons,
+        hints=ways_on(repository, what, codes, has_notes=notes is not None),
+        warnings=rules.warnings,
+    )

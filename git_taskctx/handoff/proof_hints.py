@@ -1,0 +1,46 @@
+"""What to type about a commit that is not proved."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection
+
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.proof_range import Range
+from git_taskctx.model.proof import MEANINGS, Code, Weight
+
+_NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED, Code.PART_OPEN}
+_ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
+
+
+def ways_on(repository: Repository, what: Range, codes: Collection[Code], *, has_notes: bool) -> tuple[str, ...]:
+    """Return commands that may bring what is missing, or show what is wrong; each is one line to be typed."""
+    asked, tip, ways = shlex.quote(what.name), what.tip, list[str]()
+    if Code.EMPTY_RANGE in codes:
+        ways.append(f"git log --oneline --end-of-options {asked}   # what is in the range")
+    if _NO_RECORDS & set(codes):
+        ways.append(fetch_command(repository, has_notes=has_notes))
+    if Code.POLICY_MISSING in codes:
+        ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
+    if {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR} & set(codes) and (repository.common_dir / "shallow").exists():
+        ways.append("git fetch --unshallow   # the history that is cut")
+    if Code.MERGE_UNCHECKED in codes:
+        ways.append(f"git taskctx verify {tip[:12]}^2   # what was merged, alone")
+    if _ELSEWHERE & set(codes):
+        ways.append("git taskctx verify BRANCH   # the commit that was validated, before it was squashed or rebased")
+    if Code.SIGNATURE_UNCHECKED in codes:
+        ways.append("gpg --import KEYS   # the signers' public keys; for ssh see: git config gpg.ssh.program")
+    if any(MEANINGS[code][0] is Weight.VIOLATED for code in codes):
+        ways.append(f"git notes --ref=taskctx show {tip[:12]}   # the records")
+    return tuple(ways)
+
+
+def fetch_command(repository: Repository, *, has_notes: bool) -> str:
+    """Return the command that brings the notes, and never overwrites those that are here."""
+    remotes = repository.git.run("remote", ok=(0, 128)).out.decode("utf-8", "replace").split("\n")[:-1]
+    remote = shlex.quote("origin" if "origin" in remotes or not remotes else remotes[0])
+    if not has_notes:
+        return f"git fetch {remote} {NOTES_REF}:{NOTES_REF}"
+    theirs = f"refs/taskctx/remotes/{remote}/notes"
+    return f"git fetch {remote} +{NOTES_REF}:{theirs} && git notes --ref=taskctx merge -s cat_sort_uniq {theirs}"

@@ -1,0 +1,154 @@
+"""Whether a claim is about this very commit: its tree, what it sits on, and where neither fits, its patch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.changes import compare_many
+from git_taskctx.git.objects import TreeEntry
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.patches import PatchPlace, find_patch
+from git_taskctx.handoff.proof_range import Commit, find_commit, reaches
+from git_taskctx.handoff.proof_records import Claim
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import Code, Reason
+from git_taskctx.model.values import dataclass
+
+SHOWN = 20
+"""So many paths are named in a reason."""
+TASK_FILE_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a claim and a commit go together."""
+
+    is_same_tree: bool
+    reasons: tuple[Reason, ...] = ()
+    notices: tuple[Reason, ...] = ()
+
+
+class Matcher:
+    """Holds claims against commits."""
+
+    def __init__(self, repository: Repository, policy: Policy, renamed: Mapping[CommitOid, CommitOid]) -> None:
+        self.policy = policy
+        self._repository = repository
+        self._renamed = renamed
+        self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
+
+    def fit(self, commit: Commit, claim: Claim) -> Fit:
+        """Tell whether a claim is about a commit, and what stands against it."""
+        notices: tuple[Reason, ...] = ()
+        record = claim.record
+        if commit.tree != claim.tree:
+            if not self._is_put_back(commit, claim):
+                return Fit(False, (self._other_tree(commit, claim),))
+            notices = (Reason(Code.VOLATILE_KEYS, f"{record.id} allows for keys that may change", record.id),)
+        if claim.chain is None:  # the chain does not hold, and says nothing of the parent that could be believed
+            return Fit(True, (), notices)
+        if not self._is_parent(commit, claim):
+            at = f"{(claim.parent or 'no commit')[:12]}, and it sits on {(commit.parent or 'no commit')[:12]}"
+            code = Code.PARENT_DIFFERS if record.commit == commit.oid else Code.OTHER_PARENT
+            return Fit(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
+        if claim.is_part:
+            return Fit(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
+        return Fit(True, tuple(self._base(commit, claim)), notices)
+
+    def patch_place(self, commit: Commit) -> PatchPlace | None:
+        """Return where notes about a commit's patch would be; None where its parent is not in this clone."""
+        parent = find_commit(self._repository, commit.parent) if commit.parent else None
+        if len(commit.parents) > 1 or (parent is None and commit.parent is not None):
+            return None
+        return find_patch(self._repository, parent.tree if parent else None, commit.tree)
+
+    def _other_tree(self, commit: Commit, claim: Claim) -> Reason:
+        record = claim.record
+        paths = self._paths(claim.tree, commit.tree)
+        if record.commit == commit.oid:
+            return Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id, paths)
+        about = f"{record.id} is about the tree {claim.tree[:12]} of {record.task}"
+        return Reason(Code.MISPLACED, about, record.id, paths)
+
+    def _paths(self, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
+        """Return what differs, where both trees are in this clone."""
+        if any(self._repository.objects.find(tree) is None for tree in (old, new)):
+            return ()
+        try:
+            (changes,) = compare_many(self._repository, [(old, new)])
+        except CouldNotTell:
+            return ()
+        return tuple(quote(change.path) for change in changes[:SHOWN])
+
+    def _is_parent(self, commit: Commit, claim: Claim) -> bool:
+        """Tell whether a commit sits where it must: on that commit, or on one that it became, or one with its tree."""
+        if commit.parent == claim.parent or (
+            claim.parent is not None and self._renamed.get(claim.parent) == commit.parent
+        ):
+            return True
+        if commit.parent is None or claim.parent is None:
+            return False
+        actual = find_commit(self._repository, commit.parent)
+        if actual is None:
+            return False
+        wanted = find_commit(self._repository, claim.parent)
+        return actual.tree == (wanted.tree if wanted else claim.record.extra.get("parent_tree"))
+
+    def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
+        """Say so when the base of the reviewed diffs is not in a commit's history, where that can be told."""
+        base = claim.record.base
+        if base is None or base in (commit.parent, claim.parent) or self._renamed.get(base) is not None:
+            return []
+        if commit.parent != claim.parent:  # history was rewritten, and the old names are gone
+            return []
+        key = (base, commit.parent)
+        if key not in self._reached:
+            self._reached[key] = reaches(self._repository, commit, base)
+        if self._reached[key] is not False:
+            return []
+        return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
+
+    def _is_put_back(self, commit: Commit, claim: Claim) -> bool:
+        """Tell whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
+
+        The record says which blob it was, and what its text hashes to without those keys; which keys may change is for
+        the policy to say.
+        """
+        told: Any = claim.record.extra.get("task_file")
+        if not isinstance(told, dict) or told.get("volatile") != list(self.policy.task.volatile):
+            return False
+        path, blob, text_sha = (told.get(name) for name in ("path", "blob", "text_sha"))
+        if not (isinstance(path, str) and isinstance(blob, str) and isinstance(text_sha, str)):
+            return False
+        try:
+            return self._text_sha(commit, path) == text_sha and self._with(commit.tree, path, blob) == claim.tree
+        except (BadData, CouldNotTell, ValueError):
+            return False
+
+    def _text_sha(self, commit: Commit, path: str) -> str | None:
+        from git_taskctx.capture.taskfile import without_volatile
+
+        name = unquote(path).decode("utf-8", "surrogateescape")
+        found = self._repository.objects.find(f"{commit.tree}:{name}", limit=TASK_FILE_LIMIT)
+        if found is None or found.kind != "blob" or not found.whole:
+            return None
+        return sha256_hex(dump_canonical({"text": without_volatile(found.data, self.policy.task.volatile, name=path)}))
+
+    def _with(self, tree: str, path: str, blob: str) -> TreeOid:
+        """Return the name of a tree with another blob at a path; nothing is written."""
+        return _spliced(self._repository, tree, unquote(path).split(b"/"), blob)
+
+
+def _spliced(repository: Repository, tree: str, parts: list[bytes], blob: str) -> TreeOid:
+    entries = {entry.name: entry for entry in repository.objects.read_tree(tree)}
+    entry = entries.get(parts[0])
+    if entry is None or (len(parts) > 1) != (entry.mode == "40000"):
+        raise CouldNotTell(f"the tree {tree} has no such file")
+    oid = blob if len(parts) == 1 else _spliced(repository, entry.oid, parts[1:], blob)
+    entries[entry.name] = TreeEntry(entry.mode, entry.name, oid)
+    return repository.objects.name_tree(list(entries.values()))

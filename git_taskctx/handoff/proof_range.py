@@ -1,0 +1,154 @@
+"""Which commits a proof is about, and what of each can be read without a worktree."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from git_taskctx.errors import CouldNotTell, Usage
+from git_taskctx.files import read_plain
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass
+
+COMMIT_LIMIT = 4 * 1024 * 1024
+"""Bytes of a commit; what is larger is not read."""
+BATCH = 100
+"""So many commits are read with one question each way."""
+MAP_LIMIT = 256 * 1024 * 1024
+COMMIT_MAP = "filter-repo/commit-map"
+"""Where git-filter-repo leaves the old and new names of commits, in the git dir."""
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit as its raw object has it: history that is cut, grafted or replaced does not matter."""
+
+    oid: CommitOid
+    tree: TreeOid
+    parents: tuple[CommitOid, ...]
+    subject: str
+
+    @property
+    def parent(self) -> CommitOid | None:
+        """Its first parent."""
+        return self.parents[0] if self.parents else None
+
+
+@dataclass(frozen=True)
+class Range:
+    """What is to be proved: all that `tip` reaches and none of `without` does."""
+
+    name: str
+    tip: CommitOid
+    without: tuple[CommitOid, ...]
+    policy: CommitOid | None
+    """The commit that the policy is read from; None before the first commit."""
+
+
+def resolve_range(repository: Repository, text: str, policy: str | None = None) -> Range:
+    """Read `REV` or `A..B`; a lone commit is judged by the policy of its first parent, a range by that of A.
+
+    `policy` names another commit for that. Raises: Fatal for what names no commit, Usage for `A...B`.
+    """
+    start, dots, end = text.partition("..")
+    if end.startswith("."):
+        hint = f"git taskctx verify {start or 'HEAD'}..{end[1:] or 'HEAD'}"
+        raise Usage(f"'{text}' is no range with a base", hint=hint)
+    if dots:
+        base, tip = (repository.resolve_commit(word or "HEAD") for word in (start, end))
+        rules: CommitOid | None = base
+        without: tuple[CommitOid, ...] = (base,)
+    else:
+        tip = repository.resolve_commit(text)
+        rules = next(iter(read_commit(repository, tip).parents), None)
+        without = (rules,) if rules is not None and repository.objects.find(rules) is not None else ()
+    if policy is not None:
+        rules = repository.resolve_commit(policy)
+    return Range(text, tip, without, rules)
+
+
+def list_commits(repository: Repository, what: Range) -> list[Commit]:
+    """Return the commits of a range, newest first and none after its parents.
+
+    Raises: CouldNotTell when one is missing.
+    """
+    tip = read_commit(repository, what.tip)
+    if len(tip.parents) < 2 and what.without in ((), tip.parents):
+        return [tip]  # alone: the first of all, or where history is cut
+    return _walk(repository, what)
+
+
+def _walk(repository: Repository, what: Range) -> list[Commit]:
+    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    listed = git.run("rev-list", "--topo-order", "--end-of-options", what.tip, *(f"^{one}" for one in what.without))
+    oids = [CommitOid(oid) for oid in listed.out.decode().split()]
+    commits = []
+    for start in range(0, len(oids), BATCH):
+        some = oids[start : start + BATCH]
+        repository.objects.read_ahead(some, limit=COMMIT_LIMIT)
+        commits += [read_commit(repository, oid) for oid in some]
+    return commits
+
+
+def find_commit(repository: Repository, oid: CommitOid) -> Commit | None:
+    """Return a commit; None where it is not in this clone, or is none."""
+    try:
+        return read_commit(repository, oid)
+    except CouldNotTell:
+        return None
+
+
+def read_commit(repository: Repository, oid: CommitOid) -> Commit:
+    """Read a raw commit. Raises: CouldNotTell when it is missing, damaged, or too large to be one."""
+    found = repository.objects.find(oid, limit=COMMIT_LIMIT)
+    if found is None or found.kind != "commit":
+        raise CouldNotTell(f"the commit {oid} is not in this repository", hint="git fetch --deepen=1")
+    header, _, message = found.data.partition(b"\n\n")
+    lines = header.decode("utf-8", "replace").split("\n")
+    if not found.whole or not lines[0].startswith("tree "):
+        raise CouldNotTell(f"the commit {oid} is damaged", hint="git fsck")
+    parents = tuple(CommitOid(line[7:]) for line in lines if line.startswith("parent "))
+    subject = message.lstrip(b"\n").partition(b"\n")[0].decode("utf-8", "replace")
+    return Commit(oid, TreeOid(lines[0][5:]), parents, subject[:200])
+
+
+def read_commit_map(repository: Repository, path: Path | None) -> Mapping[CommitOid, CommitOid]:
+    """Return the new name of each rewritten commit; by default what git-filter-repo left in the git dir.
+
+    Raises: Fatal, BadData for a file that does not read.
+    """
+    data = read_plain(path or repository.common_dir / COMMIT_MAP, limit=MAP_LIMIT)
+    if data is None:
+        if path is not None:
+            raise Usage(f"there is no file '{path}'", hint="--commit-map .git/filter-repo/commit-map")
+        return {}
+    pairs = (line.split() for line in data.decode("ascii", "replace").splitlines())
+    return {CommitOid(pair[0]): CommitOid(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] != "old"}
+
+
+def reaches(repository: Repository, commit: Commit, wanted: CommitOid, steps: int = 64) -> bool | None:
+    """Tell whether `wanted` is an ancestor of a commit; None where history ends before that can be told."""
+    at: Commit | None = commit
+    for _ in range(steps):
+        if at is None or at.parent is None:
+            break
+        if wanted in at.parents:
+            return True
+        at = find_commit(repository, at.parent)
+    if repository.objects.find(wanted) is None:
+        return None
+    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    told = git.run("merge-base", "--is-ancestor", wanted, commit.oid, ok=(0, 1, 128)).code
+    if told == 1 and (repository.common_dir / "shallow").exists():
+        return None
+    return {0: True, 1: False}.get(told)
+
+
+def first_parents(commits: Mapping[CommitOid, Commit], tip: Commit) -> Iterable[Commit]:
+    """Yield the commits of a range that lie below one, along first parents."""
+    at = commits.get(tip.parent) if tip.parent else None
+    while at is not None:
+        yield at
+        at = commits.get(at.parent) if at.parent else None

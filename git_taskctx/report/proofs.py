@@ -1,0 +1,90 @@
+"""The proof of commits, for people; and what of it every report for machines begins with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from git_taskctx.model.proof import CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.report.document import Document, Span
+from git_taskctx.report.text import hints, warnings
+
+POLICY_FILE = ".taskctx.toml"
+"""The file that a report points at where a reason is about no path."""
+_STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
+SHOWN = 10
+"""So many paths of a reason are shown to people."""
+NOT_REQUIRED = 20
+"""So many commits that need not be proved are shown to people."""
+
+
+def proof(document: Document, what: Proof) -> None:
+    """Write the verdict on the whole, then each commit with its reasons."""
+    document.line((f"{what.subject}: ", "dim"), (what.verdict.value, _STYLE[what.verdict]))
+    if len(what.commits) != 1:
+        total = len(what.commits)
+        document.sentence(
+            f"{what.summary}; {total} commit{'s' * (total != 1)} in {what.range}",
+            (f" (proof.scope = {what.scope})", "dim"),
+        )
+    left = NOT_REQUIRED
+    for one in what.commits:
+        left -= not one.required
+        if one.required or left >= 0:
+            _commit(document, one)
+    if left < 0:
+        document.line(f"  and {-left} more that need not be proved")
+
+
+def proof_notes(document: Document, what: Proof) -> None:
+    """Write what is said beside it: settings that were left out, and what to type."""
+    warnings(document, what.warnings)
+    hints(document, what.hints)
+
+
+def _commit(document: Document, one: CommitProof) -> None:
+    verdict: list[Span] = [(one.verdict.value, _STYLE[one.verdict] if one.required else "dim")]
+    if one.by is not None:
+        verdict.append(f" by {one.by}")
+    about = f" {one.task}" if one.task else ""
+    aside: Span = "" if one.required else (" (need not be)", "dim")
+    document.line((one.commit[:12], "bold"), "  ", *verdict, about, aside, (f"  {one.subject}", "dim"))
+    for reason in one.reasons:
+        document.sentence("  ", (reason.code.value, _STYLE[one.verdict]), f": {reason.message}")
+        for path in reason.paths[:SHOWN]:
+            document.line("    ", (path, "path"))
+        if len(reason.paths) > SHOWN:
+            document.line(f"    and {len(reason.paths) - SHOWN} more")
+    for notice in one.notices:
+        document.sentence(("  notice: ", "dim"), (notice.code.value, "dim"), f": {notice.message}")
+
+
+def counted(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
+    """Yield every reason that counts: of the whole, then of the commits that must be proved."""
+    for reason in what.reasons:
+        yield None, reason
+    for one in what.required:
+        for reason in one.reasons:
+            yield one, reason
+
+
+def noticed(what: Proof) -> Iterator[tuple[CommitProof, Reason]]:
+    """Yield what does not count: notices, and reasons of commits that need not be proved."""
+    for one in what.commits:
+        for reason in one.notices if one.required else (*one.reasons, *one.notices):
+            yield one, reason
+
+
+def is_error(reason: Reason) -> bool:
+    """Tell whether something is wrong, not only missing."""
+    return reason.weight is Weight.VIOLATED
+
+
+def place_of(reason: Reason) -> str:
+    """Return the path that a report points at."""
+    return reason.paths[0] if reason.paths else POLICY_FILE
+
+
+def sentence_of(one: CommitProof | None, reason: Reason) -> str:
+    """Say a reason in one line, with the commit that it is about."""
+    where = f"{one.commit[:12]}{f' ({one.task})' if one.task else ''}: " if one is not None else ""
+    return f"{where}{reason.message}"
