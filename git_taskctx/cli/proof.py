@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import WRITES, Argument, Verb
+from git_taskctx.errors import Fatal
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.proof import Rules
@@ -63,8 +64,14 @@ def _report(found: Proof, form: str) -> bytes:
 
         place = os.environ.get("GITHUB_STEP_SUMMARY")
         if place:
-            with Path(place).open("ab") as file:
-                file.write(render_summary(found, room=max(0, SUMMARY_LIMIT - file.tell())).encode("utf-8"))
+            try:
+                with Path(place).open("ab") as file:
+                    file.write(render_summary(found, room=max(0, SUMMARY_LIMIT - file.tell())).encode("utf-8"))
+            except OSError as error:
+                why = (error.strerror or str(error)).lower()
+                raise Fatal(
+                    f"cannot write the step summary {place}: {why}", hint="unset GITHUB_STEP_SUMMARY"
+                ) from error
         return render_annotations(found).encode("utf-8")
     if form == "gitlab":
         from git_taskctx.report.gitlab import render_code_quality

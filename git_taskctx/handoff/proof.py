@@ -59,15 +59,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a commit alone."""
+    """What was found out about a commit alone; the records themselves are let go."""
 
     commit: Commit
-    chosen: Candidate | None
     reasons: tuple[Reason, ...]
     notices: tuple[Reason, ...] = ()
-    has_record: bool = False
     by: str | None = None
     """How it is proved; None while it is not."""
+    task: str | None = None
+    """The task of the records about it; None where there are none."""
+    context: str | None = None
+    parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
+    """The task's commits before this one, each with its tree."""
 
 
 def rules_of(config: Config, signers: bytes | None, *, missing: bool = False) -> Rules:
@@ -234,16 +237,19 @@ def _choose(
     told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
     if proving is not None:
-        return Found(commit, proving, (), (*proving.notices, *told), True, proving.by)
+        parts = proving.claim.parts if proving.claim is not None else ()
+        notices = (*proving.notices, *told)
+        return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts)
     chosen = next((one for one in candidates if one.is_violated), None) or next(iter(candidates), None)
     if chosen is not None:
-        return Found(commit, chosen, (*chosen.reasons, *wrong), (*chosen.notices, *told), True)
+        reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *told)
+        return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context)
     reasons = wrong or ((reader.error,) if reader.error else ())
     if not reasons:
         code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
         missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
         reasons = (Reason(code, missing),)
-    return Found(commit, None, reasons, told)
+    return Found(commit, reasons, told)
 
 
 def _by_patch(matcher: Matcher, reader: _Reader, signers: Signers | None, commit: Commit) -> Candidate | None:
@@ -267,17 +273,16 @@ def _by_patch(matcher: Matcher, reader: _Reader, signers: Signers | None, commit
 def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
     """Let the parts of a task count where the commit that ends it is in the range, and proved."""
     for one in list(found.values()):
-        if one.by is None or one.chosen is None or one.chosen.claim is None:
-            continue
-        parts: dict[CommitOid, TreeOid] = dict(one.chosen.claim.parts)
+        parts = dict(one.parts)
         for commit in first_parents(known, one.commit) if parts else ():
             if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
-                found[commit.oid] = replace(found[commit.oid], chosen=one.chosen, reasons=(), by="part")
+                part = replace(found[commit.oid], task=one.task, context=one.context)
+                found[commit.oid] = replace(part, reasons=(), by="part")
 
 
 def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, Found]) -> Found:
     """Prove a merge by its parents, where it is the one that git makes of them."""
-    if one.chosen is not None and one.chosen.is_violated:
+    if any(reason.weight is Weight.VIOLATED for reason in one.reasons):
         return one
     open_parents = [parent for parent in one.commit.parents if parent in found and found[parent].by is None]
     if open_parents:
@@ -286,7 +291,7 @@ def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, F
     reason = check_merge(repository, one.commit)
     if reason is not None:
         return replace(one, reasons=(reason,))
-    return replace(one, chosen=None, reasons=(), by="merge")
+    return replace(one, task=None, context=None, reasons=(), by="merge")
 
 
 def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
@@ -297,7 +302,6 @@ def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
     elif rules.missing:
         verdict = Proven.UNPROVEN
         reasons = (*reasons, Reason(Code.POLICY_MISSING, "the commit that the policy is read from is not here"))
-    told = one.chosen.told if one.chosen else None
     return CommitProof(
         commit=one.commit.oid,
         tree=one.commit.tree,
@@ -305,8 +309,8 @@ def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
         required=required,
         subject=cut(one.commit.subject),
         by=one.by if verdict is Proven.VERIFIED else None,
-        task=told.task if told else None,
-        context=told.context if told else None,
+        task=one.task,
+        context=one.context,
         reasons=reasons,
         notices=tuple(dict.fromkeys(one.notices)),
     )

@@ -66,10 +66,11 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
 def _chains(repository: Repository, commit: Commit, rules: Rules) -> list[Told]:
     """Return every chain that may be about a commit: of the contexts here, and of the notes on it and on its tree."""
     notes = find_ref(repository.git, NOTES_REF)
-    anchors = [ledger.anchor_of(repository, name) for name in _contexts(repository)]
-    lines = {
-        line for target in (commit.oid, commit.tree, *anchors) for line in read_note(repository.objects, notes, target)
-    }
+    near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
+    told = read_claims(sorted(near), rules.policy, rules.agents).told
+    known = {*_contexts(repository), *(one.context for one in told)}
+    anchors = [ledger.anchor_of(repository, name) for name in sorted(known)]
+    lines = near | {line for anchor in anchors for line in read_note(repository.objects, notes, anchor)}
     return list(read_claims(sorted(lines), rules.policy, rules.agents).told)
 
 

@@ -45,6 +45,8 @@ class Range:
     without: tuple[CommitOid, ...]
     policy: CommitOid | None
     """The commit that the policy is read from; None before the first commit."""
+    is_alone: bool = False
+    """True when it is the tip alone: one commit was asked for, and no merge."""
 
 
 def resolve_range(repository: Repository, text: str, policy: str | None = None) -> Range:
@@ -60,13 +62,16 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
         base, tip = (repository.resolve_commit(word or "HEAD") for word in (start, end))
         rules: CommitOid | None = base
         without: tuple[CommitOid, ...] = (base,)
+        alone = False
     else:
         tip = repository.resolve_commit(text)
-        rules = next(iter(read_commit(repository, tip).parents), None)
+        parents = read_commit(repository, tip).parents
+        rules = next(iter(parents), None)
         without = (rules,) if rules is not None and repository.objects.find(rules) is not None else ()
+        alone = len(parents) < 2
     if policy is not None:
         rules = repository.resolve_commit(policy)
-    return Range(text, tip, without, rules)
+    return Range(text, tip, without, rules, alone)
 
 
 def list_commits(repository: Repository, what: Range) -> list[Commit]:
@@ -75,9 +80,7 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
     Raises: CouldNotTell when one is missing.
     """
     tip = read_commit(repository, what.tip)
-    if len(tip.parents) < 2 and what.without in ((), tip.parents):
-        return [tip]  # alone: the first of all, or where history is cut
-    return _walk(repository, what)
+    return [tip] if what.is_alone else _walk(repository, what)
 
 
 def _walk(repository: Repository, what: Range) -> list[Commit]:

@@ -32,7 +32,7 @@ def required_commits(
         return frozenset(found)
     if policy.proof.scope == "tip":
         return frozenset({what.tip} & found.keys())
-    mine = {oid for oid, one in found.items() if one.has_record or one.by not in (None, "merge")}
+    mine = {oid for oid, one in found.items() if one.task is not None}
     others = [oid for oid in found if oid not in mine]
     if not others:
         return frozenset(mine)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
-from git_taskctx.model.codec import from_plain
+from git_taskctx.model.codec import field_hints, from_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, field, replace
 
@@ -93,4 +94,22 @@ def load_record(line: str, *, what: str = "ledger record") -> Record:
         )
     fixed = {key: item for key, item in value.items() if key in FIXED_FIELDS}
     extra = {key: item for key, item in value.items() if key not in FIXED_FIELDS}
-    return from_plain(Record, {**fixed, "extra": extra}, what=what)
+    kinds = _plain_types()
+    fits = fixed.keys() == kinds.keys() and all(type(fixed[key]) in kinds[key] for key in kinds)
+    if fits and fixed["type"] in RECORD_TYPES:
+        return Record(**fixed, extra=extra)
+    return from_plain(Record, {**fixed, "extra": extra}, what=what)  # which says what is wrong
+
+
+@functools.cache
+def _plain_types() -> Mapping[str, tuple[type, ...]]:
+    """Return what JSON gives for each fixed field; thousands of records are read in one proof."""
+    return {name: _kinds(hint) for name, hint in field_hints(Record).items() if name != "extra"}
+
+
+def _kinds(hint: Any) -> tuple[type, ...]:
+    while hasattr(hint, "__supertype__"):
+        hint = hint.__supertype__
+    if get_origin(hint) is Literal:
+        return (str,)
+    return tuple(kind for part in get_args(hint) for kind in _kinds(part)) or (hint,)

@@ -13,6 +13,7 @@ from benchmarks.shapes import Bench, Worktree
 STATUS = ("git", "status", "--porcelain=v2", "-z")
 STASH = ("git", "stash", "create")
 VERIFY = ("git", "taskctx", "verify")
+LOG = ("git", "log", "--notes=taskctx")
 SNAPSHOT = ("git", "taskctx", "snapshot", "--agent", "implementer")
 START = ("git", "taskctx", "start", "--agent", "reviewer")
 APPEND = ("git", "taskctx", "update", "--agent", "implementer", "--session-id", "s-1")
@@ -94,7 +95,13 @@ def cases_of(place: Place) -> Iterator[Case]:
 
 
 def cases_of_ledger(
-    bench: Bench, source: Path, *, notes: tuple[int, int], tasks: tuple[int, int], past: tuple[int, int]
+    bench: Bench,
+    source: Path,
+    *,
+    notes: tuple[int, int],
+    tasks: tuple[int, int],
+    past: tuple[int, int],
+    proofs: tuple[int, int],
 ) -> Iterator[Case]:
     """Yield the rows that do not depend on the worktree."""
 
@@ -121,6 +128,7 @@ def cases_of_ledger(
             (Goal("ratio", 1.5, small),),
         )
     yield from _hooks(bench, source, past)
+    yield from _proofs(bench, *proofs)
     yield Case(
         "git taskctx -h", lambda: None, Command(("git", "taskctx", "-h"), bench.folder, bench.env), {},
         (Goal("ms", 90),),
@@ -149,6 +157,20 @@ def _hooks(bench: Bench, source: Path, past: tuple[int, int]) -> Iterator[Case]:
             {small: Command(argv, bench.folder / f"hooks-{few}", bench.env)},
             (Goal("ratio", 1.1, small),),
         )
+
+
+def _proofs(bench: Bench, few: int, many: int) -> Iterator[Case]:
+    """Yield the rows about proofs: a few of many commits with notes, and half of them all."""
+
+    def command(words: tuple[str, ...], count: int) -> Command:
+        return Command((*words, f"HEAD~{count}..HEAD"), bench.folder / "proofs", bench.env)
+
+    for count, baseline, goals in (
+        (few, {"log": command(LOG, few)}, (Goal("ratio", 3, "log"), Goal("ms"))),
+        (many // 2, {f"{few:,}": command(VERIFY, few)}, (Goal("ms"), Goal("extra MB", 40, f"{few:,}", ", memory"))),
+    ):
+        name = f"verify A..B, {count:,} of {many:,} commits"
+        yield Case(name, lambda: bench.validated(many), command(VERIFY, count), baseline, goals)
 
 
 def _verify(place: Place, count: int, *, warm: bool = False) -> Case:

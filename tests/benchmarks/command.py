@@ -64,7 +64,14 @@ def _print_table(bench: Bench, places: list[Place], options: argparse.Namespace)
 def _cases(bench: Bench, places: list[Place], options: argparse.Namespace) -> Iterator[Case]:
     for place in places:
         yield from (case for case in cases_of(place) if options.rows.search(case.name))
-    ledger = cases_of_ledger(bench, places[0].source, notes=options.notes, tasks=options.tasks, past=options.past)
+    ledger = cases_of_ledger(
+        bench,
+        places[0].source,
+        notes=options.notes,
+        tasks=options.tasks,
+        past=options.past,
+        proofs=options.proofs,
+    )
     yield from (case for case in ledger if options.rows.search(case.name))
 
 
@@ -87,6 +94,9 @@ def _parser() -> argparse.ArgumentParser:
         "--tokens", nargs="?", const=ENCODING, metavar="ENCODING", help="count the tokens of a task's prompts instead"
     )
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
+    parser.add_argument(
+        "--proofs", type=_pair, default=(100, 10_000), help="commits proved, and in all (default: 100,10k)"
+    )
     parser.add_argument("--tasks", type=_pair, default=(1, 1_000), help="tasks on one base commit (default: 1,1k)")
     parser.add_argument("--past", type=_pair, default=(1, 500), help="tasks before this one (default: 1,500)")
     return parser

@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from proof.many import validated_commits
+
 from benchmarks.measure import Command, check
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -68,6 +70,16 @@ class Bench:
             self.git(self.folder, "init", "-q", "--bare", os.fspath(path))
             self.import_stream(path, _tree_stream(files))
             (path / "complete").touch()
+        return path
+
+    def validated(self, count: int) -> Path:
+        """Return a repository with so many commits, each validated by three agents, made once."""
+        path = self.folder / "proofs"
+        if not path.exists():
+            self.git(self.folder, "init", "-q", os.fspath(path))
+            self.import_stream(path, validated_commits(count))
+            self.git(path, "config", "taskctx.proof.scope", "every")
+            self.git(path, "checkout", "-q", "main")
         return path
 
     def worktree(self, source: Path, name: str) -> Worktree:

@@ -15,13 +15,14 @@ ROWS = (
     "start 50, 20 changes", "get 50", "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
     "hook pre-commit, 3 past tasks", "hook post-commit, 3 past tasks", "hook post-checkout, 3 past tasks",
     "git taskctx -h",
+    "verify A..B, 2 of 8 commits", "verify A..B, 4 of 8 commits", "verify A..B, 4 of 8 commits, memory",
 )  # fmt: skip
 
 
 def test_the_table_has_its_rows(tmp_path: Path) -> None:
     """A repository of 50 files and one round give every row that a small repository has, and the raw figures."""
     done = subprocess.run(
-        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--past=1,3",
+        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--proofs=2,8", "--past=1,3",
          f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -1,0 +1,72 @@
+"""What a proof costs: as many git processes for many commits as for few, and nothing heavy is loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gitrepo import ROOT, GitRepo, run_taskctx
+from proof.many import validated_commits
+
+HEAVY = ("pydantic", "rich", "ruamel", "markdown_it", "jinja2", "typer", "filelock", "pygit2", "asyncio")
+_LOADED = """
+import sys
+from git_taskctx.__main__ import main
+code = main(sys.argv[1:])
+print(",".join(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> GitRepo:
+    """Three hundred validated commits."""
+    repo = GitRepo.init(tmp_path / "repo")
+    repo.git("fast-import", "--quiet", input=b"".join(validated_commits(300)))
+    repo.git("config", "taskctx.proof.scope", "every")
+    repo.checkout("main")
+    return repo
+
+
+def processes(repo: GitRepo, *words: str, code: int = 0) -> list[str]:
+    """Return the git processes that a verb starts and waits for, as the trace names them."""
+    trace = repo.path.parent / "trace"
+    trace.unlink(missing_ok=True)
+    said = run_taskctx(*words, cwd=repo.path, env={"GIT_TASKCTX_TRACE": os.fspath(trace)})
+    assert said[0] == code, said
+    lines = trace.read_text().splitlines()
+    return [re.sub(r"^taskctx: *[0-9.]+ ms *|[0-9a-f]{8,}", "", line) for line in lines]
+
+
+def test_the_number_of_processes_does_not_grow(repo: GitRepo) -> None:
+    """Two hundred and ninety commits take the processes of two, verified or not."""
+    few = processes(repo, "verify", "main~2..main")
+    assert processes(repo, "verify", "main~290..main") == few
+    assert len(few) <= 6
+    repo.git("update-ref", "-d", "refs/notes/taskctx")
+    few = processes(repo, "verify", "main~2..main", code=3)
+    assert len(processes(repo, "verify", "main~290..main", code=3)) == len(few)
+
+
+def test_all_are_verified(repo: GitRepo) -> None:
+    """What is measured is the whole work: every commit of the range is proved by its own chain."""
+    code, out, err = run_taskctx("verify", "main~290..main", cwd=repo.path)
+    assert (code, err) == (0, "")
+    assert out.count("verified by commit") == 290
+
+
+def test_a_proof_loads_nothing_heavy(repo: GitRepo) -> None:
+    """`sys.modules` after a proof holds none of the heavy libraries."""
+    done = subprocess.run(
+        [sys.executable, "-c", _LOADED, "verify", "main~9..main"],
+        cwd=repo.path,
+        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert set(done.stderr.splitlines()[-1].split(",")).isdisjoint(HEAVY)

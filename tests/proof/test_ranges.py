@@ -1,0 +1,264 @@
+"""Ranges, scopes, policies, parts, patches and adoption, each on real commits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from desk import Desk
+from gitrepo import GitRepo
+from proof.scene import NOTES, TASK, Scene
+from proof.test_matrix import cherry_pick, filter_names, merge, rebase_moved, squash_moved, squash_shifted
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    """A validated commit on `topic`, and one upon it that nobody validated."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    scene.repo.write("more.py", "more\n")
+    scene.repo.commit("more")
+    return scene
+
+
+def verdicts(desk: Desk, *args: str) -> list[str]:
+    """Return the verdict on each commit, newest first; those that must be proved are marked."""
+    found = json.loads(desk.run("verify", *args, "--format", "json").out)["data"]
+    return [found["verdict"], *(f"{'*' if one['required'] else ''}{one['verdict']}" for one in found["commits"])]
+
+
+@pytest.mark.parametrize(
+    ("scope", "told"),
+    [
+        ("tip", ["unproven", "*unproven", "verified"]),
+        ("tasks", ["verified", "unproven", "*verified"]),
+        ("every", ["unproven", "*unproven", "*verified"]),
+    ],
+)
+def test_scope(scene: Scene, scope: str, told: list[str]) -> None:
+    """The tip, the commits of tasks, or every one must be proved; the others are shown, and do not count."""
+    scene.repo.config("taskctx.proof.scope", scope)
+    assert verdicts(scene.desk, "main..topic") == told
+
+
+def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
+    """A commit without a record must be proved when it changes what a task changed, or a task file."""
+    scene.repo.config("taskctx.proof.scope", "tasks")
+    scene.repo.write("parser.py", "slipped in\n")
+    scene.repo.commit("slip")
+    scene.repo.write("tasks/TASK-7.task.yaml", "title: T\n")
+    scene.repo.commit("task file")
+    assert verdicts(scene.desk, "main..topic") == ["unproven", "*unproven", "*unproven", "unproven", "*verified"]
+
+
+def test_words_for_people(scene: Scene) -> None:
+    """Each commit is a line with its verdict, its reasons below, and what to type is a hint."""
+    said = scene.desk.ends(3, "verify", "main..topic")
+    first, done = scene.repo.git("log", "--format=%h", "--abbrev=12", "main..topic").splitlines()
+    assert said.out == (
+        "commit: unproven\n"
+        "1 of 1 that must be proved is unproven; 2 commits in main..topic (proof.scope = tip)\n"
+        f"{first}  unproven  more\n"
+        "  no-record: no record is about it or its tree\n"
+        f"{done}  verified by commit TASK-1 (need not be)  Mend the parser\n"
+    )
+    assert said.err.startswith("hint: git fetch origin +refs/notes/taskctx:refs/taskctx/remotes/origin/notes && ")
+
+
+def test_a_range_without_commits_is_no_pass(scene: Scene) -> None:
+    """Nothing to prove is told, and is not a yes."""
+    assert "main..main holds no commit" in scene.desk.ends(3, "verify", "main..main").out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("verify", "main...topic"), 129, "hint: git taskctx verify main..topic"),
+        (("verify", "nonsense"), 128, "'nonsense' names no commit"),
+        (("verify", "HEAD", "--strict"), 129, "--strict is about the worktree, not about HEAD"),
+        (("verify", "--task", TASK, "--format", "sarif"), 129, "--format sarif is for the proof of commits"),
+        (("verify", "HEAD", "--commit-map", "none"), 129, "there is no file"),
+        (("verify", "HEAD", "--policy", "none"), 128, "'none' names no commit"),
+        (("adopt", "HEAD"), 129, "hint: git taskctx adopt HEAD --task TASK-1"),
+    ],
+)
+def test_usage(scene: Scene, words: tuple[str, ...], code: int, said: str) -> None:
+    """What makes no sense is refused with the command that does."""
+    assert said in scene.desk.refuses(*words, code=code)
+
+
+def test_a_clean_tree_proves_head(scene: Scene) -> None:
+    """Without a context, a clean worktree asks about HEAD; a dirty one cannot be told anything of."""
+    scene.repo.checkout("-q", "HEAD~1")
+    assert scene.desk.ok("verify").out.startswith("commit: verified\n")
+    scene.repo.write("dirt", "dirt\n")
+    assert scene.desk.ends(3, "verify").out.startswith("worktree: could not tell\n")
+    assert scene.desk.ok("verify", "HEAD").out.startswith("commit: verified\n")
+
+
+def test_the_worktree_does_not_matter(scene: Scene) -> None:
+    """A proof is the same with any worktree, index and HEAD, and leaves all of them alone."""
+    before = scene.desk.ok("verify", "topic~1", "--format", "json").out
+    scene.repo.checkout("-q", "--orphan", "empty")
+    scene.repo.git("rm", "-rfq", ".")
+    scene.repo.write(".taskctx.toml", "nonsense")
+    scene.repo.write(".gitattributes", "* merge=evil filter=evil\n")
+    census = scene.repo.census()
+    assert scene.desk.ok("verify", "topic~1", "--format", "json").out == before
+    assert scene.repo.census() == census
+
+
+def test_policy_is_the_bases(tmp_path: Path) -> None:
+    """What the change says of policy does not count; the base's does, or that of the commit that is named."""
+    scene = Scene(tmp_path, policy="[commit]\nallow_bypass = []\n")
+    scene.repo.checkout("-q", "-b", "topic")
+    scene.desk.init()
+    scene.repo.write(".taskctx.toml", "")
+    scene.desk.ok("snapshot", "--agent", "implementer")
+    scene.repo.write("parser.py", "edited without a start\n")
+    scene.desk.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
+    scene.desk.ok("snapshot", "--agent", "validator", "--done")
+    scene.seal()
+    clone = scene.clone("clone")
+    assert clone.told("HEAD") == "violated bypass bypass"
+    assert clone.told("HEAD", "--policy", "HEAD") == "verified by commit"
+    assert clone.told("HEAD~1..HEAD") == "violated bypass bypass"
+
+
+def test_agents_are_the_teams(tmp_path: Path) -> None:
+    """Where the team committed its agents, a chain of others is none of theirs."""
+    scene = Scene(tmp_path, policy='agents = ["implementer", "reviewer", "validator"]\n')
+    scene.desk.init("--agents", "dev")
+    scene.repo.write("parser.py", "alone\n")
+    scene.desk.ok("snapshot", "--agent", "dev", "--done")
+    scene.seal()
+    assert scene.clone("clone", branch="main").told("HEAD") == "violated agents-differ"
+
+
+@pytest.mark.parametrize("step", [squash_moved, squash_shifted, cherry_pick, rebase_moved])
+def test_an_equal_patch(tmp_path: Path, step: object) -> None:
+    """Where policy allows it the same change on another base is accepted, and the verdict says so."""
+    scene = Scene(tmp_path, policy="[proof]\nby_patch = true\n")
+    assert scene.done
+    step(scene)  # type: ignore[operator]
+    clone = scene.clone("clone")
+    assert clone.told("HEAD") == "verified by patch"
+    assert clone.prove("HEAD")["commits"][0]["notices"][0]["code"] == "by-patch"
+    clone.repo.write("other.py", "slipped in\n")
+    clone.repo.add()
+    clone.repo.git("commit", "-q", "--amend", "--no-edit")
+    assert clone.told("HEAD") == "unproven no-record"
+
+
+def test_a_merge_under_every_scope(tmp_path: Path) -> None:
+    """A merge is proved by its parents; one parent that is not takes the proof from it."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    merge(scene)
+    scene.repo.config("taskctx.proof.scope", "every")
+    whole, tip, *parents = verdicts(scene.desk, f"{scene.base}..main")
+    assert (whole, tip, sorted(parents)) == ("unproven", "*unproven", ["*unproven", "*verified"])
+    assert verdicts(scene.desk, "main^1..main") == ["verified", "*verified", "*verified"]
+
+
+def test_a_hostile_merge_driver_is_not_run(tmp_path: Path) -> None:
+    """The merge is made again without any driver, attribute or setting of the repository."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    merge(scene)
+    mark = tmp_path / "ran"
+    scene.repo.config("merge.evil.driver", f"touch {mark}")
+    scene.repo.config("merge.default", "evil")
+    scene.repo.write(".gitattributes", "* merge=evil\n")
+    assert scene.desk.ok("verify", "main").out.startswith("commit: verified\n")
+    assert not mark.exists()
+
+
+def test_a_commit_map(tmp_path: Path) -> None:
+    """A map of git-filter-repo links new names with old ones where nothing else does."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    filter_names(scene)
+    clone = scene.clone("clone")
+    notes = clone.repo.git("notes", "--ref=taskctx", "list", clone.repo.tree())
+    clone.repo.git("notes", "--ref=taskctx", "remove", clone.repo.tree())
+    assert notes
+    assert clone.told("HEAD") == "unproven no-record"
+    place = scene.repo.path / "filter-repo/commit-map"
+    assert clone.told("HEAD", "--commit-map", os.fspath(place)) == "verified by commit"
+    (clone.repo.git_dir() / "filter-repo").mkdir()
+    (clone.repo.git_dir() / "filter-repo/commit-map").write_bytes(place.read_bytes())
+    assert clone.told("HEAD") == "verified by commit"
+
+
+def test_adopt(tmp_path: Path) -> None:
+    """A chain is attached to a commit that it proves, here and in another clone; twice is once."""
+    scene = Scene(tmp_path)
+    done = scene.done
+    scene.repo.commit_staged("Another message", "--amend")
+    clone = scene.clone("clone")
+    clone.repo.git("notes", "--ref=taskctx", "remove", done)
+    said = clone.ok("adopt", "HEAD", "--task", TASK)
+    assert said.out == f"adopted {clone.repo.head()[:12]} is what was validated for TASK-1\n"
+    assert clone.told("HEAD") == "verified by commit"
+    before = clone.repo.git("rev-parse", NOTES)
+    assert "it was proved before" in clone.ok("adopt", "HEAD", "--task", TASK).err
+    assert clone.repo.git("rev-parse", NOTES) == before
+
+
+def test_adopt_refuses_any_other(tmp_path: Path) -> None:
+    """Another tree, another parent, a chain that does not hold, a task that is not known: nothing is written."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    scene.repo.write("parser.py", "slipped in\n")
+    other = scene.repo.commit("other tree")
+    before = scene.repo.git("rev-parse", NOTES)
+    said = scene.desk.refuses("adopt", other, "--task", TASK)
+    assert f"{other[:12]} has another tree than was validated for TASK-1" in said
+    assert "parser.py" in said
+    scene.repo.git("revert", "--no-edit", "HEAD")
+    assert "is not proved by it for TASK-1 (parent-differs: " in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+    assert "no records of TASK-9" in scene.desk.refuses("adopt", "HEAD", "--task", "TASK-9", code=3)
+    assert scene.repo.git("rev-parse", NOTES) == before
+
+
+def test_adopt_an_unfinished_task(tmp_path: Path) -> None:
+    """What is not validated cannot be adopted."""
+    scene = Scene(tmp_path)
+    scene.desk.init()
+    scene.repo.write("parser.py", "mended\n")
+    scene.desk.ok("snapshot", "--agent", "implementer")
+    commit = scene.repo.commit("too early")
+    assert "not-done: " in scene.desk.refuses("adopt", commit, "--task", TASK)
+
+
+def test_the_hint_brings_the_notes(tmp_path: Path) -> None:
+    """What a verdict says to type makes it a yes, with no notes here and with older ones."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    scene.repo.git("update-ref", "refs/notes/before", scene.stale)
+    for name, notes in (("none", None), ("stale", f"refs/notes/before:{NOTES}")):
+        clone = scene.clone(name, notes=notes)
+        (hint,) = clone.prove("HEAD")["hints"]
+        subprocess.run(hint, shell=True, cwd=clone.repo.path, check=True, capture_output=True)
+        assert clone.told("HEAD") == "verified by commit"
+    cut = scene.clone("cut", "--depth", "1")
+    (hint,) = cut.prove("HEAD")["hints"]
+    subprocess.run(hint, shell=True, cwd=cut.repo.path, check=True, capture_output=True)
+    assert cut.told("HEAD") == "verified by commit"
+
+
+def test_sha256(tmp_path: Path) -> None:
+    """Repositories of the other hash are proved the same way."""
+    repo = GitRepo.init(tmp_path / "repo", "--object-format=sha256")
+    desk = Desk(repo)
+    repo.write("parser.py", "broken\n")
+    repo.commit("base")
+    desk.init()
+    desk.validate()
+    repo.commit("Mend the parser")
+    desk.ok("verify")
+    assert desk.ok("verify", "HEAD").out.startswith("commit: verified\n")

@@ -1,0 +1,129 @@
+"""Records signed with the user's own git key, and checked against the allowed signers of the base."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from gitrepo import GitRepo, run_taskctx
+from proof.scene import Scene
+from proof.test_attacks import POLICY, make_key, signed_scene, use_key
+
+from git_taskctx.handoff.proof_signers import read_signers
+from git_taskctx.model.record import load_record
+
+
+def test_every_record_is_signed(tmp_path: Path) -> None:
+    """Where policy asks for it, each record carries a signature, the first and the last included."""
+    scene, _ = signed_scene(tmp_path)
+    lines = scene.repo.git("notes", "--ref=taskctx", "show", scene.done).splitlines()
+    assert [load_record(line).type for line in lines][:: len(lines) - 1] == ["init", "seal"]
+    assert all(load_record(line).extra["signature"]["value"].startswith("-----BEGIN SSH") for line in lines)
+    assert "unreachable commit" not in scene.repo.git("fsck", "--unreachable")  # what was signed is not kept
+
+
+def test_nothing_is_signed_unasked(tmp_path: Path) -> None:
+    """Without the policy no key is used, whatever git signs commits with."""
+    key = make_key(tmp_path, "key")
+    scene = Scene(tmp_path, before=lambda repo: use_key(repo, key))
+    assert "signature" not in scene.repo.git("notes", "--ref=taskctx", "show", scene.done)
+
+
+def test_no_key_is_told(tmp_path: Path) -> None:
+    """Where a record must be signed and cannot be, nothing is recorded, and the hint says what to set."""
+    scene = Scene(tmp_path, policy=POLICY, before=lambda repo: use_key(repo, tmp_path / "none"))
+    code, out, err = run_taskctx("init", "TASK-1", "--title", "T", cwd=scene.repo.path)
+    assert (code, out) == (128, "")
+    assert err.startswith("error: cannot sign the record: ")
+    assert "hint: git config user.signingKey KEY" in err
+    assert scene.repo.git("for-each-ref", "refs/notes", "refs/taskctx") == ""
+
+
+@pytest.mark.needs_git(2, 34)
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ('"A U Thor"', "verified by commit"),
+        ("somebody,A*Thor", "verified by commit"),
+        ("somebody", "violated actor-forged"),
+        ('"*,!A U Thor"', "violated actor-forged"),
+    ],
+)
+def test_a_key_signs_for_its_names(tmp_path: Path, names: str, told: str) -> None:
+    """The names on the line of a key are the actors that it may sign as; patterns and exclusions hold."""
+    scene, _ = signed_scene(tmp_path, names=names)
+    assert scene.done
+    assert scene.clone("clone").told("HEAD").startswith(told)
+
+
+def test_the_allowed_signers_are_the_bases(tmp_path: Path) -> None:
+    """Without the file in the base no key counts, though the worktree has one."""
+    scene, _ = signed_scene(tmp_path)
+    signers = scene.repo.read(".taskctx.signers")
+    scene.repo.remove(".taskctx.signers")
+    scene.base = scene.repo.commit("no signers")
+    assert scene.done
+    clone = scene.clone("clone")
+    clone.repo.write(".taskctx.signers", signers)
+    assert clone.told("HEAD").startswith("violated signer-unknown")
+
+
+@pytest.fixture
+def gpg(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Make a home for gpg with one key; return its fingerprint."""
+    home = tmp_path_factory.mktemp("g")
+    home.chmod(0o700)
+    monkeypatch.setenv("GNUPGHOME", os.fspath(home))
+    made = [
+        "gpg",
+        "--batch",
+        "--quiet",
+        "--passphrase",
+        "",
+        "--quick-generate-key",
+        "A U Thor <author@example.com>",
+        "ed25519",
+        "sign",
+        "never",
+    ]
+    subprocess.run(made, check=True, capture_output=True)
+    listed = subprocess.run(["gpg", "--list-keys", "--with-colons"], check=True, capture_output=True, text=True)
+    found = re.search(r"^fpr:+([0-9A-F]+):", listed.stdout, re.MULTILINE)
+    assert found is not None
+    yield found[1]
+    env = {**os.environ, "GNUPGHOME": os.fspath(home)}
+    subprocess.run(["gpgconf", "--kill", "all"], check=True, capture_output=True, env=env)
+
+
+def test_openpgp(tmp_path: Path, gpg: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An OpenPGP key signs through git as well; without it in the keyring nothing can be told."""
+
+    def before(repo: GitRepo) -> None:
+        repo.config("user.signingKey", gpg)
+        repo.write(".taskctx.signers", f'"A U Thor" openpgp {gpg}\n')
+
+    scene = Scene(tmp_path, policy=POLICY, before=before)
+    assert scene.done
+    clone = scene.clone("clone")
+    assert clone.told("HEAD") == "verified by commit"
+    empty = tmp_path / "empty"
+    empty.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", os.fspath(empty))
+    assert set(clone.told("HEAD").split()) == {"unproven", "signature-unchecked"}
+
+
+def test_signers_file() -> None:
+    """Comments, options, odd lines and OpenPGP keys are told apart; ssh never sees the latter."""
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAIGg5oZ"
+    text = f'# a ssh-ed25519 {key}\n"b c",d namespaces="git" ssh-ed25519 AAAA\n"open\nx openpgp ab12\n\ny ssh-rsa !!\n'
+    names, for_ssh = read_signers(text.encode() + b"\xff\n")
+    digest = hashlib.sha256(base64.b64decode("AAAA")).digest()
+    fingerprint = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
+    assert names == {fingerprint: ["b c", "d"], "AB12": ["x"]}
+    assert b"openpgp" not in for_ssh
