@@ -129,14 +129,14 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None, *, h
 
     Raises: BadData where the chain is broken; Forked.
     """
-    lines = [line for page in _pages(repository, context_id, notes) for line in page]
+    lines = [line for page in pages_of(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
     entries.sort(key=_sequence)
     followed, aside = follow(entries, holds=holds)
     return Ledger(followed, aside, len(lines) - len(entries))
 
 
-def _pages(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
+def pages_of(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
     """Yield the lines of the notes on a context's anchors, up to the first anchor without any."""
     for page in itertools.count():
         lines = read_note(repository.objects, notes, anchor_of(repository, context_id, page))
@@ -154,12 +154,12 @@ def find_last(repository: Repository, context_id: str) -> Record | None:
 def _is_built_upon(repository: Repository, context_id: str, notes: str | None, tip: str | None) -> bool:
     """Tell whether the ledger has a record that follows the one with hash `tip`; None is none."""
     words = f'"prev":"{tip}"' if tip is not None else '"prev":null'
-    lines = (line for page in _pages(repository, context_id, notes) for line in page)
+    lines = (line for page in pages_of(repository, context_id, notes) for line in page)
     return any(words in line and _own_entry(line, context_id) is not None for line in lines)
 
 
 def _last_entry(repository: Repository, context_id: str, notes: str | None) -> Entry | None:
-    for lines in reversed([*_pages(repository, context_id, notes)]):
+    for lines in reversed([*pages_of(repository, context_id, notes)]):
         entries = (entry for line in reversed(lines) if (entry := _own_entry(line, context_id)) is not None)
         last = next(entries, None)
         if last is not None:

@@ -101,7 +101,7 @@ def prove(
             found[commit.oid] = _judge_merge(repository, found[commit.oid], found)
     required = required_commits(repository, what, found, rules.policy)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules) for commit in commits)
-    return _conclude(repository, what, rules, shown, notes)
+    return _conclude(repository, what, rules, shown)
 
 
 def _judge_batch(
@@ -316,9 +316,7 @@ def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
     )
 
 
-def _conclude(
-    repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...], notes: str | None
-) -> Proof:
+def _conclude(repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...]) -> Proof:
     required = [one for one in commits if one.required]
     verdicts = {one.verdict for one in required}
     worst = next((one for one in (Proven.VIOLATED, Proven.UNPROVEN) if one in verdicts), Proven.VERIFIED)
@@ -344,6 +342,6 @@ def _conclude(
         policy=what.policy,
         commits=commits,
         reasons=reasons,
-        hints=ways_on(repository, what, codes, has_notes=notes is not None),
+        hints=ways_on(repository, what, codes),
         warnings=rules.warnings,
     )

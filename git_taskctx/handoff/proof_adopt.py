@@ -13,6 +13,7 @@ from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.opening import find_contexts
 from git_taskctx.handoff.patches import facts_of
 from git_taskctx.handoff.proof import Rules
+from git_taskctx.handoff.proof_hints import fetch_command
 from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import Commit, read_commit
 from git_taskctx.handoff.proof_records import Claim, Told, read_claims
@@ -52,7 +53,7 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
     if not chains:
         raise CouldNotTell(
             f"no records of {task} are here that could be about {commit.oid[:12]}",
-            hint=f"git fetch origin {NOTES_REF}:{NOTES_REF}",
+            hint=fetch_command(repository),
         )
     chosen = _choose(repository, commit, chains, held)
     known = any(
@@ -69,8 +70,8 @@ def _chains(repository: Repository, commit: Commit, rules: Rules) -> list[Told]:
     near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
     told = read_claims(sorted(near), rules.policy, rules.agents).told
     known = {*_contexts(repository), *(one.context for one in told)}
-    anchors = [ledger.anchor_of(repository, name) for name in sorted(known)]
-    lines = near | {line for anchor in anchors for line in read_note(repository.objects, notes, anchor)}
+    pages = (page for name in known for page in ledger.pages_of(repository, name, notes))
+    lines = near.union(*pages)
     return list(read_claims(sorted(lines), rules.policy, rules.agents).told)
 
 
@@ -95,13 +96,10 @@ def _choose(repository: Repository, commit: Commit, chains: list[Told], rules: R
         what = "has another tree than was validated" if not fit.is_same_tree else "is not proved by it"
         text = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
         refused.append(Refused(f"{commit.oid[:12]} {what} for {told.task} ({text})", hint=hint, paths=paths))
-    raise (
-        refused[-1]
-        if refused
-        else Refused(
-            f"{chains[0].task} has no snapshot that a commit could be", hint=f"git taskctx log --task {chains[0].task}"
-        )
-    )
+    if refused:
+        raise refused[-1]
+    task = chains[0].task
+    raise Refused(f"{task} has no snapshot that a commit could be", hint=f"git taskctx log --task {task}")
 
 
 def _claim(told: Told, commit: Commit, rules: Rules) -> Claim | None:
@@ -149,22 +147,18 @@ def _write(caller: Caller, commit: Commit, told: Told, rules: Rules) -> None:
     facts = facts_of(repository, commit.parent, commit.tree)
     draft = replace(draft, extra={**facts.extra, **caller.place})
     (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))
-    added = Entry(record, record.to_line())
-    whole = [entry.line for entry in (*told.entries, added)]
-    targets = (commit.oid, commit.tree, *facts.places, ledger.anchor_of(repository, told.context))
-    refs = ledger.refs_of(repository, told.context)
+    entries = (*told.entries, Entry(record, record.to_line()))
+    lines: dict[str, list[str]] = {}
+    for entry in entries:  # also on the anchors: the notes may have come without them
+        page = ledger.anchor_of(repository, told.context, ledger.page_of(entry.record.seq))
+        for target in (page, commit.oid, commit.tree, *facts.places):
+            lines.setdefault(target, []).append(entry.line)
     ledger.append(
         repository,
-        refs,
-        dict.fromkeys(targets, whole),
+        ledger.refs_of(repository, told.context),
+        lines,
         [],
         context_id=told.context,
-        tip=_tip(repository, told, refs.find(NOTES_REF)),
+        tip=told.entries[-1].sha,
         reason=f"{told.task}: {commit.oid[:12]} adopted",
     )
-
-
-def _tip(repository: Repository, told: Told, notes: str | None) -> str | None:
-    """Return the hash of the last record on the context's anchor; None where the notes came without it."""
-    known = read_note(repository.objects, notes, ledger.anchor_of(repository, told.context))
-    return told.entries[-1].sha if known else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection
 
-from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range
 from git_taskctx.model.proof import MEANINGS, Code, Weight
@@ -14,13 +13,13 @@ _NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED, Code.PART_OPEN}
 _ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
 
 
-def ways_on(repository: Repository, what: Range, codes: Collection[Code], *, has_notes: bool) -> tuple[str, ...]:
+def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tuple[str, ...]:
     """Return commands that may bring what is missing, or show what is wrong; each is one line to be typed."""
     asked, tip, ways = shlex.quote(what.name), what.tip, list[str]()
     if Code.EMPTY_RANGE in codes:
         ways.append(f"git log --oneline --end-of-options {asked}   # what is in the range")
     if _NO_RECORDS & set(codes):
-        ways.append(fetch_command(repository, has_notes=has_notes))
+        ways.append(fetch_command(repository))
     if Code.POLICY_MISSING in codes:
         ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
     if {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR} & set(codes) and (repository.common_dir / "shallow").exists():
@@ -36,11 +35,8 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code], *, has
     return tuple(ways)
 
 
-def fetch_command(repository: Repository, *, has_notes: bool) -> str:
-    """Return the command that brings the notes, and never overwrites those that are here."""
+def fetch_command(repository: Repository) -> str:
+    """Return the command that brings the notes, and merges them with those that are here."""
     remotes = repository.git.run("remote", ok=(0, 128)).out.decode("utf-8", "replace").split("\n")[:-1]
-    remote = shlex.quote("origin" if "origin" in remotes or not remotes else remotes[0])
-    if not has_notes:
-        return f"git fetch {remote} {NOTES_REF}:{NOTES_REF}"
-    theirs = f"refs/taskctx/remotes/{remote}/notes"
-    return f"git fetch {remote} +{NOTES_REF}:{theirs} && git notes --ref=taskctx merge -s cat_sort_uniq {theirs}"
+    remote = "origin" if "origin" in remotes or not remotes else remotes[0]
+    return f"git taskctx fetch {shlex.quote(remote)}"

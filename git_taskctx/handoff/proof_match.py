@@ -126,18 +126,22 @@ class Matcher:
         if not (isinstance(path, str) and isinstance(blob, str) and isinstance(text_sha, str)):
             return False
         try:
-            return self._text_sha(commit, path) == text_sha and self._with(commit.tree, path, blob) == claim.tree
-        except (BadData, CouldNotTell, ValueError):
+            return (
+                self._text_sha(commit, path, claim.record.task) == text_sha
+                and self._with(commit.tree, path, blob) == claim.tree
+            )
+        except (BadData, CouldNotTell, TypeError, ValueError):
             return False
 
-    def _text_sha(self, commit: Commit, path: str) -> str | None:
+    def _text_sha(self, commit: Commit, path: str, task: str) -> str | None:
         from git_taskctx.capture.taskfile import without_volatile
 
         name = unquote(path).decode("utf-8", "surrogateescape")
         found = self._repository.objects.find(f"{commit.tree}:{name}", limit=TASK_FILE_LIMIT)
         if found is None or found.kind != "blob" or not found.whole:
             return None
-        return sha256_hex(dump_canonical({"text": without_volatile(found.data, self.policy.task.volatile, name=path)}))
+        text = without_volatile(found.data, self.policy.task.volatile, name=path, task=task)
+        return sha256_hex(dump_canonical({"text": text}))
 
     def _with(self, tree: str, path: str, blob: str) -> TreeOid:
         """Return the name of a tree with another blob at a path; nothing is written."""

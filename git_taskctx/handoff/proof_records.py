@@ -7,13 +7,12 @@ what does not read, is too large, or cannot follow becomes a reason.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from git_taskctx.errors import BadData
 from git_taskctx.handoff.chain import Chain, fold
-from git_taskctx.handoff.ledger import Entry
+from git_taskctx.handoff.ledger import Entry, Forked, follow
 from git_taskctx.model.oids import CommitOid, TreeOid, check_agent_name, is_context_id, is_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
@@ -135,7 +134,13 @@ def _place(entry: Entry) -> tuple[int, str, str]:
 
 def _judge(entries: list[Entry], policy: Policy, agents: tuple[str, ...] | None) -> Told:
     first = entries[0].record
-    broken = tuple(_links(entries)) or tuple(_form(entries))
+    try:
+        entries, _ = follow(entries)
+        broken = tuple(_form(entries))
+    except Forked as error:
+        broken = (Reason(Code.FORK, cut(error.message)),)
+    except BadData:
+        broken = tuple(_gaps(entries))
     states: dict[int, Chain] = {}
     if not broken:
         try:
@@ -157,27 +162,21 @@ def _judge(entries: list[Entry], policy: Policy, agents: tuple[str, ...] | None)
     return Told(first.context, first.task, tuple(entries), tuple(claims), broken)
 
 
-def _links(entries: Sequence[Entry]) -> Iterator[Reason]:
-    """Yield what breaks the chain of hashes; one reason for each place."""
-    followers = Counter(entry.record.prev for entry in entries if entry.record.prev is not None)
-    for prev, count in followers.items():
-        if count > 1:
-            both = [entry.record.id for entry in entries if entry.record.prev == prev]
-            yield Reason(Code.FORK, f"{count} records follow the same one: {', '.join(both[:3])}", both[0])
+def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
+    """Yield where a chain of hashes breaks first: a record is missing before it, or another one was edited."""
     previous: Entry | None = None
     for number, entry in enumerate(entries, 1):
         record = entry.record
-        if record.prev is not None and followers[record.prev] > 1:
-            return
         if record.seq != number:
             missing = f"record {number}" if record.seq > number else f"one record {record.seq} too many"
             yield Reason(Code.RECORD_MISSING, f"the chain has a gap: {missing}, before {record.id}", record.id)
             return
         if record.prev != (previous.sha if previous else None):
-            before = previous.record.id if previous else "the first"
+            before = previous.record.id if previous else "nothing"
             yield Reason(Code.RECORD_EDITED, f"{before} is not what {record.id} was written after", record.id)
             return
         previous = entry
+    yield Reason(Code.RECORD_BAD, "the records do not make one chain")
 
 
 def _form(entries: Sequence[Entry]) -> Iterator[Reason]:

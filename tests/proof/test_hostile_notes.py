@@ -13,6 +13,7 @@ from proof.scene import Clone, Scene
 from proof.test_attacks import Attacker
 
 from git_taskctx.handoff.proof_records import NOTE_LIMIT, read_claims
+from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.policy import Policy
 
 
@@ -123,6 +124,21 @@ def test_a_fork(attacker: Attacker) -> None:
     lines = lines_of(attacker)
     attacker.put([*lines, changed(lines[3], actor="Somebody")])
     assert proved(attacker.clone) == ("violated", {"fork"})
+
+
+def test_a_fork_that_was_decided(attacker: Attacker) -> None:
+    """Where a later record says which side holds, that side is the chain."""
+    values = [json.loads(line) for line in lines_of(attacker)]
+    lost = changed(lines_of(attacker)[3], actor="Somebody")
+    held = json.loads(hashed(values)[3])
+    assert held == values[3]
+    holds = {"type": "resolve", "note": "ours", "holds": sha256_hex(lines_of(attacker)[3].encode())}
+    seal = values.pop()
+    last = values[-1]
+    resolve = {**last, **holds, "seq": last["seq"] + 1, "id": last["id"][:-6] + f"{last['seq'] + 1:06d}"}
+    later = {**seal, "seq": seal["seq"] + 1, "id": seal["id"][:-6] + f"{seal['seq'] + 1:06d}"}
+    attacker.put([*hashed([*values, resolve, later]), lost])
+    assert proved(attacker.clone) == ("verified", set())
 
 
 def test_records_of_others_beside_them(attacker: Attacker) -> None:
