@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
-from git_taskctx.cli.proof import REPORTS, ProofFormat, prove
+from git_taskctx.cli.proof import ProofFormat, prove, refuse_for_worktree
 from git_taskctx.errors import Usage
 
 
@@ -100,7 +100,7 @@ def verify(
     commit_map: Annotated[
         str | None, Option("--commit-map", metavar="FILE", help="Old and new names of commits, from git-filter-repo.")
     ] = None,
-    form: Annotated[
+    format: Annotated[
         ProofFormat | None,
         Option("--format", metavar="FORMAT", help="text, json; of a proof also github, gitlab, sarif, junit."),
     ] = None,
@@ -113,7 +113,7 @@ def verify(
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import text
 
-    form = form or call.format  # type: ignore[assignment]
+    form = format or call.format
     call.format = form if form in ("text", "json") else "text"
     asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
     given = [name for name, value in asked.items() if value]
@@ -124,10 +124,8 @@ def verify(
             raise Usage(
                 f"{given[0]} is about the worktree, not about {revision}", hint=f"git taskctx verify {revision}"
             )
-        return prove(call, revision, policy=policy, commit_map=commit_map, form=form or "text")
-    if policy is not None or commit_map is not None or form in REPORTS:
-        option = "--policy" if policy is not None else "--commit-map" if commit_map is not None else f"--format {form}"
-        raise Usage(f"{option} is for the proof of commits", hint=f"git taskctx verify HEAD {option}")
+        return prove(call, revision, policy=policy, commit_map=commit_map, form=form)
+    refuse_for_worktree(policy, commit_map, form)
     if start_for is not None:
         if expect is not None:
             raise Usage(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import WRITES, Argument, Verb
-from git_taskctx.errors import Fatal
+from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.proof import Rules
@@ -44,6 +44,14 @@ def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | No
         hints=found.hints,
         paths=tuple(dict.fromkeys(path for one in found.required for reason in one.reasons for path in reason.paths)),
     )
+
+
+def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str) -> None:
+    """Refuse what only a proof takes, where the worktree is asked about. Raises: Usage."""
+    given = {"--policy": policy, "--commit-map": commit_map, f"--format {form}": form in REPORTS}
+    for option, value in given.items():
+        if value:
+            raise Usage(f"{option} is for the proof of commits", hint=f"git taskctx verify HEAD {option}")
 
 
 def rules_at(call: Call, commit: CommitOid | None) -> Rules:

@@ -67,7 +67,7 @@ def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     "argv",
     [
-        [], ["-h"], ["--version"], ["verify", "-h"], ["verify", "--help"], ["nonsense"], ["verify", "extra"],
+        [], ["-h"], ["--version"], ["verify", "-h"], ["verify", "--help"], ["nonsense"], ["status", "extra"],
         ["start"], ["start", "--agent"], ["start", "--agent", "-x"], ["start", "--agnet", "a"], ["start", "--", "a"],
         ["start", "--agent", "a", "--agent", "b"], ["verify", "--strict=yes"], ["get", "--format", "xml"],
         ["diff", "--round", "1"], ["--agent", "a", "start"], ["completion", "zhs"], ["verify", "-C", "x"],
