@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from git_taskctx.hooks.bodies import Line
     from git_taskctx.report.document import Document
 
-GATES = ("pre-commit", "pre-merge-commit")
+GATES = ("pre-commit", "pre-merge-commit", "pre-push")
 """Hooks that can stop git."""
 SHOWN = 5
 """So many paths stand in a message."""
@@ -44,6 +44,7 @@ def hook(
 
 
 def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Line]:
+    from git_taskctx.cli.proof import rules_at
     from git_taskctx.git.repository import open_repository
     from git_taskctx.hooks.bodies import Situation, run_body
 
@@ -55,6 +56,7 @@ def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Line]:
         environ=os.environ,
         stdin=_read_stdin,
         index=call.folder / named if named else call.repository.index,
+        rules=lambda commit: rules_at(call, commit),
     )
     return run_body(call.caller(named=False), situation)
 

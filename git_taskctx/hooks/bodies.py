@@ -5,10 +5,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Usage
 from git_taskctx.handoff.session import Caller
+from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.proof import Rules
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,8 @@ class Situation:
     """Reads what git writes to the hook; only some are told anything."""
     index: Path
     """The index in force: the one that is being committed, in the hooks of a commit."""
+    rules: Callable[[CommitOid | None], Rules]
+    """Reads by what commits are judged, as a commit has it."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +49,9 @@ _BODIES = {
     "post-merge": "commit.after_commit",
     "post-checkout": "checkout.after_checkout",
     "post-rewrite": "rewrite.after_rewrite",
-    "pre-push": None,
+    "pre-push": "push.before_push",
 }
-"""Module and function of each; None where a hook has nothing to do yet."""
+"""Module and function of each."""
 
 
 def run_body(caller: Caller, situation: Situation) -> list[Line]:
@@ -56,9 +63,6 @@ def run_body(caller: Caller, situation: Situation) -> list[Line]:
         raise Usage(
             f"there is no hook {situation.name!r}, only {', '.join(_BODIES)}", hint="git taskctx hook pre-commit"
         )
-    place = _BODIES[situation.name]
-    if place is None:
-        return []
-    module, _, function = place.partition(".")
+    module, _, function = _BODIES[situation.name].partition(".")
     body: Body = getattr(importlib.import_module(f"git_taskctx.hooks.{module}"), function)
     return body(caller, situation)

@@ -112,6 +112,8 @@ class HooksPolicy:
 
     fail_closed: bool = False
     """True: a bug of ours in the gate stops the commit."""
+    pre_push: bool = False
+    """True: only commits that are proved may leave."""
 
 
 @dataclass(frozen=True)

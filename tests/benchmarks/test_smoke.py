@@ -22,8 +22,8 @@ ROWS = (
 def test_the_table_has_its_rows(tmp_path: Path) -> None:
     """A repository of 50 files and one round give every row that a small repository has, and the raw figures."""
     done = subprocess.run(
-        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--proofs=2,8", "--past=1,3",
-         f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
+        [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--proofs=2,8",
+         "--past=1,3", f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -76,6 +76,7 @@ partial = true
 allow_bypass = ["no-verify"]
 [hooks]
 fail_closed = true
+pre_push = true
 [proof]
 scope = "every"
 by_patch = true
@@ -99,7 +100,7 @@ AS_POLICY = Policy(
     qa=QaPolicy(default=("make test",), require=True, tier={"mobile": ("make mobile",)}),
     drift=DriftPolicy(allowance=2, strict=True),
     commit=CommitPolicy(require="budget", partial=True, allow_bypass=("no-verify",)),
-    hooks=HooksPolicy(fail_closed=True),
+    hooks=HooksPolicy(fail_closed=True, pre_push=True),
     proof=ProofPolicy(scope="every", by_patch=True, require_signed=True, allowed_signers="team/signers"),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
@@ -153,6 +154,7 @@ def test_flatten_is_plain_and_complete() -> None:
         "commit.partial": True,
         "commit.allow_bypass": ["no-verify"],
         "hooks.fail_closed": True,
+        "hooks.pre_push": True,
         "proof.scope": "every",
         "proof.by_patch": True,
         "proof.require_signed": True,

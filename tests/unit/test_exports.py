@@ -9,7 +9,8 @@ import pytest
 from told import CLEAN, EVIDENCE, ID, TASK, Told, handed_back
 
 from git_taskctx.errors import BadData
-from git_taskctx.handoff.exports import context_files, duties_of
+from git_taskctx.handoff.exports import duties_of
+from git_taskctx.handoff.manifest import context_files
 from git_taskctx.model.context import Immutable, TaskSnapshot
 from git_taskctx.report.brief import render_brief
 
@@ -262,10 +263,10 @@ def test_a_context_of_other_agents() -> None:
 
 
 def test_files_of_a_context() -> None:
-    """`context.json` and one export for each agent, by the names of the layout."""
+    """`context.json`, the manifest and one export for each agent, by the names of the layout."""
     told = Told(("dev", "qa"))
     files = context_files(told.context, told.chain)
-    assert sorted(files) == ["context-dev.json", "context-qa.json", "context.json"]
+    assert sorted(files) == ["context-dev.json", "context-qa.json", "context.json", "context.manifest"]
     assert files["context-qa.json"] == told.exports()["qa"]
     assert files["context.json"] == told.context.to_bytes()
 

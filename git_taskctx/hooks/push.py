@@ -1,0 +1,28 @@
+"""Before a push: the proof of the commits about to leave, where `hooks.pre_push` asks for it."""
+
+from __future__ import annotations
+
+from git_taskctx.errors import CouldNotTell, Refused
+from git_taskctx.handoff.proof_push import prove_push, read_updates
+from git_taskctx.handoff.session import Caller
+from git_taskctx.hooks.bodies import Line, Situation
+from git_taskctx.model.proof import Proven
+
+
+def before_push(caller: Caller, situation: Situation) -> list[Line]:
+    """Let only proved commits leave.
+
+    Raises: Refused for commits that are not what was validated; CouldNotTell where nothing proves them.
+    """
+    repository = caller.repository
+    if not situation.rules(repository.find_commit("HEAD")).policy.hooks.pre_push:
+        return []
+    remote = situation.args[0] if situation.args else ""
+    proofs = prove_push(repository, remote, read_updates(situation.stdin()), situation.rules)
+    for wanted, error in ((Proven.VIOLATED, Refused), (Proven.UNPROVEN, CouldNotTell)):
+        for proof in proofs:
+            if proof.verdict is wanted:
+                range_ = f"{proof.commits[-1].commit[:12]}..{proof.commits[0].commit[:12]}" if proof.commits else "HEAD"
+                hint = proof.hints[0] if proof.hints else f"git taskctx verify {range_}"
+                raise error(f"this push is not proved: {proof.summary}", hint=hint)
+    return [Line(f"proved: {proof.summary}") for proof in proofs]
