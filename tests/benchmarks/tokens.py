@@ -11,7 +11,6 @@ What an agent brings along (its own instructions, the code that it opens) is the
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +163,7 @@ class Story:
 
     def _turn(self, agent: str, logs: str, work: Mapping[str, str], *done: str) -> Turn:
         """Have an agent take its turn: read, write, and record; `logs` are those of the agents before."""
-        brief = self._brief(agent)
+        brief = self._taskctx("get", "--role", agent, "--format", "md")
         printed = self._taskctx("start", "--agent", agent)
         diff = self._taskctx("diff", "--type", "from-base") if logs else ""
         self._write(work)
@@ -191,18 +190,7 @@ class Story:
             text = "\n".join(standards()[one["file"]].splitlines()[first - 1 : last])
             assert text.strip() == known[f"{one['file']}#{slug}"].text.strip(), one
             found.append(Section(one["file"], slug, first, last, text))
-        self._captured = bool(found)
-        return found or [known[name] for name in re.findall(r"standards/[\w-]+\.md#[\w-]+", task_text())]
-
-    def _brief(self, agent: str) -> str:
-        """Return a brief; where `init` captures no citations yet, with what they will add to it."""
-        brief = self._taskctx("get", "--role", agent, "--format", "md")
-        if self._captured:
-            return brief
-        lines = "".join(
-            f"    {one.file} {one.span} #{one.slug}: {one.text.splitlines()[2][:140]}\n" for one in self.cited
-        )
-        return f"{brief}\n## Standards\n\n{lines}"
+        return found
 
     def _taskctx(self, *args: str) -> str:
         return self._bench.run(Command(("git", "taskctx", *args), self._folder, self._bench.env)).decode()
