@@ -45,6 +45,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if argv and argv[0] == "agent-hook":
+        from git_taskctx.cli.agenthook import run_plainly
+
+        answered = run_plainly(argv[1:])
+        if answered is not None:
+            return answered
     from git_taskctx.cli.plain import run_plain
 
     code = run_plain(argv)
@@ -56,7 +62,7 @@ def _run(argv: Sequence[str]) -> int:
 
 
 def _is_hook(argv: Sequence[str]) -> bool:
-    return argv[:1] == ["hook"]
+    return bool(argv) and argv[0] in ("hook", "agent-hook")
 
 
 def _closed() -> int:

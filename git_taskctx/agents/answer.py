@@ -1,0 +1,168 @@
+"""One call of a hook, from what an agent sent to what it is told."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from git_taskctx.agents import judge
+from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_moment, is_writer
+from git_taskctx.agents.here import find_worktree, is_active, places_of
+from git_taskctx.agents.judge import Said, role_of
+from git_taskctx.agents.payload import Payload, Unreadable
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.repository import open_repository
+from git_taskctx.handoff.opening import open_session
+from git_taskctx.handoff.session import Caller, Session
+from git_taskctx.model.values import dataclass
+from git_taskctx.store import Store
+
+_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+"""Variables that say where a repository is; here the payload says it."""
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a hook says."""
+
+    document: dict[str, Any] | None = None
+    """For stdout, in the agent's own form; None is silence, which lets it go on."""
+    note: str | None = None
+    """One line for stderr."""
+
+
+def answer(
+    event: str, agent: str, role: str | None, sent: Payload | Unreadable, *, folder: str, environ: Mapping[str, str]
+) -> Answered:
+    """Answer one call; `folder` is the current one. Raises: TaskctxError where nothing can be told of the context."""
+    dialect = DIALECTS[agent]
+    moment = find_moment(dialect, event)
+    if moment is None:
+        return Answered()
+    try:
+        if isinstance(sent, Unreadable):
+            raise sent
+        said = Said(role, environ.get("GIT_TASKCTX_AGENT") or None, sent.helper)
+        called = _Called(dialect, moment, sent, said, environ)
+        return called.write() if moment == "write" else called.other()
+    except ValueError as error:  # what does not read, and what can be no path
+        found = find_worktree(folder)
+        if moment != "write" or found is None or not is_active(*found):
+            return Answered(note=str(error))
+        reason = f"git taskctx: {error}, so it cannot be told what would be written"
+        return Answered(dialect.deny(dialect.events[moment], reason))
+
+
+@dataclass(frozen=True)
+class _Called:
+    """One call, with everything that it came with."""
+
+    dialect: Dialect
+    moment: Moment
+    payload: Payload
+    said: Said
+    environ: Mapping[str, str]
+
+    @property
+    def event(self) -> str:
+        return self.dialect.events[self.moment]
+
+    def write(self) -> Answered:
+        """Judge a tool call, each of its files by the worktree that it lies in."""
+        payload = self.payload
+        if not is_writer(self.dialect, payload.tool):
+            return Answered()
+        if not payload.paths:
+            return Answered(note=f"no path in what {payload.tool} was given, so its scope is not judged")
+        by_worktree: dict[tuple[str, str], list[str]] = {}
+        for path in payload.paths:
+            for place in places_of(path, payload.cwd):
+                found = find_worktree(os.path.dirname(place))  # noqa: PTH120
+                if found is not None and is_active(*found):
+                    by_worktree.setdefault(found, []).append(place)
+        for (top, _), places in by_worktree.items():
+            reason = self._reason_to_deny(top, places)
+            if reason is not None:
+                return Answered(self.dialect.deny(self.event, reason))
+        return Answered()
+
+    def _reason_to_deny(self, top: str, places: list[str]) -> str | None:
+        try:
+            with _open(top, self.environ) as session:
+                if session is None:
+                    return None
+                return judge.reason_to_deny(session, role_of(self.said, session.chain.agents), top, places)
+        except TaskctxError as error:
+            return judge.told(error)
+
+    def other(self) -> Answered:
+        """Give the brief as a session or a sub-agent begins, or keep it from stopping."""
+        found = find_worktree(self.payload.cwd)
+        if found is None or not is_active(*found) or (self.moment in ("stop", "helper-stop") and self.payload.again):
+            return Answered()
+        if self.moment in ("helper", "helper-stop") and judge.is_reader(self.said):
+            return Answered()
+        try:
+            with _open(found[0], self.environ) as session:
+                if session is None:
+                    return Answered()
+                role = role_of(self.said, session.chain.agents)
+                if self.moment in ("session", "helper"):
+                    return Answered(self.dialect.context(self.event, _brief(session, role)))
+                reason = judge.reason_to_go_on(session, role)
+        except TaskctxError as error:
+            if self.moment in ("session", "helper"):
+                return Answered(self.dialect.context(self.event, judge.told(error)))
+            raise
+        return Answered(self.dialect.go_on(self.event, reason) if reason is not None else None)
+
+
+@contextlib.contextmanager
+def _open(top: str, environ: Mapping[str, str]) -> Iterator[Session | None]:
+    """Open the active context of a worktree; None where there is none after all, or it has just ended."""
+    repository = open_repository(Path(top), {name: value for name, value in environ.items() if name not in _PLACES})
+    try:
+        store = Store(repository)
+        if store.active() is None and store.marker() is None:
+            yield None
+            return
+        caller = Caller(
+            repository, store, actor=environ.get("GIT_TASKCTX_ACTOR") or "agent-hook", clock=lambda: datetime.now(UTC)
+        )
+        with open_session(caller, write=False) as session:
+            if session.archived or repository.find_commit("HEAD") == session.chain.head:
+                yield None if session.archived else session
+                return
+        from git_taskctx.handoff.seal import open_task
+
+        with open_task(caller, write=False) as session:  # somebody committed: that goes on record first
+            yield None if session.archived else session
+    finally:
+        repository.close()
+
+
+def _brief(session: Session, role: str | None) -> str:
+    """Return what a session is told first: the brief of its role, or of whoever is at work."""
+    from git_taskctx.handoff.exports import build_export
+    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.handoff.staleness import compare_text
+    from git_taskctx.report.brief import render_brief
+
+    chain = session.chain
+    acting = role if role in chain.seats else None
+    if role is None and chain.at_work:
+        acting = chain.owner
+    warnings = [*session.warnings, *compare_text(session).warnings]
+    if role is not None and acting is None:
+        warnings.append(f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})")
+    text = render_brief(build_export(session.context, chain, acting), warnings)
+    if acting is None:
+        text += "\n" + "".join(f"next: {step}\n" for step in next_steps(session))
+    if len(text) <= CUT:
+        return text
+    option = f" --role {acting}" if acting else ""
+    return text[:CUT].rsplit("\n", 1)[0] + f"\n… the whole of it: git taskctx get{option} --format md\n"

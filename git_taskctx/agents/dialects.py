@@ -1,0 +1,111 @@
+"""What each agent calls things, and in which form it takes an answer.
+
+Relied on: Claude Code's hooks reference (code.claude.com/docs/en/hooks); Codex's hooks page and its generated schemas
+(developers.openai.com/codex/hooks, openai/codex codex-rs/hooks/schema/generated); Gemini CLI's docs/hooks/reference.md
+and schemas/settings.schema.json; Cursor's hooks page (cursor.com/docs/hooks). All of them read an answer from stdout
+when the exit code is 0, and take none for a yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from git_taskctx.model.values import dataclass
+
+Moment = Literal["session", "helper", "write", "stop", "helper-stop"]
+"""When a hook is called: a session begins, a sub-agent begins, a tool is about to write, either of the two stops."""
+
+CUT = 9500
+"""Characters of a brief that are handed over: Claude Code and Codex cut at 10,000 in places of their own."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One agent's way."""
+
+    name: str
+    title: str
+    events: Mapping[Moment, str]
+    """What it calls the moments that it knows."""
+    writers: frozenset[str]
+    """Its tools that change files."""
+    context: Callable[[str, str], dict[str, Any]]
+    """Says something to the model as a session begins: from the event's name and the text."""
+    deny: Callable[[str, str], dict[str, Any]]
+    """Denies a tool call."""
+    go_on: Callable[[str, str], dict[str, Any]]
+    """Lets an agent that wants to stop go on."""
+
+
+def _specific(event: str, text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def _permission(event: str, reason: str) -> dict[str, Any]:
+    decided = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": decided}
+
+
+def _block(_: str, reason: str) -> dict[str, Any]:
+    return {"decision": "block", "reason": reason}
+
+
+def _deny(_: str, reason: str) -> dict[str, Any]:
+    return {"decision": "deny", "reason": reason}
+
+
+_EVENTS: dict[Moment, str] = {
+    "session": "SessionStart",
+    "helper": "SubagentStart",
+    "write": "PreToolUse",
+    "stop": "Stop",
+    "helper-stop": "SubagentStop",
+}
+DIALECTS: dict[str, Dialect] = {
+    one.name: one
+    for one in (
+        Dialect(
+            "claude",
+            "Claude Code",
+            _EVENTS,
+            frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"}),
+            _specific,
+            _permission,
+            _block,
+        ),
+        Dialect("codex", "Codex", _EVENTS, frozenset({"apply_patch", "Edit", "Write"}), _specific, _permission, _block),
+        Dialect(
+            "gemini",
+            "Gemini CLI",
+            {"session": "SessionStart", "write": "BeforeTool", "stop": "AfterAgent"},
+            frozenset({"replace", "write_file"}),
+            _specific,
+            _deny,
+            _deny,
+        ),
+        Dialect(
+            "cursor",
+            "Cursor",
+            {"session": "sessionStart", "write": "preToolUse", "stop": "stop", "helper-stop": "subagentStop"},
+            frozenset({"Delete", "Edit", "EditNotebook", "MultiEdit", "StrReplace", "Write"}),
+            lambda _, text: {"additional_context": text},
+            lambda _, reason: {"permission": "deny", "user_message": reason, "agent_message": reason},
+            lambda _, reason: {"followup_message": reason},
+        ),
+    )
+}
+"""The agents, by the name that the command line takes."""
+SERVED = frozenset({"create_file", "delete_file", "edit_file", "move_file", "write_file"})
+"""Last words of the names of tools from elsewhere (MCP) that change files."""
+
+
+def find_moment(dialect: Dialect, event: str) -> Moment | None:
+    """Return which moment an event is, however its name is written; None for one that is none of ours."""
+    wanted = event.replace("-", "").replace("_", "").lower()
+    return next((moment for moment, name in dialect.events.items() if name.lower() == wanted), None)
+
+
+def is_writer(dialect: Dialect, tool: str) -> bool:
+    """Tell whether a tool changes files: the agent's own, or one from elsewhere that is named so."""
+    return tool in dialect.writers or (tool.lower().startswith("mcp") and tool.endswith(tuple(SERVED)))

@@ -1,0 +1,89 @@
+"""Where a path lies, told without git: agents call their hooks all day, mostly where no task is active.
+
+Nothing heavier than `os` is imported here, and no git is started.
+"""
+
+from __future__ import annotations
+
+import os
+
+FOLDER = ".agent-output"
+_LONGEST = 4096
+"""Bytes of a gitfile that are read."""
+
+
+def find_worktree(folder: str) -> tuple[str, str] | None:
+    """Return the worktree that `folder` lies in, and its git dir; None outside of any.
+
+    A submodule is passed over, up to the worktree that it is a part of; a linked worktree stands for itself, also
+    inside of another one. Raises: ValueError for what can be no path.
+    """
+    place = os.path.realpath(folder)
+    while True:
+        git_dir = _git_dir_of(place)
+        if git_dir is not None:
+            return place, git_dir
+        above = os.path.dirname(place)  # noqa: PTH120 - no pathlib on this path
+        if above == place:
+            return None
+        place = above
+
+
+def is_active(top: str, git_dir: str) -> bool:
+    """Tell whether a context may be active in a worktree, by either of the two notes of it."""
+    return os.path.lexists(f"{top}/{FOLDER}/active") or os.path.lexists(f"{git_dir}/taskctx/context")
+
+
+def places_of(path: str, cwd: str) -> list[str]:
+    """Return every place that a write to `path` may mean, none of them through a link in its folders.
+
+    Some tools take dots out of a path before they open it and some do not; a link as the last component is written
+    through, or replaced. Raises: ValueError for what can be no path.
+    """
+    os.fsencode(path)
+    if "\0" in path:
+        raise ValueError("the path holds a NUL byte")
+    whole = os.path.join(cwd, path)  # noqa: PTH118 - as it is written
+    plain = os.path.normpath(whole)
+    itself = os.path.join(os.path.realpath(os.path.dirname(plain)), os.path.basename(plain))  # noqa: PTH118, PTH119, PTH120
+    return list(dict.fromkeys((itself, os.path.realpath(plain), os.path.realpath(whole))))
+
+
+def inside(top: str, place: str) -> bytes | None:
+    """Return a place as git names it from the top of its worktree; None outside, and for the top itself."""
+    root = top.rstrip("/") + "/"
+    return os.fsencode(place[len(root) :]) if place.startswith(root) else None
+
+
+def is_ours(name: bytes) -> bool:
+    """Tell whether a path of a worktree is in `.agent-output`, on any file system."""
+    return name.split(b"/", 1)[0].lower() == FOLDER.encode()
+
+
+def _git_dir_of(place: str) -> str | None:
+    """Return the git dir of a worktree with its top at `place`; None where there is none, and for a submodule."""
+    dot_git = f"{place}/.git"
+    if os.path.lexists(f"{dot_git}/HEAD"):
+        return dot_git
+    try:
+        descriptor = os.open(dot_git, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = os.read(descriptor, _LONGEST)
+    except OSError:  # a folder
+        return None
+    finally:
+        os.close(descriptor)
+    if not data.startswith(b"gitdir: "):
+        return None
+    named = os.fsdecode(data.removeprefix(b"gitdir: ").rstrip(b"\n"))
+    git_dir = os.path.realpath(f"{place}/{named}" if not named.startswith("/") else named)
+    return None if _is_submodule(git_dir) else git_dir
+
+
+def _is_submodule(git_dir: str) -> bool:
+    """Tell whether a git dir is that of a submodule, where git-submodule(1) puts them; not of a worktree of one."""
+    parts = git_dir.rpartition("/.git/")[2].split("/")
+    inner = parts[2:] if parts[0] == "worktrees" else parts
+    return inner[:1] == ["modules"] and inner[-2:-1] != ["worktrees"]

@@ -1,0 +1,161 @@
+"""May this be written, may this agent stop, and what is it told first: answered from the ledger and the context.
+
+What is known without reading the worktree is who owns it and whether somebody is at work, what the drift budgets are,
+and what the scope is; that is all that a tool call is judged by. Only who wants to stop has the worktree read.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+
+from git_taskctx.agents.here import inside, is_ours
+from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.process import Git
+from git_taskctx.git.quoting import quote
+from git_taskctx.handoff.session import Session
+from git_taskctx.model.values import dataclass
+
+READERS = frozenset({"explore", "plan", "codebase_investigator", "cli_help", "claude-code-guide", "statusline-setup"})
+"""Kinds of sub-agents that come with the agents and only read: they have no turn in the chain."""
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Said:
+    """Which role a session says it acts as."""
+
+    option: str | None
+    """`--role`, in the hook's own command."""
+    variable: str | None
+    """`GIT_TASKCTX_AGENT`."""
+    helper: str | None
+    """The kind of the sub-agent."""
+
+
+def role_of(said: Said, agents: tuple[str, ...]) -> str | None:
+    """Return the agent that somebody acts as: first match wins; None stands for whoever owns the tree.
+
+    The option, then an agent of the chain that the sub-agent's kind names (`task-implementer`), then the variable.
+    """
+    words = re.split(r"[^a-z0-9]+", (said.helper or "").lower())
+    named = [agent for agent in agents if agent == said.helper or agent in words]
+    return said.option or (named[0] if len(named) == 1 else None) or said.variable
+
+
+def is_reader(said: Said) -> bool:
+    """Tell whether a sub-agent has no turn in any chain."""
+    return said.option is None and (said.helper or "").lower() in READERS
+
+
+def reason_to_deny(session: Session, role: str | None, top: str, places: Iterable[str]) -> str | None:
+    """Say why the places may not be written now; None where they may."""
+    places = list(places)
+    names = [name for place in places if (name := inside(top, place)) is not None]
+    private = tuple(
+        os.path.realpath(one) + "/taskctx" for one in (session.repository.git_dir, session.repository.common_dir)
+    )
+    own = [name for name in names if is_ours(name)] + [
+        os.fsencode(place) for place in places if any(f"{place}/".startswith(f"{one}/") for one in private)
+    ]
+    if own:
+        return _told(f"{_list(own)}: only git taskctx itself writes there", "git taskctx status")
+    turn = reason_of_turn(session, role)
+    covers = compile_patterns(session.context.immutable.scope_patterns).covers
+    wrong = [name for name in names if turn is not None or not covers(os.fsdecode(name))]
+    wrong = _not_ignored(session.repository.git, wrong)
+    if not wrong:
+        return None
+    if turn is not None:
+        return turn
+    shown = ", ".join(session.context.immutable.scope_patterns[:SHOWN])
+    return _told(
+        f"{_list(wrong)}: outside the scope of {session.task} ({shown})",
+        f'git taskctx block --agent {role or session.chain.owner} --finding "what has to change, and why"'
+        "   # to hand the question on\ngit taskctx rebuild   # once the task file's scope has been widened",
+    )
+
+
+def reason_of_turn(session: Session, role: str | None) -> str | None:
+    """Say why `role` may write nothing at all now: drift stands unresolved, it is not its turn, nobody is at work."""
+    chain = session.chain
+    try:
+        session.require_open()
+    except TaskctxError as error:
+        return told(error)
+    if role is not None and role not in chain.seats:
+        return _told(
+            f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})",
+            f"export GIT_TASKCTX_AGENT={chain.owner}   # as whom this session acts",
+        )
+    acting = role or chain.owner
+    if acting == chain.owner and chain.at_work:
+        return None
+    start = f"git taskctx start --agent {acting}"
+    if chain.at_work:
+        return _told(f"{chain.owner} is at work on {session.task}, not {acting}", start)
+    steps = [start]
+    if role is None:
+        from git_taskctx.handoff.overview import next_steps
+
+        steps = [*next_steps(session), f"{start}   # or, to go on as {acting}"]
+    return _told(f"nobody is at work on {session.task}, so that a write now is drift", *dict.fromkeys(steps))
+
+
+def reason_to_go_on(session: Session, role: str | None) -> str | None:
+    """Say what must be done before `role` stops: its work has to be on record. None where it is, or is not its turn."""
+    chain = session.chain
+    if session.archived or session.edited or not chain.at_work or role not in (None, chain.owner):
+        return None
+    if _is_on_record(session):
+        return None
+    owner = chain.owner
+    snapshot = f"git taskctx snapshot --agent {owner}"
+    done = " --done" if owner == chain.agents[-1] and not chain.open_findings else ""
+    return _told(
+        f"{owner} is at work on {session.task}, and its work is not on record",
+        f"{snapshot}{done}   # when the work is finished",
+        f"{snapshot} --wip   # when it goes on later",
+    )
+
+
+def told(error: TaskctxError) -> str:
+    """Return an error as an agent is told it."""
+    return _told(error.message, *(error.hint.split("\n") if error.hint else ()))
+
+
+def _is_on_record(session: Session) -> bool:
+    """Tell whether there is nothing that a snapshot could record: it has been, or nothing was done at all."""
+    from git_taskctx.git.worktree import read_worktree
+
+    chain = session.chain
+    try:
+        with read_worktree(session.repository, keep=False) as reading:
+            tree = reading.tree
+    except TaskctxError:
+        return False  # the snapshot will say what is wrong
+    if chain.expected is not None and chain.expected.tree == tree:
+        return True
+    untouched = chain.owner == chain.agents[0] and tree == chain.init_tree
+    handing_back = bool(chain.owner_seat.open_findings) and tree == chain.start_tree
+    return untouched or handing_back
+
+
+def _not_ignored(git: Git, asked: list[bytes]) -> list[bytes]:
+    """Return the names that git does not ignore: a write to one that it does changes no tree."""
+    if not asked:
+        return []
+    found = git.run("check-ignore", "-z", "--stdin", stdin=b"".join(name + b"\0" for name in asked), ok=(0, 1, 128))
+    ignored = set(found.out.split(b"\0")[:-1]) if found.code == 0 else set()
+    return [name for name in asked if name not in ignored]
+
+
+def _told(message: str, *hints: str) -> str:
+    return "\n".join((f"git taskctx: {message}", *(f"hint: {line}" for hint in hints for line in hint.split("\n"))))
+
+
+def _list(names: list[bytes]) -> str:
+    shown = ", ".join(map(quote, dict.fromkeys(names[:SHOWN])))
+    return shown + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")

@@ -1,0 +1,106 @@
+"""The door of the agents' hooks: read before anything else is, because agents come through it at every tool call."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+_OPTIONS = ("--agent", "--role")
+_AGENTS = ("claude", "codex", "gemini", "cursor")
+_CHUNK = 1 << 20
+_MOST = 33 << 20
+"""Bytes of stdin that are kept: more than any payload that is read."""
+
+
+def run_plainly(argv: Sequence[str]) -> int | None:
+    """Run `agent-hook` as agents call it; None where the line is not so plain."""
+    given: dict[str, str] = {}
+    events = []
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name in _OPTIONS and name not in given:
+            given[name] = value if equals else next(words, "-")
+        else:
+            events.append(word)
+    if (
+        len(events) != 1
+        or given.get("--agent") not in _AGENTS
+        or any(one.startswith("-") for one in (*events, *given.values()))
+    ):
+        return None
+    return run_hook(events[0], given["--agent"], given.get("--role") or None)
+
+
+def run_hook(event: str, agent: str, role: str | None) -> int:
+    """Answer one call of a hook on stdout. Returns: 0, whatever happens: a fault of ours stops no agent."""
+    try:
+        from git_taskctx.agents import payload
+
+        folder = os.getcwd()  # noqa: PTH109 - no pathlib here
+        sent: payload.Payload | payload.Unreadable
+        try:
+            sent = payload.read(_read_stdin(), folder)
+        except payload.Unreadable as error:
+            sent = error
+        if not _may_concern_us(sent, folder):
+            return 0
+        from git_taskctx.agents.answer import answer
+
+        said = answer(event, agent, role, sent, folder=folder, environ=os.environ)
+        if said.note:
+            _note(said.note)
+        if said.document is not None:
+            sys.stdout.write(json.dumps(said.document) + "\n")
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        raise
+    except BrokenPipeError:  # whoever asked is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    except BaseException as error:
+        first = (str(error) or type(error).__name__).split("\n", 1)[0]
+        _note(f"agent-hook {event} could not answer: {first}")
+    return 0
+
+
+def _note(text: str) -> None:
+    """Write one line to stderr, where there is one."""
+    if sys.stderr is not None:
+        sys.stderr.write(f"git-taskctx: {ascii(text)[1:-1]}\n")
+
+
+def _read_stdin() -> bytes:
+    """Read all of stdin, so that nobody writes into a closed pipe; what is too much is let go. None from a terminal."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return b""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        return sys.stdin.read().encode("utf-8", "surrogatepass")
+    data = bytearray()
+    while chunk := stream.read(_CHUNK):
+        if len(data) <= _MOST:
+            data += chunk
+    return bytes(data)
+
+
+def _may_concern_us(sent: object, folder: str) -> bool:
+    """Tell whether a context may be active where a call comes from, or where it is about to write."""
+    from git_taskctx.agents.here import find_worktree, is_active, places_of
+    from git_taskctx.agents.payload import Payload
+
+    def found_from(place: str) -> tuple[str, str] | None:
+        try:
+            return find_worktree(place)
+        except ValueError:  # no path at all
+            return None
+
+    folders = {folder}
+    if isinstance(sent, Payload):
+        try:
+            places = [place for path in sent.paths for place in places_of(path, sent.cwd)]
+            folders |= {sent.cwd, *map(os.path.dirname, places)}
+        except ValueError:
+            folders.add(sent.cwd)
+    return any(is_active(*found) for found in map(found_from, folders) if found is not None)

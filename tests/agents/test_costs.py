@@ -1,0 +1,91 @@
+"""What a hook costs, told by what it loads and starts: agents call one at every tool call."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from callers import Hooked
+from gitrepo import ROOT
+
+HOOK = ("agent-hook", "PreToolUse", "--agent", "claude")
+_LOADED = f"""
+import sys
+sys.path.insert(0, {os.fspath(ROOT)!r})
+from git_taskctx.__main__ import main
+code = main(sys.argv[1:])
+print(",".join(sorted(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def _modules(hooked: Hooked, path: str) -> set[str]:
+    """Return the modules that a hook before a write loads in an interpreter without any packages."""
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _LOADED, *HOOK],
+        cwd=hooked.repo.path,
+        input=json.dumps(hooked.write_payload("claude", path)),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.splitlines()[-1].split(","))
+
+
+def _started(hooked: Hooked) -> list[str]:
+    """Return the git commands that a hook before a write starts and waits for."""
+    trace = hooked.repo.path.parent / "trace"
+    trace.unlink(missing_ok=True)
+    payload = json.dumps(hooked.write_payload("claude", "src/a")).encode()
+    hooked.process(*HOOK, env={"GIT_TASKCTX_TRACE": os.fspath(trace)}, stdin=payload)
+    lines = trace.read_text().splitlines() if trace.exists() else []
+    return [line.rsplit("  ", 1)[-1].split()[0] for line in lines]
+
+
+def test_without_a_task_next_to_nothing_is_loaded(hooked: Hooked) -> None:
+    """With no task active a hook has read its payload and looked for two files: no other module, and no git."""
+    loaded = _modules(hooked, "src/a")
+    assert {name for name in loaded if name.startswith("git_taskctx")} == {
+        "git_taskctx",
+        "git_taskctx.__main__",
+        "git_taskctx.agents",
+        "git_taskctx.agents.here",
+        "git_taskctx.agents.payload",
+        "git_taskctx.cli",
+        "git_taskctx.cli.agenthook",
+        "git_taskctx.errors",
+    }
+    assert loaded.isdisjoint({"subprocess", "dataclasses", "pathlib", "typing", "inspect"})
+    assert _started(hooked) == []
+
+
+def test_the_off_switch_comes_first(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With GIT_TASKCTX=0 the door is all that is loaded."""
+    hooked.begin()
+    monkeypatch.setenv("GIT_TASKCTX", "0")
+    loaded = {name for name in _modules(hooked, "README") if name.startswith("git_taskctx")}
+    assert loaded == {"git_taskctx", "git_taskctx.__main__", "git_taskctx.errors"}
+
+
+def test_the_standard_library_is_enough(hooked: Hooked) -> None:
+    """With a task active, too, a hook needs no package, and nothing of the command line's but its own door."""
+    hooked.begin()
+    loaded = _modules(hooked, "src/a")
+    assert {name for name in loaded if name.startswith("git_taskctx.cli")} == {
+        "git_taskctx.cli",
+        "git_taskctx.cli.agenthook",
+    }
+    assert loaded.isdisjoint({"git_taskctx.report.text", "git_taskctx.git.worktree", "git_taskctx.handoff.overview"})
+    assert "git_taskctx.agents.judge" in loaded
+
+
+def test_the_worktree_is_not_read(hooked: Hooked) -> None:
+    """Beside the process that reads objects two are started, and neither looks at files, however many changed."""
+    hooked.begin()
+    few = _started(hooked)
+    for number in range(200):
+        hooked.repo.write(f"src/new/{number}", "x")
+    assert _started(hooked) == few == ["rev-parse", "for-each-ref"]
