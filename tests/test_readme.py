@@ -76,6 +76,7 @@ def test_workflows(repo: GitRepo, tmp_path: Path) -> None:
     (alone,) = blocks(section("One agent alone"), "sh")
     accepted, resumed = blocks(section("A human edit in between"), "sh")
     (hooks,) = blocks(section("Let git ask before each commit"), "sh")
+    (agents,) = blocks(section("Claude Code, Codex, Gemini CLI, Cursor"), "sh")
 
     def type_in(block: str) -> None:
         for line in block.splitlines():
@@ -99,6 +100,8 @@ def test_workflows(repo: GitRepo, tmp_path: Path) -> None:
     for line in checks[2:]:
         run(line, repo)
     run("git taskctx purge", repo)
+    type_in(agents)
+    repo.commit("the agents' files")
     type_in(alone)
     run("git taskctx purge", repo)
     for block in (accepted, resumed):

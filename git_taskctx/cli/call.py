@@ -244,3 +244,10 @@ def use_colour(stream: Any) -> bool:
 def find_width(stream: Any) -> int | None:
     """Return how many columns a terminal has; None where the stream is none."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def shared(path: str) -> bytes:
+    """Return a file that comes with the package."""
+    from importlib import resources
+
+    return resources.files("git_taskctx").joinpath("share", *path.split("/")).read_bytes()

@@ -11,11 +11,11 @@ import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from git_taskctx.cli import chain, contexts, hook, hooks, plumbing, proof, quality, share
+from git_taskctx.cli import agents, chain, contexts, hook, hooks, plumbing, proof, quality, share
 from git_taskctx.cli.call import begin, finish, perform
 from git_taskctx.cli.options import ROOT, Parameter, Verb
 
-FAMILIES = (contexts, chain, hooks, quality, proof, share, hook, plumbing)
+FAMILIES = (contexts, chain, hooks, quality, proof, share, hook, agents, plumbing)
 VERBS: dict[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.VERBS}
 """Every verb by its name, in the order of the help."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from git_taskctx.cli.call import Answer, Call, use_colour
+from git_taskctx.cli.call import Answer, Call, shared, use_colour
 from git_taskctx.cli.options import Argument, Option, Verb
 from git_taskctx.errors import Usage
 
@@ -87,7 +87,7 @@ def completion(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argu
         "zsh": "zsh/site-functions/_git-taskctx",
         "fish": "fish/vendor_completions.d/git-taskctx.fish",
     }[shell]
-    script = _shared(place)
+    script = shared(place)
     return Answer({"shell": shell, "script": script.decode()}, raw=script)
 
 
@@ -115,19 +115,13 @@ def show_help(call: Call, name: Annotated[str | None, Argument(metavar="[VERB]",
     if name is None:
         from git_taskctx.report.manual import render_manual
 
-        manual = render_manual(_shared("man/man1/git-taskctx.1").decode("utf-8"))
+        manual = render_manual(shared("man/man1/git-taskctx.1").decode("utf-8"))
         return Answer({"manual": manual}, raw=f"{manual}\n".encode())
     if name not in plain.VERBS:
         near = nearest(name, plain.VERBS)
         raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
     manual = usage_of(name)
     return Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())
-
-
-def _shared(path: str) -> bytes:
-    from importlib import resources
-
-    return resources.files("git_taskctx").joinpath("share", *path.split("/")).read_bytes()
 
 
 VERBS = (

@@ -9,7 +9,14 @@ import pytest
 from git_taskctx.cli import app, plain
 from git_taskctx.cli.options import COMMON, Parameter, Verb
 
-CHOSEN = {"format": "json", "shell": "bash", "kind": "incremental", "evidence_type": "plan", "status": "blocked"}
+CHOSEN = {
+    "format": "json",
+    "shell": "bash",
+    "kind": "incremental",
+    "evidence_type": "plan",
+    "status": "blocked",
+    "vendor": "claude",
+}
 """Values of parameters that do not take every word."""
 
 

@@ -1,0 +1,110 @@
+"""The check before agents are let loose: every prompt and command that an agent has in the repository uses the context.
+
+A prompt that goes its own way hands out the task in its own words, and starts on a tree that nobody has verified.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.agents.dialects import Dialect
+from git_taskctx.agents.judge import Said, role_of
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.quoting import quote
+from git_taskctx.model.values import dataclass
+
+LARGEST = 1024 * 1024
+"""Bytes of a prompt that is read."""
+MOST = 2000
+"""Prompts that are read."""
+EXEMPT = "git-taskctx: no task prompt"
+"""Words that take a prompt out of the check, wherever in it they stand."""
+_PLACES = {
+    "claude": (("agents", ".md"), ("commands", ".md")),
+    "codex": (("agents", ".toml"), ("prompts", ".md")),
+    "gemini": (("agents", ".md"), ("commands", ".toml")),
+    "cursor": (("agents", ".md"), ("commands", ".md")),
+}
+_VERB = re.compile(r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b([^\n`#]*)")
+
+
+@dataclass(frozen=True)
+class Lack:
+    """What a prompt lacks."""
+
+    path: str
+    what: str
+    add: str
+    """What to write into it."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the check found."""
+
+    prompts: tuple[str, ...]
+    """Every prompt that was read."""
+    lacks: tuple[Lack, ...]
+
+
+def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: Collection[str]) -> Checked:
+    """Read an agent's prompts and commands below the top of a worktree; `agents` is the chain, `verbs` are ours."""
+    prompts, lacks = [], []
+    for path in _prompts(dialect, top):
+        name = quote(os.fsencode(path.relative_to(top)))
+        prompts.append(name)
+        try:
+            data = files.read_plain(path, limit=LARGEST) or b""
+        except TaskctxError as error:
+            lacks.append(Lack(name, f"is not read: {error.message}", "a regular file of its own"))
+            continue
+        lacks += [Lack(name, what, add) for what, add in _lacks(path, data.decode("utf-8", "replace"), agents, verbs)]
+    return Checked(tuple(prompts), tuple(lacks))
+
+
+def _prompts(dialect: Dialect, top: Path) -> Iterator[Path]:
+    count = 0
+    for folder, suffix in _PLACES[dialect.name]:
+        for place, folders, names in os.walk(top / f".{dialect.name}" / folder):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(suffix) and count < MOST:
+                    count += 1
+                    yield Path(place, name)
+
+
+def _lacks(path: Path, text: str, agents: tuple[str, ...], verbs: Collection[str]) -> Iterator[tuple[str, str]]:
+    if EXEMPT in text:
+        return
+    found = [(match[2], match[3]) for match in _VERB.finditer(text)]
+    for verb in dict.fromkeys(verb for verb, _ in found if verb not in verbs):
+        yield f"names the verb {verb!r}, which there is not", "git taskctx -h   # the verbs that there are"
+    role = role_of(Said(None, None, path.stem), agents) if path.parent.name == "agents" else None
+    if role is None:
+        if not found:
+            yield (
+                "does not use the task context",
+                f"git taskctx status, or the words {EXEMPT!r} where it is about no task",
+            )
+        return
+    needed = [("snapshot", f"git taskctx snapshot --agent {role}", "does not record its work")]
+    if role != agents[0]:
+        needed.insert(0, ("start", f"git taskctx start --agent {role}", "does not verify the tree before it starts"))
+    for verb, line, what in needed:
+        if not any(_is_for(role, verb, one) for one in found):
+            yield what, line
+    if not any(verb == "get" for verb, _ in found) and "TASK_CONTEXT_PATH" not in text:
+        yield "does not read the task from the context", f"git taskctx get --role {role} --format md"
+
+
+def _is_for(role: str, verb: str, called: tuple[str, str]) -> bool:
+    """Tell whether a command is the verb for a role; `verify --for` is a start."""
+    name, rest = called
+    words = re.findall(r"[A-Za-z0-9-]+", rest)
+    if name == "verify" and verb == "start":
+        return "--for" in words and role in words
+    return name == verb and role in words

@@ -1,0 +1,229 @@
+"""Puts our hooks, a skill and a block of AGENTS.md where an agent looks for them, and takes away just these.
+
+Everything is decided before the first file is written; each is written whole or not at all. Where an agent looks:
+Claude Code `.claude/settings.json` and `.claude/skills`; Codex `.codex/hooks.json`, or `.codex/config.toml` where that
+has hooks, and `.agents/skills`; Gemini CLI `.gemini/settings.json` and `.gemini/skills`; Cursor `.cursor/hooks.json`
+and `.cursor/skills`; each the same below the home folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from git_taskctx import files
+from git_taskctx.agents import marked, wiring
+from git_taskctx.agents.dialects import DIALECTS, Dialect
+from git_taskctx.errors import BadData, Fatal, TaskctxError
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.values import dataclass
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a configuration that is read."""
+BEGIN, END = "<!-- git-taskctx: begin -->", "<!-- git-taskctx: end -->"
+_FILES = {"claude": "settings.json", "codex": "hooks.json", "gemini": "settings.json", "cursor": "hooks.json"}
+_SKILLS = {"codex": ".agents"}
+_SIGNED = "\n<!-- git-taskctx wrote this: "
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an agent's files are: below the top of a worktree, or below the home folder."""
+
+    base: Path
+    user: bool
+    config: Path
+    """The agent's own folder; for a user it may have been moved by a variable."""
+
+    @property
+    def agents_md(self) -> Path:
+        """The text that every agent reads in a project."""
+        return self.base / "AGENTS.md"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What is put in besides the hooks."""
+
+    skill: str
+    block: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file before and after; None where there is none."""
+
+    path: Path
+    before: bytes | None
+    after: bytes | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would be written."""
+
+    changes: tuple[Change, ...]
+    warnings: tuple[str, ...] = ()
+
+
+def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = None) -> Place:
+    """Return where an agent's files are; `moved` is its own folder where a variable names one."""
+    return Place(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
+
+
+def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) -> Plan:
+    """Plan what makes an agent call us. Raises: BadData, Fatal for files that cannot be changed."""
+    warnings: list[str] = []
+    changes = [
+        *_skill(dialect, place, texts.skill, warnings),
+        *([_block(place, texts.block)] if not place.user else []),
+        _hooks(dialect, place, role),
+    ]
+    return Plan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
+
+
+def plan_removing(dialect: Dialect, place: Place) -> Plan:
+    """Plan what takes it all back. The block stays as long as another agent's hooks are in the same place."""
+    warnings: list[str] = []
+    config = _config_file(dialect, place)
+    changes = [_without_hooks(dialect, path, place) for path in (config, *_toml_file(dialect, place))]
+    others = [one for one in DIALECTS.values() if one is not dialect]
+    if not place.user and not any(_is_there(one, place_of(one, place.base, user=False)) for one in others):
+        text = _read(place.agents_md, place)
+        after = marked.remove(text, BEGIN, END, what=str(place.agents_md)) if text is not None else None
+        changes.append(_change(place.agents_md, text, after))
+    changes += _skill(dialect, place, None, warnings)
+    return Plan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
+
+
+def is_wired(dialect: Dialect, place: Place) -> bool:
+    """Tell whether an agent's configuration has our hooks as this version writes them, for whatever role."""
+    for toml in _toml_file(dialect, place):
+        text = _read(toml, place)
+        if text is not None and wiring.BEGIN in text:
+            return True
+    path = _config_file(dialect, place)
+    text = _read(path, place)
+    if text is None:
+        return False
+    found = wiring.found(text, dialect, what=str(path))
+    return wiring.without_role(found) == wiring.wiring(dialect, None)
+
+
+def _is_there(dialect: Dialect, place: Place) -> bool:
+    """Tell whether an agent's configuration has any hook of ours; one that does not read has none."""
+    with contextlib.suppress(TaskctxError):
+        toml = any(wiring.BEGIN in (_read(path, place) or "") for path in _toml_file(dialect, place))
+        path = _config_file(dialect, place)
+        text = _read(path, place)
+        return toml or (text is not None and bool(wiring.found(text, dialect, what=str(path))))
+    return False
+
+
+def apply(plan: Plan, place: Place) -> None:
+    """Write what was planned, each file whole; folders that are left empty go. Raises: Fatal, ReadOnly."""
+    for change in plan.changes:
+        real = Path(os.path.realpath(change.path))
+        with files.told_of(change.path):
+            if change.after is not None:
+                real.parent.mkdir(parents=True, exist_ok=True)
+                _write(real, change.after)
+                continue
+            real.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # something is in it
+                for folder in real.parents:
+                    if (folder in (place.base, place.config) and place.user) or folder == place.base:
+                        break
+                    folder.rmdir()
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Replace a file of the user's, keeping its mode."""
+    temporary = path.parent / f".{path.name[:100]}.{os.urandom(6).hex()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if path.exists():
+            temporary.chmod(path.stat().st_mode & 0o7777)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    files.fsync_folder(path.parent)
+
+
+def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:
+    path = _config_file(dialect, place)
+    text = _read(path, place)
+    for toml in _toml_file(dialect, place):
+        other = _read(toml, place)
+        if (
+            text is None
+            and other is not None
+            and (wiring.BEGIN in other or wiring.has_toml_hooks(other, what=str(toml)))
+        ):
+            return _change(toml, other, wiring.add_toml(other, dialect, role, what=str(toml)))
+    return _change(path, text, wiring.add(text, dialect, role, what=str(path)))
+
+
+def _without_hooks(dialect: Dialect, path: Path, place: Place) -> Change:
+    text = _read(path, place)
+    if text is None:
+        return _change(path, None, None)
+    if path.suffix == ".toml":
+        return _change(path, text, wiring.remove_toml(text, what=str(path)))
+    return _change(path, text, wiring.remove(text, dialect, what=str(path)))
+
+
+def _config_file(dialect: Dialect, place: Place) -> Path:
+    return place.config / _FILES[dialect.name]
+
+
+def _toml_file(dialect: Dialect, place: Place) -> Iterator[Path]:
+    if dialect.name == "codex":
+        yield place.config / "config.toml"
+
+
+def _block(place: Place, block: str) -> Change:
+    text = _read(place.agents_md, place)
+    return _change(place.agents_md, text, marked.add(text, block, BEGIN, END, what=str(place.agents_md)))
+
+
+def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[Change]:
+    """Plan the skill, or with no text that it goes; one that somebody else wrote, or changed, stays."""
+    parent = place.base / _SKILLS[dialect.name] if dialect.name in _SKILLS else place.config
+    path = parent / "skills" / "git-taskctx" / "SKILL.md"
+    old = _read(path, place)
+    if old is not None and not _is_signed(old):
+        warnings.append(f"{path} has been changed by hand and stays as it is")
+        return []
+    return [_change(path, old, _sign(text) if text is not None else None)]
+
+
+def _sign(text: str) -> str:
+    return f"{text}{_SIGNED}{sha256_hex(text.encode())[:16]} -->\n"
+
+
+def _is_signed(text: str) -> bool:
+    return _sign(text.rpartition(_SIGNED)[0]) == text
+
+
+def _change(path: Path, before: str | None, after: str | None) -> Change:
+    return Change(path, *(None if text is None else text.encode("utf-8") for text in (before, after)))
+
+
+def _read(path: Path, place: Place) -> str | None:
+    """Read a file; a link is followed, in a project not out of it. Raises: Fatal, BadData."""
+    real = os.path.realpath(path)
+    if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):
+        raise Fatal(f"{path} leads out of the worktree", hint=f"ls -ld '{path.parent}' '{path}'   # look at it")
+    data = files.read_plain(Path(real), limit=LARGEST)
+    try:
+        return data.decode("utf-8") if data is not None else None
+    except UnicodeDecodeError as error:
+        raise BadData(f"{path} is no UTF-8") from error

@@ -1,0 +1,199 @@
+"""The hooks as each agent's configuration has them: what is put in, and what of a configuration is ours."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from typing import Any
+
+from git_taskctx.agents import jsontext, marked
+from git_taskctx.agents.dialects import Dialect, Moment
+from git_taskctx.agents.jsontext import Node
+from git_taskctx.errors import BadData
+
+SECONDS = 60
+"""How long an agent waits for a hook; who stops has the worktree read, and that may be large."""
+MATCHED = {
+    "claude": "Edit|MultiEdit|NotebookEdit|Write",
+    "codex": "apply_patch|Edit|Write",
+    "gemini": "replace|write_file",
+    "cursor": "Delete|Edit|EditNotebook|MultiEdit|StrReplace|Write",
+}
+"""For which tools the hook before a tool is called, in each agent's own words."""
+BEGIN, END = "# git-taskctx: begin", "# git-taskctx: end"
+
+
+def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
+    """Return the command that an agent is told to run."""
+    option = f" --role {role}" if role else ""
+    return f"git taskctx agent-hook {dialect.events[moment]} --agent {dialect.name}{option}"
+
+
+def wiring(dialect: Dialect, role: str | None) -> dict[str, list[Any]]:
+    """Return what stands under `hooks`: for each event a list with the one entry that is ours."""
+    return {event: [_entry(dialect, moment, role)] for moment, event in dialect.events.items()}
+
+
+def _entry(dialect: Dialect, moment: Moment, role: str | None) -> dict[str, Any]:
+    matcher = {"matcher": MATCHED[dialect.name]} if moment == "write" else {}
+    run = {"command": command(dialect, moment, role)}
+    if dialect.name == "cursor":
+        once = {"loop_limit": 1} if moment in ("stop", "helper-stop") else {}
+        return {**run, **matcher, "timeout": SECONDS, **once}
+    if dialect.name == "gemini":
+        return {**matcher, "hooks": [{"name": "git-taskctx", "type": "command", **run, "timeout": SECONDS * 1000}]}
+    return {**matcher, "hooks": [{"type": "command", **run, "timeout": SECONDS}]}
+
+
+def document(dialect: Dialect, role: str | None) -> dict[str, Any]:
+    """Return a whole configuration with nothing in it but ours."""
+    version = {"version": 1} if dialect.name == "cursor" else {}
+    return {"hooks": wiring(dialect, role), **version}
+
+
+def add(text: str | None, dialect: Dialect, role: str | None, *, what: str) -> str:
+    """Put our hooks into a configuration, in the place of older ones of ours. Raises: BadData."""
+    if text is None:
+        return jsontext.render(document(dialect, role))
+    wanted = wiring(dialect, role)
+    if found(text, dialect, what=what) == wanted:
+        return text
+    text = remove(text, dialect, what=what) or "{}\n"
+    if _hooks(_root(text, what), what) is not None:
+        return _add_events(text, wanted, what)
+    for key, value in document(dialect, role).items():
+        root = _root(text, what)
+        if root.find(key) is None:
+            text = jsontext.insert(text, root, value, key=key)
+    return text
+
+
+def _add_events(text: str, wanted: dict[str, list[Any]], what: str) -> str:
+    for event, entries in wanted.items():
+        hooks = _root(text, what).find("hooks") or Node(0, 0)
+        lists = hooks.find(event)
+        if lists is None:
+            text = jsontext.insert(text, hooks, entries, key=event)
+        elif lists.items is None or lists.keys is not None:
+            raise BadData(f"{what}: hooks.{event} is no list")
+        else:
+            text = jsontext.insert(text, lists, entries[0])
+    return text
+
+
+def remove(text: str, dialect: Dialect, *, what: str) -> str | None:
+    """Take our hooks out of a configuration; None where we made all of it. Raises: BadData."""
+    while True:
+        first = next(_ours(text, dialect, what), None)
+        if first is None:
+            return text
+        path, index = first
+        gone = True
+        while gone and path:
+            node = path.pop()
+            text, gone = jsontext.remove(text, node, index)
+            if gone:
+                if not path:
+                    return None
+                parent = path[-1]
+                index = next(number for number, item in enumerate(parent.items or []) if item is node)
+                if len(path) == 1 and (parent.keys or [])[-2:] == ["hooks", "version"]:  # both are ours
+                    text, _ = jsontext.remove(text, parent, index + 1)
+                    path = [_root(text, what)]
+
+
+def found(text: str, dialect: Dialect, *, what: str) -> dict[str, list[Any]]:
+    """Return what of a configuration is ours, by event. Raises: BadData."""
+    ours: dict[str, list[Any]] = {}
+    for path, index in _ours(text, dialect, what):
+        hooks, lists = path[1], path[2]
+        items = hooks.items or []
+        event = (hooks.keys or [])[next(number for number, item in enumerate(items) if item is lists)]
+        entry = path[3] if len(path) > 3 else (lists.items or [])[index]
+        ours.setdefault(event, []).append(
+            entry.plain() if len(path) < 5 else {"hooks": [(path[4].items or [])[index].plain()], **_others(path[3])}
+        )
+    return ours
+
+
+def without_role(hooks: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return our hooks as they would be for no role in particular."""
+    return dict(json.loads(re.sub(r" --role [^\s\"]+", "", json.dumps(hooks))))
+
+
+def _others(entry: Node) -> dict[str, Any]:
+    return {key: value for key, value in entry.plain().items() if key != "hooks"}
+
+
+def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Node], int]]:
+    """Yield each entry that is ours: the containers down to it, and its place in the last of them."""
+    root = _root(text, what)
+    hooks = _hooks(root, what)
+    mine = re.compile(rf"\s*git[ -]taskctx agent-hook \S+ --agent {dialect.name}(?:\s|$)")
+
+    def is_mine(node: Node) -> bool:
+        run = node.find("command")
+        return run is not None and isinstance(run.value, str) and mine.match(run.value) is not None
+
+    for lists in (hooks.items or []) if hooks is not None else []:
+        for index, entry in enumerate((lists.items or []) if lists.keys is None else []):
+            if is_mine(entry):
+                yield [root, hooks, lists], index  # type: ignore[list-item]
+                continue
+            handlers = entry.find("hooks")
+            inner = (handlers.items or []) if handlers is not None and handlers.keys is None else []
+            for number, handler in enumerate(inner):
+                if is_mine(handler):
+                    if len(inner) == 1:
+                        yield [root, hooks, lists], index  # type: ignore[list-item]
+                    else:
+                        yield [root, hooks, lists, entry, handlers], number  # type: ignore[list-item]
+
+
+def _root(text: str, what: str) -> Node:
+    root = jsontext.parse(text, what=what)
+    if root.keys is None:
+        raise BadData(f"{what} holds no JSON object", hint=f"echo '{{}}' > '{what}'   # where nothing is in it")
+    return root
+
+
+def _hooks(root: Node, what: str) -> Node | None:
+    hooks = root.find("hooks")
+    if hooks is not None and hooks.keys is None:
+        raise BadData(f"{what}: hooks is no object")
+    return hooks
+
+
+# Codex has its hooks in config.toml where they are there already: it warns of two places.
+
+
+def has_toml_hooks(text: str, *, what: str) -> bool:
+    """Tell whether a config.toml has hooks of somebody else. Raises: BadData."""
+    return bool(_toml(remove_toml(text, what=what) or "", what).get("hooks"))
+
+
+def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str:
+    """Put our hooks behind a config.toml, as a marked block. Raises: BadData where they do not fit there."""
+    lines = []
+    for moment, event in dialect.events.items():
+        lines += [f"[[hooks.{event}]]"]
+        lines += [f'matcher = "{MATCHED[dialect.name]}"'] if moment == "write" else []
+        lines += [f"[[hooks.{event}.hooks]]", 'type = "command"']
+        lines += [f'command = "{command(dialect, moment, role)}"', f"timeout = {SECONDS}", ""]
+    new = marked.add(text, "\n".join(lines), BEGIN, END, what=what)
+    _toml(new, what)
+    return new
+
+
+def remove_toml(text: str, *, what: str) -> str | None:
+    """Take that block out."""
+    return marked.remove(text, BEGIN, END, what=what)
+
+
+def _toml(text: str, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise BadData(f"{what} does not read: {error}") from error

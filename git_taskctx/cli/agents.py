@@ -1,0 +1,143 @@
+"""Verbs for coding agents: agent-hook, which they call by themselves, and agent-setup, which makes them do it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from git_taskctx.cli.call import Answer, Call, shared
+from git_taskctx.cli.options import Argument, Option, Verb
+from git_taskctx.errors import Fatal, Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.agents import setup
+
+Agent = Literal["claude", "codex", "gemini", "cursor"]
+
+
+def agent_hook(
+    call: Call,
+    event: Annotated[str, Argument(metavar="EVENT", help="What happens, as the agent calls it: PreToolUse.")],
+    vendor: Annotated[Agent, Option("--agent", metavar="claude|codex|gemini|cursor", help="The agent that calls.")],
+    role: Annotated[
+        str | None, Option("--role", metavar="R", help="As whom it acts; by default GIT_TASKCTX_AGENT, then the owner.")
+    ] = None,
+) -> Answer:
+    """Answer a coding agent's hook: the payload comes on stdin.
+
+    Agents call it by themselves once `agent-setup` has told them to. It ends with 0 whatever it says.
+    """
+    from git_taskctx.cli.agenthook import run_hook
+
+    return Answer(raw=b"", code=run_hook(event, vendor, role))
+
+
+def agent_setup(
+    call: Call,
+    vendor: Annotated[Agent, Argument(metavar="claude|codex|gemini|cursor", help="The agent.")],
+    project: Annotated[
+        bool, Option("--project", help="For everybody in this repository; this is the default.")
+    ] = False,
+    user: Annotated[bool, Option("--user", help="For yourself, in every repository.")] = False,
+    role: Annotated[
+        str | None, Option("--role", metavar="R", help="Have the hooks act as R, whatever the session is.")
+    ] = None,
+    show: Annotated[bool, Option("--print", help="Only print the hooks, to be put in by hand.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would change, as a diff.")] = False,
+    remove: Annotated[bool, Option("--remove", help="Take out what was put in, and nothing else.")] = False,
+    check: Annotated[bool, Option("--check", help="Tell whether hooks, prompts and commands use the context.")] = False,
+) -> Answer:
+    """Make a coding agent use the context.
+
+    Its hooks are put into its own configuration, with a skill, and a block in AGENTS.md. Whatever else is in its files stays as it is, comments and layout included.
+    """
+    from git_taskctx.agents import setup, wiring
+    from git_taskctx.agents.dialects import DIALECTS
+    from git_taskctx.agents.jsontext import render
+    from git_taskctx.model.oids import check_agent_name
+
+    _require_one(vendor, {"--project": project, "--user": user})
+    _require_one(vendor, {"--print": show, "--dry-run": dry_run and not remove, "--remove": remove, "--check": check})
+    dialect, role = DIALECTS[vendor], check_agent_name(role) if role is not None else None
+    if show:
+        hooks = wiring.document(dialect, role)
+        return Answer(hooks, raw=render(hooks).encode())
+    place = _place(call, vendor, user=user)
+    if check:
+        return _checked(call, vendor, place)
+    texts = setup.Texts(shared("agents/SKILL.md").decode(), shared("agents/AGENTS.md").decode())
+    plan = setup.plan_removing(dialect, place) if remove else setup.plan_adding(dialect, place, role, texts)
+    if not dry_run:
+        setup.apply(plan, place)
+    return _planned(call, vendor, place, plan, dry_run=dry_run, remove=remove)
+
+
+def _require_one(agent: str, given: dict[str, bool]) -> None:
+    chosen = [name for name, value in given.items() if value]
+    if len(chosen) > 1:
+        raise Usage(f"{' and '.join(chosen)} exclude each other", hint=f"git taskctx agent-setup {agent} {chosen[0]}")
+
+
+def _place(call: Call, agent: Agent, *, user: bool) -> setup.Place:
+    from git_taskctx.agents import setup
+    from git_taskctx.agents.dialects import DIALECTS
+
+    if not user:
+        return setup.place_of(DIALECTS[agent], call.repository.toplevel, user=False)
+    home = os.environ.get("HOME")
+    if not home:
+        raise Fatal(
+            "HOME is not set, so there is no place for a user's settings",
+            hint=f"git taskctx agent-setup {agent} --project",
+        )
+    variable = {"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME"}.get(agent)
+    return setup.place_of(DIALECTS[agent], Path(home), user=True, moved=os.environ.get(variable or ""))
+
+
+def _planned(call: Call, agent: Agent, place: setup.Place, plan: setup.Plan, *, dry_run: bool, remove: bool) -> Answer:
+    from git_taskctx.report import agents, text
+
+    changes = [
+        {"path": str(one.path), "action": "add" if one.before is None else "remove" if one.after is None else "change"}
+        for one in plan.changes
+    ]
+    warnings = list(plan.warnings)
+    if changes and not dry_run and not place.user and call.caller().store.active() is not None:
+        warnings.append("a task is active here, and these files are a change of its worktree")
+    if changes and not remove and agent == "codex":
+        warnings.append("Codex runs a new hook only once it has been looked at: type /hooks there")
+    return Answer(
+        {"agent": agent, "dry_run": dry_run, "changes": changes, "warnings": warnings},
+        text=lambda document: agents.planned(document, agent, plan.changes, dry_run=dry_run, remove=remove),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
+    from git_taskctx.agents import preflight, setup
+    from git_taskctx.agents.dialects import DIALECTS
+    from git_taskctx.cli.plain import VERBS as KNOWN
+    from git_taskctx.report import agents, text
+
+    dialect = DIALECTS[agent]
+    places = [place]
+    if not place.user and os.environ.get("HOME"):
+        places.append(_place(call, agent, user=True))
+    wired = any(setup.is_wired(dialect, one) for one in places)
+    policy = call.config(call.repository.head().commit).policy
+    checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, KNOWN)
+    good = wired and not checked.lacks
+    steps = () if wired else (f"git taskctx agent-setup {agent}{' --user' if place.user else ''}",)
+    return Answer(
+        {"agent": agent, "wired": wired, "prompts": checked.prompts, "lacks": checked.lacks},
+        text=lambda document: agents.checked(document, dialect.title, wired=wired, checked=checked),
+        notes=lambda document: text.notes(document, (), steps),
+        code=0 if good else 1,
+        reason=None if good else f"{dialect.title} does not use the context everywhere",
+        hints=steps,
+        paths=tuple(dict.fromkeys(lack.path for lack in checked.lacks)),
+    )
+
+
+VERBS = (Verb("agent-hook", agent_hook, common=()), Verb("agent-setup", agent_setup, common=("format",)))
