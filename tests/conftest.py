@@ -21,7 +21,7 @@ if os.fspath(ROOT) not in sys.path:
 pytest.register_assert_rewrite("gitrepo", "engine")
 
 from gitrepo import GitRepo  # noqa: E402 - found beside this file
-from tools import TOOL_PATH, TOOLS  # noqa: E402
+from tools import OTHERS, TOOL_PATH, TOOLS  # noqa: E402
 
 IN_CI = os.environ.get("CI") == "true"
 """Read before the seal takes it away."""
@@ -94,6 +94,7 @@ def sealed_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
             monkeypatch.delenv(name)
     for name, value in {
         "HOME": os.fspath(home),
+        "PATH": OTHERS,
         "XDG_CONFIG_HOME": os.fspath(home / ".config"),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_TERMINAL_PROMPT": "0",

@@ -14,7 +14,11 @@ TOOLS = {
     "needs_lefthook": "lefthook",
 }
 """What a test with a marker needs."""
-TOOL_PATH = os.pathsep.join(
-    [f"{sys.prefix}/bin", f"{sys.prefix}/node/node_modules/.bin", os.environ.get("PATH", os.defpath)]
+OTHERS = os.pathsep.join(
+    place
+    for place in os.environ.get("PATH", os.defpath).split(os.pathsep)
+    if not os.access(os.path.join(place, "git-taskctx"), os.X_OK)  # noqa: PTH118
 )
+"""PATH without the git-taskctx that somebody has installed."""
+TOOL_PATH = os.pathsep.join([f"{sys.prefix}/bin", f"{sys.prefix}/node/node_modules/.bin", OTHERS])
 """Where the tests' own environment has its tools, and PATH."""

@@ -154,7 +154,7 @@ SCENES = (
     Scene("block", _implemented, ("block", "--agent", "reviewer", "--finding", "no test")),
     Scene("purge", _implemented, ("purge",)),
     Scene("recover", _purged, ("recover", TASK)),
-    Scene("seal", _committed, ("verify",), again=3),
+    Scene("seal", _committed, ("verify",), again=0),
     Scene("rebuild", _filed, ("rebuild",)),
     # the same doors again, by other verbs
     Scene("snapshot through a filter", _filtered, (*SNAPSHOT, "implementer")),
