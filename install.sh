@@ -449,7 +449,9 @@ apt_install() {
 get_managers() {
     bin=$venv/node/node_modules/.bin
     if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ]; then
-        npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
+        # node knows its own authorities alone, and not those that the machine has been given
+        NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS-${SSL_CERT_FILE-/etc/ssl/certs/ca-certificates.crt}} \
+            npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
             note "husky and lefthook could not be installed: tests that need them cannot run"
     fi
 }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 
 TOOLS = {
     "needs_lfs": "git-lfs",
@@ -20,5 +24,18 @@ OTHERS = os.pathsep.join(
     if not os.access(os.path.join(place, "git-taskctx"), os.X_OK)  # noqa: PTH118
 )
 """PATH without the git-taskctx that somebody has installed."""
-TOOL_PATH = os.pathsep.join([f"{sys.prefix}/bin", f"{sys.prefix}/node/node_modules/.bin", OTHERS])
+
+
+def _own_tools() -> str:
+    """Return a folder with the tools of the tests' own environment, and no git-taskctx that is installed there too."""
+    folder = Path(tempfile.mkdtemp(prefix="taskctx-tools-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    for name in ("pre-commit", "prek"):
+        found = Path(sys.prefix, "bin", name)
+        if found.exists():
+            (folder / name).symlink_to(found)
+    return os.fspath(folder)
+
+
+TOOL_PATH = os.pathsep.join([_own_tools(), f"{sys.prefix}/node/node_modules/.bin", OTHERS])
 """Where the tests' own environment has its tools, and PATH."""

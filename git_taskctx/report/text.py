@@ -112,12 +112,17 @@ def context(document: Document, what: Context) -> None:
         command.command + (f"   # {command.description}" if command.description else "")
         for command in baseline.commands
     ]
+    standards = [
+        f"{one.file}#{one.section.removeprefix('#')}, {one.line_span}: {one.requirement}"
+        for one in what.immutable.standards_citations
+    ]
     for name, items in (
         ("in scope", task.scope_in),
         ("out of scope", task.scope_out),
         ("acceptance criteria", task.acceptance_criteria),
         ("quality gates", task.quality_gates),
         ("plan", task.plan),
+        ("standards", standards),
         ("commands", commands),
         ("manual checks", baseline.manual_checks),
         ("paths", what.immutable.scope_patterns),
