@@ -137,7 +137,8 @@ def _reconcile(
     if kept is None:
         raise CouldNotTell(
             f"{what} is not what the ledger says, and the refs do not keep the one it names",
-            hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}",
+            hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}\n"
+            "git taskctx purge --all   # puts it away as it is, as when it is over",
         )
     if any(sha == entry.record.context_sha for entry in (*read.entries, *read.aside)):
         return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
