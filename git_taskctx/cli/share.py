@@ -7,7 +7,7 @@ from typing import Annotated
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import WRITES, Argument, Option, Verb
 
-_SNAPSHOTS = Option("--with-snapshots", help="Also the active task's context, and the trees of its snapshots.")
+_SNAPSHOTS = Option("--with-snapshots", help="Also the task's context, and the trees of its snapshots.")
 
 
 def push(

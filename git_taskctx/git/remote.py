@@ -31,6 +31,16 @@ _LOST_RACE = re.compile(
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A ref to be pushed."""
+
+    ref: str
+    oid: str
+    expected: str | None
+    """What the other side has there; None is no ref."""
+
+
+@dataclass(frozen=True)
 class Rejection:
     """A ref that the other side did not take."""
 
@@ -83,9 +93,15 @@ def fetch_refs(git: Git, remote: str, refspecs: Sequence[str]) -> None:
     _talk(git, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--refmap=", "--end-of-options", remote, *refspecs)
 
 
-def push_refs(git: Git, remote: str, refspecs: Sequence[str]) -> tuple[Rejection, ...]:
-    """Push just these refs; return those that were not taken. Raises: GitFailed where nothing could be asked."""
-    pushed = _talk(git, "push", "--porcelain", "--no-verify", "--end-of-options", remote, *refspecs, ok=(0, 1, 128))
+def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, ...]:
+    """Push just these refs, each only where the other side has it as expected; return those that were not taken.
+
+    Raises: GitFailed where nothing could be asked.
+    """
+    leases = (f"--force-with-lease={one.ref}:{one.expected or ''}" for one in refs)
+    specs = (f"{one.oid}:{one.ref}" for one in refs)
+    words = ("push", "--porcelain", "--no-verify", *leases, "--end-of-options", remote, *specs)
+    pushed = _talk(git, *words, ok=(0, 1, 128))
     rejected = []
     for line in pushed.out.decode("utf-8", "replace").splitlines():
         if line.startswith("!\t"):

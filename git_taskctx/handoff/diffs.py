@@ -38,7 +38,8 @@ def find_diff(session: Session, agent: str | None, number: int | None, kind: Dif
     taken = _find_snapshot(session, agent, number)
     name = f"{taken.agent}-{taken.n}-{kind}.diff.gz"
     folder = f"{FOLDER}/archive/{session.context.context_id}" if session.archived else f"{FOLDER}/tasks/{session.task}"
-    patch = _read(session, name, taken.diff_sha if kind == "from-base" else None)
+    sha = taken.diff_sha if kind == "from-base" else _incremental_sha(session, taken)
+    patch = _read(session, name, sha) if sha is not None else None
     if patch is None:
         patch = _make(session, taken, kind)
     return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch.data, patch.sha)
@@ -62,7 +63,13 @@ def _find_snapshot(session: Session, agent: str | None, number: int | None) -> E
     return snapshots[wanted - 1]
 
 
-def _read(session: Session, name: str, sha: str | None) -> Patch | None:
+def _incremental_sha(session: Session, taken: Expectation) -> str | None:
+    """Return what the context has on record of an agent's last snapshot; None for an earlier one."""
+    last = session.context.coordination[taken.agent].worktree_snapshot
+    return last.incremental_diff_sha if last is not None and last.n == taken.n else None
+
+
+def _read(session: Session, name: str, sha: str) -> Patch | None:
     """Return the stored diff; None where it is gone or is not what was recorded."""
     store = session.caller.store
     data = store.read_archived(session.context.context_id, name) if session.archived else store.read(session.task, name)
@@ -72,7 +79,7 @@ def _read(session: Session, name: str, sha: str | None) -> Patch | None:
         patch = Patch(gzip.decompress(data), 0, 0)
     except (OSError, EOFError, zlib.error):
         return None
-    return patch if sha is None or patch.sha == sha else None
+    return patch if patch.sha == sha else None
 
 
 def _make(session: Session, taken: Expectation, kind: DiffKind) -> Patch:

@@ -24,6 +24,10 @@ from git_taskctx.model.values import dataclass
 
 ATTEMPTS = 50
 """How often a write is tried while others move the notes ref."""
+CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts", "refs/taskctx/snapshots"
+"""Folders of the refs that keep the contexts' own files, and the trees of their snapshots."""
+REMOTES = "refs/taskctx/remotes"
+"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
 SHORTEST = 7
 """Digits of a record's hash that name it: two clones can write records of the same id."""
 PAGE = 32
@@ -81,7 +85,7 @@ def refs_of(repository: Repository, context_id: str) -> Refs:
 
 def snapshots_folder(context_id: str) -> str:
     """Name the folder of refs that keep a context's trees."""
-    return f"refs/taskctx/snapshots/{context_id}"
+    return f"{SNAPSHOTS}/{context_id}"
 
 
 def commits_folder(context_id: str) -> str:
@@ -106,7 +110,7 @@ def keep_commits(
 
 def context_ref_name(context_id: str) -> str:
     """Name the ref that keeps a context's own files."""
-    return f"refs/taskctx/contexts/{context_id}"
+    return f"{CONTEXTS}/{context_id}"
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.commits import keep_up
 from git_taskctx.handoff.kept import read_kept
-from git_taskctx.handoff.ledger import context_ref_name, refs_of
+from git_taskctx.handoff.ledger import CONTEXTS, SNAPSHOTS, context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
 from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import Caller, Event, Session
-from git_taskctx.handoff.sweep import CONTEXTS, SNAPSHOTS, read_time
+from git_taskctx.handoff.sweep import read_time
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
@@ -83,7 +83,7 @@ def recover(caller: Caller, task: str) -> Session:
     """
     repository, store = caller.repository, caller.store
     with store.locked():
-        context_id = _which(caller, task)
+        context_id = choose_context(caller, task)
         active, marker = store.active(), store.marker()
         if active not in (None, task) or marker not in (None, context_id):
             raise Fatal(
@@ -105,7 +105,7 @@ def recover(caller: Caller, task: str) -> Session:
         if kept is None:
             raise CouldNotTell(
                 f"the refs do not keep the context that the ledger names ({last.context_sha[:12]})",
-                hint=f"git log {context_ref_name(context_id)}",
+                hint="git taskctx fetch --with-snapshots   # where another clone went on with it",
             )
         store.unarchive(task, context_id)
         chain = fold(entry.record for entry in entries)
@@ -180,8 +180,8 @@ def _purge_broken(caller: Caller) -> tuple[str, str] | None:
         return task or "?", context_id
 
 
-def _which(caller: Caller, task: str) -> str:
-    """Choose the context of `task` to bring back: the one named, the active one, else the newest."""
+def choose_context(caller: Caller, task: str) -> str:
+    """Choose a context of `task`: the one named, the active one, else the newest. Raises: Fatal where there is none."""
     known = find_contexts(caller.repository)
     if caller.context_id is not None:
         if caller.context_id not in known:

@@ -13,16 +13,13 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.kept import PREVIOUS
-from git_taskctx.handoff.ledger import Ledger, commits_folder, context_ref_name, refs_of
+from git_taskctx.handoff.ledger import CONTEXTS, REMOTES, Ledger, commits_folder, context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.store import CONTEXT
-
-REMOTES = "refs/taskctx/remotes"
-"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
 
 
 @contextlib.contextmanager
@@ -66,7 +63,7 @@ def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context 
 
 def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
     """Return every context that the refs know, by id; the error instead, for one that does not read."""
-    prefix = "refs/taskctx/contexts/"
+    prefix = f"{CONTEXTS}/"
     found: dict[str, Context | TaskctxError] = {}
     for ref, oid in read_refs(repository.git, prefix).items():
         try:
@@ -161,15 +158,22 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
         if data is None:
             raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
         return task, data, False, marker
-    for context_id in reversed(store.archived()):
-        data = store.read_archived(context_id, CONTEXT)
-        if data is not None and caller.context_id in (None, context_id):
-            context = load_context(data, what=f"{CONTEXT} in the archive, {context_id}")
-            if context.task_id == task:
-                return task, data, True, None
+    found = [(context, data) for context, data in _archived(caller) if context.task_id == task]
+    if found:
+        newest = max(found, key=lambda one: (one[0].audit.last_updated_at, one[0].created_at, one[0].context_id))
+        return task, newest[1], True, None
     if caller.context_id is not None:
         raise Fatal(f"{task} has no context {caller.context_id} here", hint="git taskctx list")
     raise Fatal(f"no context of {task} is here", hint="git taskctx list")
+
+
+def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
+    """Yield the archived contexts, or the one that is named, each with its file."""
+    for context_id in caller.store.archived():
+        if caller.context_id in (None, context_id):
+            data = caller.store.read_archived(context_id, CONTEXT)
+            if data is not None:
+                yield load_context(data, what=f"{CONTEXT} in the archive, {context_id}"), data
 
 
 def _is_newer(data: bytes) -> bool:

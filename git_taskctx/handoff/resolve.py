@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from git_taskctx.errors import Refused
+from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.travel import fetched_refs, follow_ledger
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
@@ -84,13 +86,19 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
 def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     """Record that the side with the record `holds` is the one that counts, at a fork; return the ids of the others.
 
-    The session must be open on that side. Raises: Refused where nothing forks.
+    The session must be open on that side.
+
+    Raises: Refused where nothing forks; CouldNotTell where the trees of that side are not here.
     """
     note = check_text(note, what="note")
     named = ledger.find_named(session.entries, holds)
     if not session.aside or named is None:
         raise Refused(f"no record {holds} is on a side of a fork", hint=f"git taskctx log --task {session.task}")
     session.require_open(may_be_blocked=True)
+    repository, context_id = session.repository, session.context.context_id
+    fetched = fetched_refs(repository, context_id)
+    moves = follow_ledger(repository, context_id, session.chain, fetched)
     event = Event("resolve", session.chain.owner, extra={"note": note, "holds": named.sha})
-    session.commit([event], reason=f"{session.task}: a side of a fork chosen")
+    session.commit([event], moves=moves, reason=f"{session.task}: a side of a fork chosen")
+    move_refs(repository.git, [RefMove(ref, None, oid) for ref, oid in fetched.items()], reason="a side was chosen")
     return session.aside

@@ -15,18 +15,27 @@ from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, Refused,
 from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
 from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs, read_refs
-from git_taskctx.git.remote import Rejection, fetch_refs, list_remote, push_refs, remotes_of, url_of
+from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs
+from git_taskctx.git.remote import Rejection, Sent, fetch_refs, list_remote, push_refs, remotes_of, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.evidence import unpack
 from git_taskctx.handoff.guard import Guard
 from git_taskctx.handoff.kept import read_kept
+from git_taskctx.handoff.ledger import (
+    CONTEXTS,
+    REMOTES,
+    SNAPSHOTS,
+    commits_folder,
+    context_ref_name,
+    snapshots_folder,
+)
+from git_taskctx.handoff.lifecycle import choose_context
 from git_taskctx.handoff.manifest import context_files
-from git_taskctx.handoff.opening import REMOTES, find_context
-from git_taskctx.handoff.restore import SAVED
+from git_taskctx.handoff.opening import find_context, load_from_ref
 from git_taskctx.handoff.session import Caller, refuse_secrets
+from git_taskctx.handoff.travel import as_ours, fetched_refs, follow_ledger, refs_of_context, trees_on_record
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, Evidence, load_context
 from git_taskctx.model.oids import TreeOid, is_context_id
@@ -39,7 +48,6 @@ ATTEMPTS = 50
 """How often a push is tried while others push."""
 PAUSE = 0.05
 """Seconds; the longest pause before the second try, and so much more before each that follows."""
-CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts", "refs/taskctx/snapshots"
 
 
 @dataclass(frozen=True)
@@ -80,26 +88,28 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
 
     Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
     """
-    git = caller.repository.git
-    patterns = (NOTES_REF, *((f"{CONTEXTS}/*", f"{SNAPSHOTS}/*") if with_snapshots else ()))
-    theirs = list_remote(git, remote, *patterns)
+    git, active = caller.repository.git, caller.store.marker()
+    asked = "*" if with_snapshots else active
+    refs = () if asked is None else (f"{CONTEXTS}/{asked}", f"{SNAPSHOTS}/{asked}/*")
+    theirs = list_remote(git, remote, NOTES_REF, *refs)
     if NOTES_REF not in theirs:
         return Merged(remote, there=False)
     place = _place(git_remotes=remotes_of(git), remote=remote)
     wanted = [f"+{NOTES_REF}:{place}/notes"]
-    ids = sorted({ref.split("/")[3] for ref in theirs if ref.startswith((CONTEXTS, SNAPSHOTS))})
-    mine = [one for one in ids if is_context_id(one)] if with_snapshots else []
-    for context_id in mine:
+    ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
+    ids = [one for one in ids if is_context_id(one)]
+    for context_id in ids:
         if f"{CONTEXTS}/{context_id}" in theirs:
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
         wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
     fetch_refs(git, remote, wanted)
     lines = _merge(caller.repository, f"{place}/notes", remote)
     known = _records(lines.values())
-    taken = warnings = tuple[str, ...]()
-    if mine:
-        with caller.store.locked():
-            taken, warnings = _take_contexts(caller, place, mine)
+    if not ids and active is None:
+        return Merged(remote, True, len(known), _tasks_of(known))
+    with caller.store.locked():
+        taken, warnings = _take_contexts(caller, place, ids)
+        warnings += _settle(caller)
     return Merged(remote, True, len(known), _tasks_of(known), taken, warnings)
 
 
@@ -115,20 +125,20 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
         merged = fetch(caller, remote, with_snapshots=with_snapshots)
         fetched += merged.records
-        leaving, specs = _leaving(caller, remote, with_snapshots=with_snapshots, there=merged.there)
+        leaving, sent = _leaving(caller, remote, with_snapshots=with_snapshots, there=merged.there)
         told = Pushed(
             remote=remote,
             url=url,
             records=len(leaving),
             tasks=_tasks_of(leaving),
-            notes=any(ref == NOTES_REF for ref, _ in specs),
-            refs=tuple(ref for ref, _ in specs if ref != NOTES_REF),
+            notes=any(one.ref == NOTES_REF for one in sent),
+            refs=tuple(one.ref for one in sent if one.ref != NOTES_REF),
             fetched=fetched,
             warnings=merged.warnings,
         )
-        if dry_run or not specs:
+        if dry_run or not sent:
             return told
-        rejected = push_refs(git, remote, [spec for _, spec in specs])
+        rejected = push_refs(git, remote, sent)
         if not rejected:
             return told
         _require_race(remote, rejected)
@@ -209,17 +219,23 @@ def _tasks_of(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Let our refs of contexts follow those that were fetched, where the ledger says that they are further."""
+    """Let our refs of contexts follow those that were fetched, where the ledger says that they are further.
+
+    What was fetched of a context that forks stays where it is, so that either side can be chosen.
+    """
     repository, taken, warnings = caller.repository, [], []
     for context_id in ids:
-        fetched = read_refs(repository.git, f"{place}/contexts/{context_id}", f"{place}/snapshots/{context_id}")
+        fetched = fetched_refs(repository, context_id, place)
         try:
-            moves, task, files = _moves(repository, place, context_id, fetched)
-        except (BadData, CouldNotTell) as error:
+            entries = ledger.read_entries(repository, context_id)
+            moves, files = _moves(repository, context_id, entries, fetched)
+        except BadData as error:
             warnings.append(f"context {context_id} was left as it is: {error.message}")
             continue
-        gone = [RefMove(ref, None, oid) for ref, oid in fetched.items()]
-        move_refs(repository.git, [*moves, *gone], reason="fetched")
+        move_refs(
+            repository.git, [*moves, *(RefMove(ref, None, oid) for ref, oid in fetched.items())], reason="fetched"
+        )
+        task = entries[-1].record.task if entries else ""
         if moves:
             taken.append(task)
         if files and caller.store.marker() == context_id and caller.store.active() == task:
@@ -228,52 +244,66 @@ def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tupl
 
 
 def _moves(
-    repository: Repository, place: str, context_id: str, fetched: Mapping[str, str]
-) -> tuple[list[RefMove], str, dict[str, bytes]]:
-    """Return how our refs of a context follow those fetched, its task, and its files where they are newer than ours.
+    repository: Repository, context_id: str, entries: Sequence[ledger.Entry], fetched: Mapping[str, str]
+) -> tuple[list[RefMove], dict[str, bytes]]:
+    """Return how our refs of a context follow those fetched, and its files; nothing where they are no further.
 
-    Raises: BadData where the ledger forks or is broken; CouldNotTell where it is not here.
+    Raises: BadData for files that do not read.
     """
-    entries = ledger.read_entries(repository, context_id)
-    if not entries:
-        raise CouldNotTell("the ledger has no record of it")
-    last = entries[-1].record
-    ours = read_refs(repository.git, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}")
-    moves = []
-    for ref, oid in fetched.items():
-        target = ref.replace(f"{place}/snapshots/", f"{SNAPSHOTS}/", 1)
-        if target != ref and target not in ours and repository.objects.get(oid, "tree") is not None:
-            moves.append(RefMove(target, oid, None))
-    tree, own = fetched.get(f"{place}/contexts/{context_id}"), f"{CONTEXTS}/{context_id}"
-    if tree is None or tree == ours.get(own):
-        return moves, last.task, {}
-    files = read_kept(repository.objects, tree)
-    if sha256_hex(files.get(CONTEXT, b"")) != last.context_sha:
-        return moves, last.task, {}
+    own = context_ref_name(context_id)
+    tree = next((oid for ref, oid in fetched.items() if as_ours(ref) == own), None)
+    files = read_kept(repository.objects, tree) if tree is not None else {}
+    if not entries or sha256_hex(files.get(CONTEXT, b"")) != entries[-1].record.context_sha or tree is None:
+        return [], {}
+    chain = fold(entry.record for entry in entries)
+    try:
+        moves = follow_ledger(repository, context_id, chain, fetched)
+    except CouldNotTell:  # whoever pushed this left a snapshot out, and may push it yet
+        return [], {}
+    ours = refs_of_context(repository, context_id).get(own)
+    if ours != tree:
+        moves.append(RefMove(own, tree, ours))
     context = load_context(files[CONTEXT], what=f"{CONTEXT} in {tree[:12]}")
-    files |= context_files(context, fold(entry.record for entry in entries))
-    return [*moves, RefMove(own, tree, ours.get(own))], last.task, files
+    return moves, {**files, **context_files(context, chain)} if moves else {}
 
 
-def _leaving(
-    caller: Caller, remote: str, *, with_snapshots: bool, there: bool
-) -> tuple[list[Record], list[tuple[str, str]]]:
-    """Return the records that would leave, and each ref with the refspec that sends it.
+def _settle(caller: Caller) -> tuple[str, ...]:
+    """Put the active context away where another clone has; tell where the other one went on, and we cannot follow."""
+    repository, store = caller.repository, caller.store
+    context_id, task = store.marker(), store.active()
+    if context_id is None or task is None:
+        return ()
+    try:
+        entries = ledger.read_entries(repository, context_id)
+    except BadData as error:
+        return (f"{error.message}\n{error.hint}",)
+    if not entries:
+        return ()
+    last = entries[-1].record
+    if last.type == "purge":
+        store.archive(task, context_id)
+        store.deactivate()
+        over = any(entry.record.type == "seal" for entry in entries)
+        return (f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here",)
+    if load_from_ref(repository, context_id, last.context_sha) is None:
+        return (f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots",)
+    return ()
 
-    Raises: Refused for a secret; Fatal where there is nothing that could leave.
-    """
+
+def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) -> tuple[list[Record], list[Sent]]:
+    """Return the records that would leave, and the refs to send. Raises: Refused for a secret; Fatal without any."""
     repository = caller.repository
     git, ours = repository.git, find_ref(repository.git, NOTES_REF)
     place = _place(git_remotes=remotes_of(git), remote=remote)
     theirs = find_ref(git, f"{place}/notes") if there else None
     if ours is None:
         raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
-    specs = [(NOTES_REF, f"{NOTES_REF}:{NOTES_REF}")] if ours != theirs else []
     lines = _lines_leaving(repository, ours, theirs)
     refuse_secrets(caller, secrets.scan_lines(enumerate(map(_bytes, lines), 1), name="records", using=deep))
-    if with_snapshots:
-        specs = [*_snapshots_leaving(caller, remote), *specs]
-    return _records([lines]), specs
+    sent = _snapshots_leaving(caller, remote) if with_snapshots else []
+    if ours != theirs:
+        sent.append(Sent(NOTES_REF, ours, theirs))
+    return _records([lines]), sent
 
 
 def _bytes(line: str) -> bytes:
@@ -285,20 +315,43 @@ def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> lis
     return list(dict.fromkeys(line for lines in found.values() for line in lines))
 
 
-def _snapshots_leaving(caller: Caller, remote: str) -> list[tuple[str, str]]:
-    """Return the refs of the task's contexts that the other side does not have, once no secret is in them."""
+def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
+    """Return the refs of a task's context that the other side has not, or has otherwise.
+
+    None of them has a secret in it. Raises: Refused for one; Fatal where there is no such context; Forked.
+    """
     repository = caller.repository
-    context_id = caller.context_id or caller.store.marker()
-    context = find_context(repository, context_id) if context_id is not None else None
-    if context is None or context_id is None or (caller.task or context.task_id) != context.task_id:
-        raise Fatal("no context is active here whose snapshots could be pushed", hint="git taskctx list")
-    ours = read_refs(repository.git, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}")
+    context_id = _context_to_send(caller)
+    context = find_context(repository, context_id)
+    entries = ledger.read_entries(repository, context_id)
+    if context is None or not entries:
+        raise Fatal(f"no context {context_id} is here", hint="git taskctx list")
+    ours = refs_of_context(repository, context_id)
     theirs = list_remote(repository.git, remote, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}/*")
-    put_aside = f"{SNAPSHOTS}/{context_id}/{SAVED}/"  # by `restore`: nobody's work
-    new = {ref: oid for ref, oid in ours.items() if ref not in theirs or ref.startswith(CONTEXTS)}
-    leaving = {ref: oid for ref, oid in new.items() if theirs.get(ref) != oid and not ref.startswith(put_aside)}
+    own, folder = context_ref_name(context_id), snapshots_folder(context_id)
+    wanted = trees_on_record(context_id, fold(entry.record for entry in entries))
+    if context.sha == entries[-1].record.context_sha:
+        wanted[own] = ours[own]
+    leaving = {ref: oid for ref, oid in wanted.items() if ours.get(ref) == oid != theirs.get(ref)}
+    for ref, oid in ours.items():  # beside the snapshots; what `restore` put aside is nobody's work
+        if ref not in theirs and ref.startswith((f"{folder}/init/", f"{commits_folder(context_id)}/")):
+            leaving[ref] = oid
     _refuse_secrets_in(caller, context, leaving)
-    return [(ref, f"+{oid}:{ref}" if ref.startswith(CONTEXTS) else f"{oid}:{ref}") for ref, oid in leaving.items()]
+    return [Sent(ref, oid, theirs.get(ref)) for ref, oid in leaving.items()]
+
+
+def _context_to_send(caller: Caller) -> str:
+    """Choose the context that is named, the active one, or the newest of the task. Raises: Fatal."""
+    marker, active = caller.store.marker(), caller.store.active()
+    if caller.context_id is not None:
+        return caller.context_id
+    if marker is not None and caller.task in (None, active):
+        return marker
+    if caller.task is None:
+        raise Fatal(
+            "no context is active here, and no task is named", hint="git taskctx push REMOTE --with-snapshots --task ID"
+        )
+    return choose_context(caller, caller.task)
 
 
 def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, str]) -> None:

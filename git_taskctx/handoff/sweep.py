@@ -12,13 +12,14 @@ from datetime import UTC, datetime, timedelta
 from git_taskctx.errors import BadData, TryAgain, Usage
 from git_taskctx.git.refs import RefConflict, RefMove, move_refs, read_refs
 from git_taskctx.handoff import ledger
+from git_taskctx.handoff.ledger import CONTEXTS, REMOTES, SNAPSHOTS
 from git_taskctx.handoff.opening import find_context
 from git_taskctx.handoff.session import Caller
+from git_taskctx.handoff.travel import as_ours
 from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
 
-CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts/", "refs/taskctx/snapshots/"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -112,8 +113,8 @@ def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
     """
     store, archived = caller.store, caller.store.archived()
     known: dict[str, dict[str, str]] = {context_id: {} for context_id in archived}
-    for ref, oid in read_refs(caller.repository.git, CONTEXTS, SNAPSHOTS).items():
-        context_id = ref.split("/")[3]
+    for ref, oid in read_refs(caller.repository.git, CONTEXTS, SNAPSHOTS, REMOTES).items():
+        context_id = next(iter(as_ours(ref).split("/")[3:]), "")
         if is_context_id(context_id):
             known.setdefault(context_id, {})[ref] = oid
     for context_id, refs in sorted(known.items()):

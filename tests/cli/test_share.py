@@ -322,14 +322,52 @@ def test_refs_of_the_other_clone_do_not_stay(hub: Hub) -> None:
     assert refs == "refs/taskctx/remotes/origin/notes"
 
 
-def test_a_ledger_that_went_on_elsewhere_asks_for_the_snapshots(hub: Hub) -> None:
-    """With the records alone the context cannot follow: told, with the command that brings it, and nothing is lost."""
+def test_the_active_context_follows_by_itself(hub: Hub) -> None:
+    """A fetch without more brings what the active context needs to go on with the records that it brings."""
     handed_over(hub).ok("push", "origin", "--with-snapshots")
-    hub.first.ok("fetch")
-    said = hub.first.refuses("status", code=3)
-    assert "git taskctx fetch --with-snapshots   # where another clone went on with it" in said
-    hub.first.ok("fetch", "--with-snapshots")
+    assert "fetched the snapshots of TASK-1" in hub.first.ok("fetch").out
     assert hub.first.ok("status").err == ""
+
+
+def test_records_without_their_snapshots_are_told_at_once(hub: Hub) -> None:
+    """When the other clone pushed records alone, fetch says so; nothing is lost, and its next push mends it."""
+    other = handed_over(hub)
+    other.ok("push", "origin")
+    said = hub.first.ok("fetch")
+    told = "another clone went on with TASK-1, and has not pushed its snapshots: it must push --with-snapshots"
+    assert f"warning: {told}\n" in said.err
+    assert "git taskctx fetch --with-snapshots   # where another clone went on" in hub.first.refuses("status", code=3)
+    other.ok("push", "origin", "--with-snapshots")
+    assert hub.first.ok("fetch").err == "hint: git taskctx status\n"
+    assert hub.first.ok("status").err == ""
+
+
+@pytest.mark.parametrize("with_snapshots", [True, False])
+def test_a_task_that_ended_elsewhere_is_put_away_here(hub: Hub, with_snapshots: bool) -> None:
+    """The clone that handed it on is told, and free for another task; the whole context can come from an archive."""
+    other = handed_over(hub)
+    other.ok("snapshot", "--agent", "reviewer")
+    other.ok("snapshot", "--agent", "validator", "--done")
+    other.repo.add()
+    other.repo.git("commit", "-q", "-m", "the task")
+    other.ok("verify")
+    assert "no task is named" in other.refuses("push", "origin", "--with-snapshots", code=128)
+    other.ok("push", "origin", *(["--with-snapshots", "--task", "TASK-1"] if with_snapshots else []))
+    said = hub.first.ok("fetch")
+    assert "warning: TASK-1 is over in another clone, and is put away here\n" in said.err
+    assert hub.first.data("list")[0]["sealed"] == other.repo.git("rev-parse", "HEAD")
+    assert hub.first.run("log", "--task", "TASK-1").code == (0 if with_snapshots else 3)
+    hub.first.ok("init", "TASK-2", "--title", "The next one")
+
+
+def test_what_cannot_be_recovered_is_not_promised(hub: Hub) -> None:
+    """A clone that comes when the task is over, and its last context was not pushed, takes none of its refs."""
+    handed_over(hub).ok("push", "origin")
+    late = hub.clone("late")
+    said = late.ok("fetch", "--with-snapshots")
+    assert "recover" not in said.both
+    refs = late.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx")
+    assert refs == "refs/taskctx/remotes/origin/notes"
 
 
 # Forks
@@ -342,6 +380,59 @@ def forked(hub: Hub) -> Desk:
     other.ok("push", "origin", "--with-snapshots")
     hub.first.ok("fetch", "--with-snapshots")
     return other
+
+
+def reviewed_twice(hub: Hub) -> Desk:
+    """Have the reviewer work in two clones at once, and push from both."""
+    other = handed_over(hub)
+    hub.first.ok("start", "--agent", "reviewer")
+    for desk, text in ((hub.first, "first\n"), (other, "other\n")):
+        desk.repo.write("parser.py", text)
+        desk.ok("snapshot", "--agent", "reviewer")
+    hub.first.ok("push", "origin", "--with-snapshots")
+    return other
+
+
+def test_both_sides_have_their_own_snapshots(hub: Hub) -> None:
+    """The snapshots of the two sides go by the same name: the side that holds replaces the other one everywhere."""
+    other = reviewed_twice(hub)
+    said = other.refuses("push", "origin", "--with-snapshots", code=128)
+    assert "the ledger of TASK-1 forks at record 3" in said
+    ways = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "recover by" in line]
+    other.ok("resolve-drift", "--note", "the other holds", "--holds", ways[0])
+    other.ok("push", "origin", "--with-snapshots")
+    hub.first.ok("fetch")
+    assert "+other" in hub.first.ok("diff", "--agent", "reviewer").out
+    hub.first.ok("restore", "--agent", "reviewer")
+    assert hub.first.repo.read("parser.py") == b"other\n"
+    hub.first.ok("start", "--agent", "validator")
+    for desk in (hub.first, other):
+        refs = desk.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/remotes")
+        assert refs == "refs/taskctx/remotes/origin/notes"
+
+
+def test_the_side_that_was_fetched_can_be_chosen(hub: Hub) -> None:
+    """The first push stays on the other side while the ledger forks, and with it what the first clone left."""
+    other = reviewed_twice(hub)
+    kept = hub.bare.git("for-each-ref", "refs/taskctx")
+    said = other.refuses("push", "origin", "--with-snapshots", code=128)
+    assert hub.bare.git("for-each-ref", "refs/taskctx") == kept
+    [way] = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "start by" in line]
+    other.ok("resolve-drift", "--note", "the first holds", "--holds", way)
+    assert "+first" in other.ok("diff", "--agent", "reviewer").out
+    other.ok("restore", "--agent", "reviewer")
+    assert other.repo.read("parser.py") == b"first\n"
+
+
+def test_what_a_fork_left_is_swept_with_its_context(hub: Hub) -> None:
+    """Refs that were fetched, and never taken, go like all others of a context that was put away long ago."""
+    reviewed_twice(hub).run("push", "origin", "--with-snapshots")
+    other = Desk(GitRepo(hub.place / "other"))
+    other.ok("purge", "--all")
+    assert "refs/taskctx/remotes/origin/contexts/" in other.repo.git("for-each-ref", "refs/taskctx")
+    other.ok("sweep", "--ttl", "0")
+    refs = other.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx")
+    assert refs == "refs/taskctx/remotes/origin/notes"
 
 
 @pytest.mark.parametrize("side", [0, 1])
