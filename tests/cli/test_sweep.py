@@ -283,3 +283,15 @@ def test_no_link_is_followed(put_away: Desk, tmp_path: Path) -> None:
     assert put_away.repo.git("rev-parse", "refs/heads/main") == head
     assert (refs(put_away), archives(put_away)) == ([], ["0" * 16])
     assert (tmp_path / "kept").read_text() == "kept"
+
+
+def test_of_several_put_away_the_newest_is_meant(desk: Desk, later: Later) -> None:
+    """The same task begun again and again is several contexts; without --context the last one is shown."""
+    for day in range(6):
+        later(day)
+        desk.init()
+        newest = desk.context()["context_id"]
+        desk.ok("purge")
+        shown = desk.data("log", "--task", TASK)
+        assert {record["context"] for record in shown} == {newest}
+        assert desk.data("get", "--task", TASK)["context_id"] == newest
