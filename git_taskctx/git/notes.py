@@ -26,18 +26,8 @@ def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str
     """Return the lines attached to `target` in the notes `commit`, in order; none where there is no note."""
     if commit is None:
         return []
-    tree: str | None = _tree_of(objects, commit)
-    lines: list[str] = []
-    rest = target.encode()
-    while tree is not None:
-        entries = {entry.name: entry for entry in objects.read_tree(tree)}
-        leaf = entries.get(rest)
-        if leaf is not None and leaf.mode != "40000":
-            lines += _lines(objects.get(leaf.oid, "blob"))
-        branch = entries.get(rest[:2])
-        tree = branch.oid if branch is not None and branch.mode == "40000" else None
-        rest = rest[2:]
-    return sorted(set(lines))
+    blobs = find_notes(objects, commit, [target])[target]
+    return sorted({line for blob in blobs for line in note_lines(objects.get(blob, "blob"))})
 
 
 def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dict[str, list[str]]:
@@ -64,7 +54,7 @@ def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dic
 
 def note_lines(data: bytes) -> list[str]:
     """Return the lines of a note's blob."""
-    return _lines(data)
+    return [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
 
 
 def append_notes(
@@ -108,7 +98,7 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
         if sizes.get(oid, 0) <= LONGEST:
             target = name.decode()
             known = {*read_note(objects, ours, target), *found.get(target, ())}
-            lines = [line for line in _lines(objects.get(oid, "blob")) if line not in known]
+            lines = [line for line in note_lines(objects.get(oid, "blob")) if line not in known]
             if lines:
                 found.setdefault(target, []).extend(lines)
     return found
@@ -124,17 +114,13 @@ def _splice(objects: ObjectStore, tree: str | None, notes: Mapping[bytes, Sequen
         if leaf is None and len(rest) > 2 and wide and (branch is None or branch.mode == "40000"):
             below.setdefault(rest[:2], {})[rest[2:]] = lines
             continue
-        old = _lines(objects.get(leaf.oid, "blob")) if leaf else []
+        old = note_lines(objects.get(leaf.oid, "blob")) if leaf else []
         text = "".join(line + "\n" for line in sorted({*old, *lines}))
         entries[rest] = TreeEntry("100644", rest, objects.add_blob(text.encode("utf-8", "surrogateescape")))
     for name, deeper in below.items():
         branch = entries.get(name)
         entries[name] = TreeEntry("40000", name, _splice(objects, branch.oid if branch else None, deeper, top=False))
     return objects.add_tree(list(entries.values()))
-
-
-def _lines(data: bytes) -> list[str]:
-    return [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
 
 
 def _tree_of(objects: ObjectStore, commit: str) -> str:

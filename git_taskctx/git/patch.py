@@ -18,7 +18,7 @@ from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import ObjectStore
-from git_taskctx.git.private import private_folder, quarantine_in
+from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
@@ -157,7 +157,7 @@ def _diff(repository: Repository, git: Git, old: TreeOid, new: TreeOid) -> bytes
 
 
 def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:
-    """Return a git that sees the repository's objects and nothing else of it; what it writes goes to `new`."""
+    """Return a git that sees the repository's objects and nothing else of it; what it writes goes to a new folder."""
     for name in ("objects", "refs"):
         (folder / name).mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -174,7 +174,7 @@ def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -
         **{key: None for key in environment if key.startswith("GIT_") and key not in _KEPT},
         "GIT_DIR": os.fspath(folder),
         "GIT_OBJECT_DIRECTORY": os.fspath(repository.toplevel / objects),
-        **(quarantine_in(repository, new) if new is not None else {}),
+        **(quarantine(repository, new) if new is not None else {}),
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_SYSTEM": "/dev/null",
         "GIT_CONFIG_GLOBAL": "/dev/null",

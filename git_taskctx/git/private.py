@@ -25,11 +25,6 @@ FEW = 256
 def quarantine(repository: Repository, folder: Path) -> dict[str, str]:
     """Make `folder`; return the environment in which new objects go there and others are read where they are."""
     folder.mkdir()
-    return quarantine_in(repository, folder)
-
-
-def quarantine_in(repository: Repository, folder: Path) -> dict[str, str]:
-    """Return that environment for a folder that is there."""
     real = os.fspath(repository.object_dir)
     more = repository.git.environment().get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
     return {

@@ -22,7 +22,7 @@ _ALONE = (
     "push.gpgSign=false",
     "push.followTags=false",
 )
-"""Settings under which only the refs that are named come and go, and what comes is checked."""
+"""Settings under which only the refs that are named come and go, and a fetch leaves nothing else behind."""
 _LOST_RACE = re.compile(
     r"fetch first|non-fast-forward|stale info|cannot lock ref|failed to (?:update|lock) ref|incorrect old value|"
     r"reference already exists|unable to (?:lock|create)|failed to (?:update|write)"

@@ -29,10 +29,8 @@ def check_merge(repository: Repository, merge: Commit) -> Reason | None:
     if ours.oid in theirs.parents and theirs.tree == merge.tree:
         return None  # nothing had happened on the other side: no history is needed to see that
     with private_folder(repository) as folder:
-        store = folder / "new"
-        store.mkdir()
         (folder / "bare").mkdir()
-        git = bare_git(repository, folder / "bare", new=store)
+        git = bare_git(repository, folder / "bare", new=folder / "new")
         shallow = repository.common_dir / "shallow"
         if shallow.exists():
             git = git.with_env(GIT_SHALLOW_FILE=os.fspath(shallow))
