@@ -31,8 +31,8 @@ def find_task_file(
 
     Raises: Fatal when several fit equally well.
     """
-    folders = [root.removeprefix("./").rstrip("/") for root in roots]
-    inside = [path for path in paths if any(root in ("", ".") or path.startswith(f"{root}/") for root in folders)]
+    folders = _folders(roots)
+    inside = [path for path in paths if _is_under(folders, path)]
     names = [(rf"{re.escape(task_id)}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
     for name, look in [*names, (_LIST, True)]:
         # Some tools write an id in capitals in the file, and in small letters in its name.
@@ -50,3 +50,17 @@ def find_task_file(
         if found:
             return found[0]
     return None
+
+
+def is_task_file(path: str, roots: Sequence[str]) -> bool:
+    """Tell whether a path under the roots is named as only task files are, whichever task it is of."""
+    ends = "|".join(end for end, look in _KINDS if not look)
+    return _is_under(_folders(roots), path) and re.search(rf"(?:{ends})\Z", path) is not None
+
+
+def _folders(roots: Sequence[str]) -> list[str]:
+    return [root.removeprefix("./").rstrip("/") for root in roots]
+
+
+def _is_under(folders: Sequence[str], path: str) -> bool:
+    return any(folder in ("", ".") or path.startswith(f"{folder}/") for folder in folders)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import fnmatch
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from git_taskctx.capture.lookup import is_task_file
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import compare_many
-from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range, read_commit
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -16,8 +16,6 @@ from git_taskctx.model.policy import Policy
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.proof import Found
-
-TASK_FILES = "*.task.yaml"
 
 
 def required_commits(
@@ -33,25 +31,21 @@ def required_commits(
     if policy.proof.scope == "tip":
         return frozenset({what.tip} & found.keys())
     mine = {oid for oid, one in found.items() if one.task is not None}
-    others = [oid for oid in found if oid not in mine]
-    if not others:
+    if mine == found.keys():
         return frozenset(mine)
     try:
         changed = _changed_paths(repository, found)
     except CouldNotTell:
         return frozenset(found)
-    touched = {path for oid in mine for path in changed[oid]}
+    touched, roots = {path for oid in mine for path in changed[oid]}, policy.task.roots
     return frozenset(
-        mine | {oid for oid in others if any(path in touched or _is_task_file(path, policy) for path in changed[oid])}
+        oid
+        for oid, paths in changed.items()
+        if oid in mine or any(path in touched or is_task_file(os.fsdecode(path), roots) for path in paths)
     )
 
 
-def _is_task_file(path: str, policy: Policy) -> bool:
-    roots = tuple(f"{root.strip('/')}/" for root in policy.task.roots)
-    return path.startswith(roots) and fnmatch.fnmatchcase(path, TASK_FILES)
-
-
-def _changed_paths(repository: Repository, found: Mapping[CommitOid, Found]) -> dict[CommitOid, list[str]]:
+def _changed_paths(repository: Repository, found: Mapping[CommitOid, Found]) -> dict[CommitOid, list[bytes]]:
     """Return what each commit changed since its first parent, all in one process. Raises: CouldNotTell."""
     pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
     for oid, one in found.items():
@@ -61,4 +55,4 @@ def _changed_paths(repository: Repository, found: Mapping[CommitOid, Found]) -> 
             before = (found[parent].commit if parent in found else read_commit(repository, parent)).tree
         pairs[oid] = (before, one.commit.tree)
     changes = compare_many(repository, list(pairs.values()))
-    return {oid: [quote(change.path) for change in some] for oid, some in zip(pairs, changes, strict=True)}
+    return {oid: [change.path for change in some] for oid, some in zip(pairs, changes, strict=True)}

@@ -49,9 +49,13 @@ def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
     scene.repo.config("taskctx.proof.scope", "tasks")
     scene.repo.write("parser.py", "slipped in\n")
     scene.repo.commit("slip")
-    scene.repo.write("tasks/TASK-7.task.yaml", "title: T\n")
-    scene.repo.commit("task file")
-    assert verdicts(scene.desk, "main..topic") == ["unproven", "*unproven", "*unproven", "unproven", "*verified"]
+    for number, name in enumerate(("tasks/TASK-7.task.yaml", "docs/d\u00e9j\u00e0 vu.task.yml", "TASK-8.task.md")):
+        scene.repo.write(name, "title: T\n")
+        scene.repo.commit(f"task file {number}")
+    others = ["*unproven", "unproven", "*verified"]
+    assert verdicts(scene.desk, "main..topic") == ["unproven", "unproven", "*unproven", "*unproven", *others]
+    scene.repo.config("taskctx.task.roots", "./")
+    assert verdicts(scene.desk, "main..topic") == ["unproven", "*unproven", "*unproven", "*unproven", *others]
 
 
 def test_words_for_people(scene: Scene) -> None:
