@@ -91,10 +91,12 @@ def prove(
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
     notes = find_ref(repository.git, NOTES_REF)
+    renamed = renamed or {}
+    former = {new: old for old, new in renamed.items()}
+    matcher = Matcher(repository, rules.policy, renamed)
     found: dict[CommitOid, Found] = {}
     for start in range(0, len(commits), BATCH):
-        some = commits[start : start + BATCH]
-        found |= _judge_batch(repository, some, notes, rules, renamed or {})
+        found |= _judge_batch(repository, commits[start : start + BATCH], notes, rules, matcher, former)
     _prove_parts(found, known)
     for commit in reversed(commits):  # a merge rests on its parents
         if len(commit.parents) > 1 and found[commit.oid].by is None:
@@ -109,9 +111,10 @@ def _judge_batch(
     commits: Sequence[Commit],
     notes: str | None,
     rules: Rules,
-    renamed: Mapping[CommitOid, CommitOid],
+    matcher: Matcher,
+    former: Mapping[CommitOid, CommitOid],
 ) -> dict[CommitOid, Found]:
-    former = {new: old for old, new in renamed.items()}
+    """Judge some commits, each alone; `former` maps the names of rewritten ones to their old names."""
     places = {
         commit.oid: [
             (by, name)
@@ -122,7 +125,6 @@ def _judge_batch(
     }
     reader = _Reader(repository, notes, rules)
     reader.look_up([name for named in places.values() for _, name in named])
-    matcher = Matcher(repository, rules.policy, renamed)
     candidates: dict[CommitOid, list[Candidate]] = {}
     notices: dict[CommitOid, tuple[Reason, ...]] = {}
     for commit in commits:
@@ -138,9 +140,7 @@ def _judge_batch(
     if signers is not None:
         signers.check(one.told for some in candidates.values() for one in some)
     return {
-        commit.oid: _choose(
-            matcher, reader, signers, commit, candidates[commit.oid], notices[commit.oid], by_name=places[commit.oid]
-        )
+        commit.oid: _choose(matcher, reader, signers, commit, candidates[commit.oid], notices[commit.oid])
         for commit in commits
     }
 
@@ -160,8 +160,9 @@ class _Reader:
             return
         objects = self._repository.objects
         try:
-            self._blobs |= find_notes(objects, self.notes, list(dict.fromkeys(names)))
-            objects.read_ahead([blob for blobs in self._blobs.values() for blob in blobs], limit=NOTE_LIMIT)
+            found = find_notes(objects, self.notes, list(dict.fromkeys(names)))
+            objects.read_ahead([blob for blobs in found.values() for blob in blobs], limit=NOTE_LIMIT)
+            self._blobs |= found
         except CouldNotTell as error:
             self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
 
@@ -225,8 +226,6 @@ def _choose(
     commit: Commit,
     candidates: list[Candidate],
     notices: tuple[Reason, ...],
-    *,
-    by_name: Sequence[tuple[str, str]],
 ) -> Found:
     """Return the candidate that proves a commit; else the one that says most clearly why it is not proved."""
     if signers is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection
 
+from git_taskctx.git.remote import remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range
 from git_taskctx.model.proof import MEANINGS, Code, Weight
@@ -37,6 +38,6 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tup
 
 def fetch_command(repository: Repository) -> str:
     """Return the command that brings the notes, and merges them with those that are here."""
-    remotes = repository.git.run("remote", ok=(0, 128)).out.decode("utf-8", "replace").split("\n")[:-1]
+    remotes = remotes_of(repository.git)
     remote = "origin" if "origin" in remotes or not remotes else remotes[0]
     return f"git taskctx fetch {shlex.quote(remote)}"

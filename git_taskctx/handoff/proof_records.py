@@ -262,7 +262,7 @@ def _against(
         if kind not in policy.commit.allow_bypass:
             yield Reason(Code.BYPASS, cut(f"{kind}, by {one.actor} at {one.time}"), one.id)
     yield from _edits(chain, policy)
-    if getattr(policy.qa, "require", False) and wanted == "validated":
+    if policy.qa.require and wanted == "validated":
         yield from _qa(chain, facts.runs)
     expected = chain.expected
     if record.type != "part" and expected is not None and record.commit_tree != expected.commit_tree:
