@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 from git_taskctx.errors import CouldNotTell, Refused, Usage
 from git_taskctx.git.notes import NOTES_REF, read_note
@@ -18,6 +18,7 @@ from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import Commit, read_commit
 from git_taskctx.handoff.proof_records import Claim, Told, read_claims
 from git_taskctx.handoff.session import Caller, link, signer_of
+from git_taskctx.handoff.volatile import put_back
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import Record, record_id
@@ -46,8 +47,8 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
     task = caller.task or caller.store.active()
     if task is None:
         raise Usage("adopt needs to know whose records", hint=f"git taskctx adopt {revision} --task TASK-1")
-    held = rules(commit.parent)
-    chains = [told for told in _chains(repository, commit, held) if told.task == task]
+    held, contexts = rules(commit.parent), _contexts(repository, task)
+    chains = [told for told in _chains(repository, commit, contexts, held) if told.task == task]
     if caller.context_id is not None:
         chains = [told for told in chains if told.context == caller.context_id]
     if not chains:
@@ -55,58 +56,65 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
             f"no records of {task} are here that could be about {commit.oid[:12]}",
             hint=fetch_command(repository),
         )
-    chosen = _choose(repository, commit, chains, held)
+    chosen, draft = _choose(repository, commit, chains, contexts, held)
     known = any(
         entry.record.commit == commit.oid and entry.record.type in ("seal", "adopt") for entry in chosen.entries
     )
     if not known:
-        _write(caller, commit, chosen, held)
+        _write(caller, commit, chosen, draft, held)
     return Adopted(task, chosen.context, commit.oid, not known)
 
 
-def _chains(repository: Repository, commit: Commit, rules: Rules) -> list[Told]:
-    """Return every chain that may be about a commit: of the contexts here, and of the notes on it and on its tree."""
+def _contexts(repository: Repository, task: str) -> dict[str, Context]:
+    """Return the contexts of a task that the refs know, by id."""
+    found = find_contexts(repository)
+    return {name: one for name, one in found.items() if isinstance(one, Context) and one.task_id == task}
+
+
+def _chains(repository: Repository, commit: Commit, contexts: Collection[str], rules: Rules) -> list[Told]:
+    """Return every chain that may be about a commit: of these contexts, and of the notes on it and on its tree."""
     notes = find_ref(repository.git, NOTES_REF)
     near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
     told = read_claims(sorted(near), rules.policy, rules.agents).told
-    known = {*_contexts(repository), *(one.context for one in told)}
+    known = {*contexts, *(one.context for one in told)}
     pages = (page for name in known for page in ledger.pages_of(repository, name, notes))
     lines = near.union(*pages)
     return list(read_claims(sorted(lines), rules.policy, rules.agents).told)
 
 
-def _contexts(repository: Repository) -> list[str]:
-    return [name for name, found in find_contexts(repository).items() if isinstance(found, Context)]
+def _choose(
+    repository: Repository, commit: Commit, chains: list[Told], contexts: Mapping[str, Context], rules: Rules
+) -> tuple[Told, Record]:
+    """Return the chain that proves the commit, and the record that would end it.
 
-
-def _choose(repository: Repository, commit: Commit, chains: list[Told], rules: Rules) -> Told:
-    """Return the chain that proves the commit. Raises: Refused, with what stands against the nearest."""
+    Raises: Refused, with what stands against the nearest.
+    """
     matcher = Matcher(repository, rules.policy, {})
     refused: list[Refused] = []
     for told in chains:
-        claim = _claim(told, commit, rules)
-        if claim is None:
+        draft = _draft(repository, commit, told, contexts.get(told.context))
+        claim = _claim(told, draft, rules) if draft is not None else None
+        if draft is None or claim is None:
             continue
         fit = matcher.fit(commit, claim)
-        reasons = fit.reasons if not fit.is_same_tree else (*told.reasons, *claim.reasons, *fit.reasons)
-        if not reasons:
-            return told
-        paths = tuple(path for reason in reasons for path in reason.paths)
+        reasons = (*told.reasons, *claim.reasons, *fit.reasons) if fit.is_same_tree else ()
+        if fit.is_same_tree and not reasons:
+            return told, draft
+        text = f"{commit.oid[:12]} has another tree than was validated for {told.task} ({claim.tree[:12]})"
+        if reasons:
+            against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
+            text = f"{commit.oid[:12]} is not proved by it for {told.task} ({against})"
+        paths = tuple(path for reason in fit.reasons for path in reason.paths)
         hint = f"git taskctx log --task {told.task} --context {told.context}"
-        what = "has another tree than was validated" if not fit.is_same_tree else "is not proved by it"
-        text = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
-        refused.append(Refused(f"{commit.oid[:12]} {what} for {told.task} ({text})", hint=hint, paths=paths))
+        refused.append(Refused(text, hint=hint, paths=paths))
     if refused:
         raise refused[-1]
     task = chains[0].task
     raise Refused(f"{task} has no snapshot that a commit could be", hint=f"git taskctx log --task {task}")
 
 
-def _claim(told: Told, commit: Commit, rules: Rules) -> Claim | None:
-    """Return the claim that the chain would make with an `adopt` record at its end."""
-    draft = _draft(told, commit, "adopt", told.entries[-1].record.time)
-    if draft is None:
-        return None
+def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:
+    """Return the claim that the chain would make with a record at its end."""
     (record,) = link([draft], told.entries[-1].sha)
     entries = [*(entry.line for entry in told.entries), record.to_line()]
     for again in read_claims(entries, rules.policy, rules.agents).told:
@@ -114,38 +122,40 @@ def _claim(told: Told, commit: Commit, rules: Rules) -> Claim | None:
     return None
 
 
-def _draft(told: Told, commit: Commit, actor: str, time: str) -> Record | None:
+def _draft(repository: Repository, commit: Commit, told: Told, context: Context | None) -> Record | None:
+    """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
     records = (entry.record for entry in told.entries if entry.record.type in ("snapshot", "seal", "adopt"))
     validated = [record for record in records if record.commit_tree is not None]
-    if not validated or told.reasons:
+    if not validated:
         return None
     last, before = told.entries[-1].record, validated[-1]
-    number = last.seq + 1
+    tree = before.commit_tree
     return replace(
         last,
-        id=record_id(time, told.context, number),
+        id=record_id(last.time, told.context, last.seq + 1),
         type="adopt",
         agent=None,
-        actor=actor,
-        time=time,
-        seq=number,
+        seq=last.seq + 1,
         tree=before.tree,
-        commit_tree=before.commit_tree,
+        commit_tree=tree,
         commit=commit.oid,
         diff_sha=None,
         prev=None,
-        extra={},
+        extra=put_back(context, repository, commit.tree, tree) if context is not None and tree is not None else {},
     )
 
 
-def _write(caller: Caller, commit: Commit, told: Told, rules: Rules) -> None:
+def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rules) -> None:
     repository = caller.repository
-    time = max(caller.now(), told.entries[-1].record.time)
-    draft = _draft(told, commit, caller.actor, time)
-    if draft is None:
-        raise Refused(f"the records of {told.task} do not hold", hint=f"git taskctx verify {commit.oid[:12]}")
-    facts = facts_of(repository, commit.parent, commit.tree)
-    draft = replace(draft, extra={**facts.extra, **caller.place})
+    time = max(caller.now(), draft.time)
+    facts = facts_of(repository, commit.parent, draft.commit_tree or commit.tree)
+    draft = replace(
+        draft,
+        id=record_id(time, told.context, draft.seq),
+        actor=caller.actor,
+        time=time,
+        extra={**draft.extra, **facts.extra, **caller.place},
+    )
     (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))
     entries = (*told.entries, Entry(record, record.to_line()))
     lines: dict[str, list[str]] = {}

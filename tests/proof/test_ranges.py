@@ -221,12 +221,47 @@ def test_adopt_refuses_any_other(tmp_path: Path) -> None:
     other = scene.repo.commit("other tree")
     before = scene.repo.git("rev-parse", NOTES)
     said = scene.desk.refuses("adopt", other, "--task", TASK)
-    assert f"{other[:12]} has another tree than was validated for TASK-1" in said
+    was = scene.repo.tree("HEAD~1")[:12]
+    assert f"{other[:12]} has another tree than was validated for TASK-1 ({was})\n" in said
     assert "parser.py" in said
     scene.repo.git("revert", "--no-edit", "HEAD")
     assert "is not proved by it for TASK-1 (parent-differs: " in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
     assert "no records of TASK-9" in scene.desk.refuses("adopt", "HEAD", "--task", "TASK-9", code=3)
     assert scene.repo.git("rev-parse", NOTES) == before
+
+
+def test_adopt_refuses_a_fork(tmp_path: Path) -> None:
+    """While two records follow the same one, and nobody said which holds, there is nothing to attach."""
+    scene = Scene(tmp_path)
+    record = scene.repo.git("notes", "--ref=taskctx", "show", scene.done).splitlines()[3]
+    scene.repo.git("notes", "--ref=taskctx", "append", "-m", record.replace("A U Thor", "Somebody"), "HEAD")
+    assert "is not proved by it for TASK-1 (fork: " in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+
+
+def test_volatile_keys(tmp_path: Path) -> None:
+    """A commit that also sets a volatile key of the task file is proved, and adopted once more; other text is not."""
+    text = "title: Mend it\nstatus: {}\ndescription: {}\nacceptance_criteria:\n  - it works\n"
+    path = "tasks/d\u00e9j\u00e0/TASK-1 vu.task.yaml"
+    scene = Scene(tmp_path, before=lambda repo: repo.write(path, text.format("in_progress", "words")))
+    scene.desk.ok("init", TASK)
+    scene.desk.validate()
+    scene.repo.write(path, text.format("done", "words"))
+    scene.seal()
+    clone = scene.clone("clone", branch="main")
+    assert clone.told("HEAD") == "verified by commit"
+    assert [one["code"] for one in clone.prove("HEAD")["commits"][0]["notices"]] == ["volatile-keys"]
+
+    def amend(status: str, words: str) -> None:
+        scene.repo.write(path, text.format(status, words))
+        scene.repo.add()
+        scene.repo.commit_staged("Mend the parser", "--amend")
+
+    amend("cancelled", "words")
+    assert scene.clone("amended", branch="main").told("HEAD") == "unproven no-record"
+    scene.desk.ok("adopt", "HEAD", "--task", TASK)
+    assert scene.clone("adopted", branch="main").told("HEAD") == "verified by commit"
+    amend("cancelled", "other words")
+    assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
 
 
 def test_adopt_an_unfinished_task(tmp_path: Path) -> None:
