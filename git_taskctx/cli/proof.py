@@ -48,10 +48,13 @@ def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | No
 
 def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str) -> None:
     """Refuse what only a proof takes, where the worktree is asked about. Raises: Usage."""
-    given = {"--policy": policy, "--commit-map": commit_map, f"--format {form}": form in REPORTS}
+    given = {"--policy": policy, "--commit-map": commit_map, "--format": form if form in REPORTS else None}
     for option, value in given.items():
-        if value:
-            raise Usage(f"{option} is for the proof of commits", hint=f"git taskctx verify HEAD {option}")
+        if value is not None:
+            from shlex import quote
+
+            words = f"{option} {quote(value)}"
+            raise Usage(f"{words} is for the proof of commits", hint=f"git taskctx verify HEAD {words}")
 
 
 def rules_at(call: Call, commit: CommitOid | None) -> Rules:
