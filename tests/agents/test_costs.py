@@ -37,7 +37,7 @@ def _modules(hooked: Hooked, path: str) -> set[str]:
 
 def _started(hooked: Hooked) -> list[str]:
     """Return the git commands that a hook before a write starts and waits for."""
-    trace = hooked.repo.path.parent / "trace"
+    trace = hooked.repo.git_dir() / "trace"
     trace.unlink(missing_ok=True)
     payload = json.dumps(hooked.write_payload("claude", "src/a")).encode()
     hooked.process(*HOOK, env={"GIT_TASKCTX_TRACE": os.fspath(trace)}, stdin=payload)

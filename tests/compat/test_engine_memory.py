@@ -142,7 +142,7 @@ def _becomes_a_repository(repo: GitRepo) -> None:
     repo.at("inner/.git").mkdir()
     for _ in range(3):
         read(repo)
-    other = GitRepo.init(repo.path.parent / "other")
+    other = GitRepo.init(repo.git_dir() / "other")
     other.commit()
     shutil.copytree(other.path / ".git", repo.at("inner/.git"), dirs_exist_ok=True)
 
