@@ -13,6 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_MODULES = """
+import sys
+from git_taskctx.__main__ import main
+code = main(sys.argv[1:])
+print(",".join(sorted(sys.modules)), file=sys.stderr)
+sys.exit(code)
+"""
 _OURS = ("refs/taskctx", "refs/notes/taskctx")
 _LEFT_OUT = re.compile(rb"could not open directory|Permission denied$|[Ff]ile name too long", re.MULTILINE)
 _FIRST_DATE = 1_767_225_600
@@ -221,6 +228,22 @@ def run_taskctx(
         timeout=120,
     )
     return done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)
+
+
+def modules_after(*args: str, cwd: Path, env: Mapping[str, str] | None = None) -> tuple[int, set[str]]:
+    """Run `git taskctx ARGS` in a process of its own; return its code, and what is in `sys.modules` at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", _MODULES, *args],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": os.fspath(ROOT), **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    loaded = set(done.stderr.splitlines()[-1].split(","))
+    assert "git_taskctx" in loaded, done.stderr
+    return done.returncode, loaded
 
 
 def _exact(path: Path) -> tuple[object, ...]:

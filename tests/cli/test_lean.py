@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from gitrepo import ROOT, GitRepo, run_taskctx
+from gitrepo import GitRepo, modules_after, run_taskctx
 
 HEAVY = (
     "pydantic",
@@ -22,13 +20,6 @@ HEAVY = (
     "typer",
     "filelock",
 )
-_LOADED = """
-import sys
-from git_taskctx.__main__ import main
-code = main(sys.argv[1:])
-print(",".join(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
-sys.exit(code)
-"""
 
 
 @pytest.fixture
@@ -63,16 +54,7 @@ def repo(tmp_path: Path) -> GitRepo:
 )
 def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) -> None:
     """`sys.modules` after a verb that agents call often holds none of the heavy libraries."""
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED, *words],
-        cwd=repo.path,
-        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    loaded = set(done.stderr.splitlines()[-1].split(","))
-    assert "git_taskctx" in loaded
+    _, loaded = modules_after(*words, cwd=repo.path)
     assert loaded.isdisjoint(HEAVY)
 
 
@@ -130,15 +112,8 @@ def test_missing_files_under_a_flag_take_no_process_each(repo: GitRepo) -> None:
 
 def test_the_off_switch_comes_before_everything(repo: GitRepo) -> None:
     """With GIT_TASKCTX=0 a hook loads the door, and nothing behind it."""
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED.replace('.split(".")[0]', ""), "hook", "pre-commit"],
-        cwd=repo.path,
-        env={**os.environ, "PYTHONPATH": os.fspath(ROOT), "GIT_TASKCTX": "0"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    loaded = set(done.stderr.splitlines()[-1].split(","))
+    code, loaded = modules_after("hook", "pre-commit", cwd=repo.path, env={"GIT_TASKCTX": "0"})
+    assert code == 0
     assert {name for name in loaded if name.startswith("git_taskctx")} == {
         "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors",
     }  # fmt: skip

@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desk import TASK, Desk
-from gitrepo import ROOT, GitRepo
+from gitrepo import GitRepo, modules_after
 
 UI = """\
 # Frontend
@@ -282,40 +280,25 @@ def test_two_machines_write_the_same_bytes(desk: Desk, tmp_path: Path) -> None:
     assert "standards/ü.md" in next(iter(told))[0]
 
 
-_LOADED = """
-import sys
-from git_taskctx.__main__ import main
-code = main(sys.argv[1:])
-heavy = [name for name in ("markdown_it", "rich", "ruamel", "typer") if name in sys.modules]
-print(" ".join(heavy), file=sys.stderr)
-sys.exit(code)
-"""
-
-
-def loaded(desk: Desk, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED, *words],
-        cwd=desk.repo.path,
-        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stderr.splitlines()[-1]
+def heavy(desk: Desk, *words: str) -> set[str]:
+    """Return which libraries that agents' verbs do without a verb loads."""
+    code, loaded = modules_after(*words, cwd=desk.repo.path)
+    assert code == 0
+    return loaded & {"markdown_it", "rich", "ruamel", "typer"}
 
 
 def test_unchanged_standards_are_not_parsed(desk: Desk) -> None:
     """The agents' verbs compare blobs, and load no Markdown, also where line ends differ on disk."""
     desk.ok("init", TASK)
     desk.repo.write("src/ui/a.ts", "mended\n")
-    assert loaded(desk, "snapshot", "--agent", "implementer") == ""
-    assert loaded(desk, "verify") == ""
-    assert loaded(desk, "get") == ""
+    assert heavy(desk, "snapshot", "--agent", "implementer") == set()
+    assert heavy(desk, "verify") == set()
+    assert heavy(desk, "get") == set()
     desk.repo.config("core.autocrlf", "true")
     desk.repo.write("standards/ui.md", UI.replace("\n", "\r\n"))
-    assert loaded(desk, "start", "--agent", "reviewer") == ""
+    assert heavy(desk, "start", "--agent", "reviewer") == set()
     desk.repo.write("standards/ui.md", UI + "\n")
-    assert "markdown_it" in loaded(desk, "snapshot", "--agent", "reviewer")
+    assert "markdown_it" in heavy(desk, "snapshot", "--agent", "reviewer")
 
 
 def test_twelve_citations_of_large_standards(desk: Desk) -> None:
@@ -329,7 +312,7 @@ def test_twelve_citations_of_large_standards(desk: Desk) -> None:
         references = " ".join(f"standards/large.md#part-{index * 11}" for index in range(number))
         desk.repo.write("tasks/TASK-1.task.yaml", TASK_FILE.replace("it parses", references))
         desk.repo.commit("more")
-        trace = desk.repo.path.parent / f"trace-{number}"
+        trace = desk.repo.git_dir() / f"trace-{number}"
         assert desk.process("init", TASK, env={"GIT_TASKCTX_TRACE": os.fspath(trace)}).code == 0
         assert len([one for one in cited(desk) if one[0] == "standards/large.md"]) == number
         counts.append(len(trace.read_text().splitlines()))

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from gitrepo import ROOT, GitRepo, run_taskctx
+from gitrepo import GitRepo, modules_after, run_taskctx
 from proof.many import validated_commits
 
 HEAVY = ("pydantic", "rich", "ruamel", "markdown_it", "jinja2", "typer", "filelock", "pygit2", "asyncio")
-_LOADED = """
-import sys
-from git_taskctx.__main__ import main
-code = main(sys.argv[1:])
-print(",".join(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
-sys.exit(code)
-"""
 
 
 @pytest.fixture
@@ -61,12 +52,6 @@ def test_all_are_verified(repo: GitRepo) -> None:
 
 def test_a_proof_loads_nothing_heavy(repo: GitRepo) -> None:
     """`sys.modules` after a proof holds none of the heavy libraries."""
-    done = subprocess.run(
-        [sys.executable, "-c", _LOADED, "verify", "main~9..main"],
-        cwd=repo.path,
-        env={**os.environ, "PYTHONPATH": os.fspath(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert set(done.stderr.splitlines()[-1].split(",")).isdisjoint(HEAVY)
+    code, loaded = modules_after("verify", "main~9..main", cwd=repo.path)
+    assert code == 0
+    assert loaded.isdisjoint(HEAVY)
