@@ -22,11 +22,18 @@ from git_taskctx.model.context import (
 from git_taskctx.model.export import Export
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.policy import ChainPolicy, Policy
+from git_taskctx.model.qa import QaReport, QaResults, QaRun
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.model.snapshot import HiddenChange, WorktreeSnapshot
 
 ID = "00112233445566ff"
 CLEAN = TreeOid("0" * 40)
+RUN = QaRun(
+    command="make test", exit_code=2, status="failed", log="E2", agent="implementer", actor="somebody else",
+    at="2026-01-01T00:00:00Z", tree=CLEAN, reports=(
+        QaReport("pytest", "failed", {"passed": 42, "failed": 1}, {"lines": "81.4"}, ("test_tabs.py::test_names",), 1),
+    ),
+)  # fmt: skip
 TASK = Immutable(
     task_snapshot=TaskSnapshot(
         title="Mend the parser", priority="P1", area="mobile", description="It breaks.\n\nOn every tab.\n",
@@ -42,7 +49,7 @@ TASK = Immutable(
     validation_baseline=ValidationBaseline(
         commands=(Command("make test", "all of them"), Command("make lint")),
         manual_checks=("press every key",),
-        initial_results={"status": "recorded", "test": {"passed": 42, "failed": 1}},
+        initial_results=QaResults("failed", (RUN,)),
     ),
     scope_patterns=("src/**", "tests/**"),
     repo_paths=("src/parser.py",),

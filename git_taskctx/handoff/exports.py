@@ -28,6 +28,7 @@ from git_taskctx.model.export import (
     ToDo,
     export_name,
 )
+from git_taskctx.model.qa import QaResults
 from git_taskctx.model.values import replace
 
 EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
@@ -194,7 +195,7 @@ def _handed(name: str, seat: Coordination, *, newest: bool) -> Handed:
     )
 
 
-def _results(results: object) -> Mapping[str, Any] | None:
+def _results(results: QaResults | None) -> Mapping[str, Any] | None:
     """Return what checks came to; when and by whom they were run is in the context."""
     return cast(Mapping[str, Any] | None, _without_origin(to_plain(results)))
 

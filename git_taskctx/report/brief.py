@@ -243,7 +243,7 @@ def _command(command: Command) -> str:
 
 
 def _state(role: Role, state: State) -> Iterator[Section]:
-    if state.baseline is not None and state.baseline.get("status") != "pending":
+    if state.baseline is not None and state.baseline["status"] != "pending":
         yield Section("baseline", "Checks before the work", (_quote("\n".join(_results(state.baseline))),))
     yield Section("now", "Now", (_words(" ".join(_standing(role, state))),))
     yield from _findings(role, state.findings)
@@ -324,19 +324,14 @@ def _attached(one: Attached) -> str:
 
 def _results(results: Mapping[str, Any]) -> Iterator[str]:
     """Write what checks came to: a line for each run, one for each tool in it, and what failed."""
-    runs = results.get("runs")
-    if not isinstance(runs, list):
-        yield from _flat(results)
-        return
-    for run in runs:
-        code = f", exit code {run['exit_code']}" if run.get("exit_code") is not None else ""
-        log = f" (log {run['log']})" if run.get("log") else ""
-        yield _line(f"- {run.get('command') or 'unknown command'}: {run.get('status')}{code}{log}")
-        for report in run.get("reports", ()):
-            counts = [f"{count} {name}" for name, count in report.get("counts", {}).items()]
-            counts += [f"{name} {share} %" for name, share in report.get("percentages", {}).items()]
-            yield "  " + _line(f"{report.get('tool')}: {', '.join(counts) or report.get('status')}")
-            yield from (f"    failed: {_line(name)}" for name in report.get("failures", ()))
+    for run in results.get("runs", ()):
+        code = f", exit code {run['exit_code']}" if run["exit_code"] is not None else ""
+        yield _line(f"- {run['command'] or 'unknown command'}: {run['status']}{code} (log {run['log']})")
+        for report in run["reports"]:
+            counts = [f"{count} {name}" for name, count in report["counts"].items()]
+            counts += [f"{name} {share} %" for name, share in report["percentages"].items()]
+            yield "  " + _line(f"{report['tool']}: {', '.join(counts) or report['status']}")
+            yield from (f"    failed: {_line(name)}" for name in report["failures"])
 
 
 # Text
@@ -366,15 +361,3 @@ def _items(items: Iterable[str]) -> str:
 def _item(mark: str, text: str) -> str:
     """Return one item of a list, its further lines moved in under the first."""
     return mark + text.strip("\n").replace("\n", "\n  ")
-
-
-def _flat(value: object, name: str = "") -> Iterator[str]:
-    """Write out a nested value, a line for each leaf."""
-    if isinstance(value, Mapping):
-        for key in sorted(value):
-            yield from _flat(value[key], f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value, 1):
-            yield from _flat(item, f"{name}.{number}")
-    else:
-        yield f"{_line(name)}: {_line(str(value))}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -10,10 +9,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
-from told import EVIDENCE, TASK, Told, handed_back
+from told import EVIDENCE, RUN, TASK, Told, handed_back
 
 from git_taskctx.model.context import Command, Immutable, StandardsCitation, TaskSnapshot, ValidationBaseline
 from git_taskctx.model.export import Export
+from git_taskctx.model.qa import QaReport, QaResults
+from git_taskctx.model.values import replace
 from git_taskctx.report.brief import BYTES_PER_TOKEN, Size, Sizes, render_brief, sizes_of, write_brief, write_sizes
 from git_taskctx.report.document import Document
 
@@ -113,9 +114,9 @@ Run these from the top of the worktree.
 
 ## Checks before the work
 
-    status: recorded
-    test.failed: 1
-    test.passed: 42
+    - make test: failed, exit code 2 (log E2)
+      pytest: 42 passed, 1 failed, lines 81.4 %
+        failed: test_tabs.py::test_names
 
 ## Now
 
@@ -217,9 +218,9 @@ Run these from the top of the worktree.
 
 ## Checks before the work
 
-    status: recorded
-    test.failed: 1
-    test.passed: 42
+    - make test: failed, exit code 2 (log E2)
+      pytest: 42 passed, 1 failed, lines 81.4 %
+        failed: test_tabs.py::test_names
 
 ## Now
 
@@ -300,8 +301,8 @@ def test_the_whole_task() -> None:
 
 def test_scope_that_is_all_paths_is_told_once() -> None:
     """Where the scope in the task's words is the list of paths itself, it is not told twice."""
-    snapshot = dataclasses.replace(TASK.task_snapshot, scope_in=TASK.scope_patterns)
-    brief = render_brief(Told(immutable=dataclasses.replace(TASK, task_snapshot=snapshot)).export("reviewer"))
+    snapshot = replace(TASK.task_snapshot, scope_in=TASK.scope_patterns)
+    brief = render_brief(Told(immutable=replace(TASK, task_snapshot=snapshot)).export("reviewer"))
     assert ("## In scope" in brief, "## Paths" in brief) == (False, True)
 
 
@@ -319,23 +320,18 @@ def test_what_stands_against_going_on() -> None:
 
 def test_what_checks_came_to() -> None:
     """Recorded runs are told in a line each, with the counts of each tool and the names of what failed."""
-    report = {
-        "tool": "pytest", "status": "failed", "counts": {"passed": 41, "failed": 1}, "percentages": {"lines": "81.4"},
-        "failures": ["tests/test_tabs.py::test_names"], "failures_count": 1,
-    }  # fmt: skip
-    runs = [
-        {"command": "make test", "exit_code": 2, "status": "failed", "reports": [report], "log": "E3", "agent": "x",
-         "actor": "somebody else", "at": "2026-01-01T00:00:00Z", "tree": "a"},
-        {"command": None, "exit_code": None, "status": "unknown", "reports": []},
-    ]  # fmt: skip
-    baseline = ValidationBaseline(initial_results={"status": "failed", "runs": runs})
+    unknown = replace(RUN, command=None, exit_code=None, status="unknown", reports=(), log="E3")
+    silent = replace(RUN, command="mypy", exit_code=0, status="passed", reports=(QaReport("mypy", "passed"),), log="E4")
+    baseline = ValidationBaseline(initial_results=QaResults("failed", (RUN, unknown, silent)))
     told = Told(immutable=Immutable(TaskSnapshot(title="t"), validation_baseline=baseline))
     brief = render_brief(told.export("validator"))
     assert brief.partition("## Checks before the work\n\n")[2].partition("\n## Now")[0] == (
-        "    - make test: failed, exit code 2 (log E3)\n"
-        "      pytest: 41 passed, 1 failed, lines 81.4 %\n"
-        "        failed: tests/test_tabs.py::test_names\n"
-        "    - unknown command: unknown\n"
+        "    - make test: failed, exit code 2 (log E2)\n"
+        "      pytest: 42 passed, 1 failed, lines 81.4 %\n"
+        "        failed: test_tabs.py::test_names\n"
+        "    - unknown command: unknown (log E3)\n"
+        "    - mypy: passed, exit code 0 (log E4)\n"
+        "      mypy: passed\n"
     )
     for text in (brief, told.export("validator").to_bytes().decode()):
         assert "somebody" not in text and "2026" not in text
@@ -381,8 +377,10 @@ def written(words: Sequence[str]) -> Export:
         StandardsCitation(file=one(), section=one(), requirement=one(), line_span=one(), content_sha="")
         for _ in range(3)
     )
-    baseline = ValidationBaseline((Command(one(), one()),), some(), {one(): [one(), {one(): one()}]})
-    evidence = dataclasses.replace(EVIDENCE, path=one(), description=one(), lines=one())
+    report = QaReport(one(), "failed", {one(): 1}, {one(): one()}, some(), 2)
+    run = replace(RUN, command=one(), reports=(report,), log=one(), actor=one())
+    baseline = ValidationBaseline((Command(one(), one()),), some(), QaResults("failed", (run,)))
+    evidence = replace(EVIDENCE, path=one(), description=one(), lines=one())
     told = Told(immutable=Immutable(snapshot, citations, baseline, (*some(), one())), evidence=(evidence,))
     told.snapshot("implementer", "a", untracked=some(), untracked_count=3, out_of_scope=some())
     told.tell("update", "implementer", qa_log_path=one())

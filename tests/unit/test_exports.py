@@ -24,11 +24,13 @@ EVERYBODY = (
 """Requirements, scope, standards and evidence: nobody can work, review or validate without them."""
 BUILT_ON = ("+145 -32", "12 paths", "scratch.txt", "src/tabs.py", "vendor: submodule dirty", "qa.log")
 """What the implementer left: the size of it, what its diff does not show, what is out of scope, its QA."""
+CHECKED = ("make test: failed, exit code 2 (log E2)", "pytest: 42 passed, 1 failed", "failed: test_tabs.py::test_names")
+"""How the checks stood before the work."""
 NEEDS = {
     "implementer": (
         "git taskctx start --agent implementer", "git taskctx snapshot --agent implementer",
         "git taskctx block --agent implementer", "read it", "mend it", "make test", "all of them", "make lint",
-        "press every key", "test.passed: 42", "test.failed: 1", "F1", "tabs in names", "still break",
+        "press every key", *CHECKED, "F1", "tabs in names", "still break",
         "What validator left",
     ),
     "reviewer": (
@@ -40,7 +42,7 @@ NEEDS = {
         "git taskctx start --agent validator", "git taskctx diff --type from-base",
         "git taskctx block --agent validator", "git taskctx start --agent reviewer",
         "git taskctx snapshot --agent validator --done", "may not edit", "make test", "all of them", "make lint",
-        "press every key", "test.passed: 42", "test.failed: 1", "F1", "tabs in names", "still break",
+        "press every key", *CHECKED, "F1", "tabs in names", "still break",
         "git taskctx unblock --agent validator --finding F1", "git taskctx diff --agent reviewer",
         "recorded on somebody's word", *BUILT_ON,
     ),
@@ -48,8 +50,8 @@ NEEDS = {
 NEEDLESS = {
     "implementer": ("git taskctx diff --type", "--done", "unblock", "may not edit"),
     "reviewer": (
-        "make test", "make lint", "press every key", "test.passed", "read it", "mend it", "--done", "may not edit",
-        "F1", "tabs in names", "What validator left",
+        "make test", "make lint", "press every key", "pytest", "test_names", "read it", "mend it", "--done",
+        "may not edit", "F1", "tabs in names", "What validator left",
     ),
     "validator": ("read it", "mend it"),
 }  # fmt: skip
