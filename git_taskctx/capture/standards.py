@@ -33,8 +33,8 @@ _REFERENCE = re.compile(
 )
 _LINES = re.compile(r"L\d+(?:-L?\d+)?", re.IGNORECASE)
 
-Standard = tuple[str, BlobOid, bytes]
-"""A file of the worktree: the path where it lies, its blob, its content."""
+Standard = tuple[str, BlobOid, bytes | None]
+"""A file of the worktree: the path where it lies, its blob, its content; None for what is longer than `MAX_FILE`."""
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
             (result.warnings.append(message) if one.mentioned else problems.setdefault(message))
             continue
         path, oid, data = file
-        if len(data) > MAX_FILE:
-            problems.setdefault(f"{one.place}: {path} has {len(data)} bytes, more than {MAX_FILE}")
+        if data is None:
+            problems.setdefault(f"{one.place}: {path} has more than {MAX_FILE} bytes")
             continue
         document = documents[path] = documents.get(path) or Document(data)
         sections = _find(document, one.section)

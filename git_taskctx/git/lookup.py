@@ -1,9 +1,10 @@
-"""A file in a tree by its path, through the links on the way as the file system would go."""
+"""A file in a tree by its path, through the links on the way as the file system would go, and what it says."""
 
 from __future__ import annotations
 
 import posixpath
 
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.model.oids import BlobOid, TreeOid
 
@@ -32,3 +33,14 @@ def find_file(objects: ObjectStore, tree: TreeOid, path: bytes) -> tuple[bytes, 
             if last or entry.mode != "40000":
                 return (path, BlobOid(oid)) if last and entry.mode.startswith("100") else None
     return None
+
+
+def read_blob(objects: ObjectStore, oid: BlobOid, *, limit: int) -> bytes | None:
+    """Return the content of a file; None, and nothing held in memory, where it has more than `limit` bytes.
+
+    Raises: CouldNotTell when it is missing.
+    """
+    found = objects.find(oid, limit=limit)
+    if found is None or found.kind != "blob":
+        raise CouldNotTell(f"the blob {oid} is not in this repository", hint="git fsck")
+    return found.data if found.whole else None

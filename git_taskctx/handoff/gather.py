@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx import __version__
 from git_taskctx.config import Config
 from git_taskctx.errors import BadData
-from git_taskctx.git.lookup import find_file
+from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.scope import paths_in
@@ -111,13 +112,16 @@ def _cite(ground: Ground, words: TaskSnapshot, own: Sequence[Wanted]) -> Cited:
 
     rules = wanted_by_rules(ground.policy.standards, area=words.area, priority=words.priority, name=ground.committed)
     wanted = [*rules, *own]
-    return cite(wanted, lambda path: _read(ground.reading, path)) if wanted else Cited()
+    read = functools.cache(functools.partial(_read, ground.reading))  # many sections of one file
+    return cite(wanted, read) if wanted else Cited()
 
 
 def _read(reading: Reading, path: str) -> Standard | None:
     """Read a file of the worktree as git has it."""
+    from git_taskctx.capture.standards import MAX_FILE
+
     found = find_file(reading.objects, reading.tree, path.encode("utf-8", "surrogateescape"))
-    return (quote(found[0]), found[1], reading.objects.get(found[1], "blob")) if found else None
+    return (quote(found[0]), found[1], read_blob(reading.objects, found[1], limit=MAX_FILE)) if found else None
 
 
 def _macros(ground: Ground) -> tuple[Mapping[str, Sequence[str]], tuple[Source, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.files import read_plain
-from git_taskctx.git.lookup import find_file
+from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -121,13 +121,15 @@ def _compare_sections(
         found = find_file(reading.objects, reading.tree, unquote(path))
         if found is not None and found == (unquote(path), oids.get(path)):
             continue  # the bytes on disk differ by line ends or a filter, what git has of them does not
-        if found is None:
-            lost += [(one, f"{path} is gone, which {one.section} stands in") for one in citations]
+        data = read_blob(reading.objects, found[1], limit=LIMIT) if found is not None else None
+        if data is None:
+            what = "is gone" if found is None else f"has more than {LIMIT} bytes"
+            lost += [(one, f"{path} {what}, which {one.section} stands in") for one in citations]
             continue
         from git_taskctx.capture.sections import Document
         from git_taskctx.capture.standards import find_again
 
-        document = Document(reading.objects.get(found[1], "blob"))
+        document = Document(data)
         places = find_again(document, citations)
         for one in citations:
             section = places.get(one.content_sha)
@@ -157,8 +159,8 @@ def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation
     files = [one for one in changes if one.mode.startswith("100") and one.path.lower().endswith((b".md", b".markdown"))]
     places: dict[str, tuple[str, str, str]] = {}
     for change in files[:MAX_SEARCHED]:
-        data = reading.objects.get(change.oid, "blob")
-        if len(data) <= LIMIT:
+        data = read_blob(reading.objects, BlobOid(change.oid), limit=LIMIT)
+        if data is not None:
             for sha, section in find_again(Document(data), lost).items():
                 places.setdefault(sha, (quote(change.path), section.slug, section.span))
     return places

@@ -124,6 +124,21 @@ def test_a_section_that_is_not_there(desk: Desk) -> None:
     )
 
 
+def test_a_file_of_standards_is_at_most_a_mebibyte_long(desk: Desk) -> None:
+    """A longer one is refused, and one that has grown beyond it since is stale; neither is parsed, or held whole."""
+    most = UI.ljust(2**20 - 1) + "\n"
+    desk.repo.write("standards/ui.md", most + "\n")
+    desk.repo.commit("one byte too long")
+    assert "standards/ui.md has more than 1048576 bytes" in desk.refuses("init", TASK, code=128)
+    desk.repo.write("standards/ui.md", most)
+    desk.ok("init", TASK)
+    desk.repo.write("standards/ui.md", most + "\n")
+    stale = "standards/ui.md has more than 1048576 bytes, which state-management stands in"
+    assert stale in desk.ok("get").err
+    desk.ok("snapshot", "--agent", "implementer")
+    assert stale in desk.refuses("start", "--agent", "reviewer")
+
+
 def test_a_standard_is_required(desk: Desk) -> None:
     """With rules, or `standards.require`, a task file that cites nothing is refused; without, it is not."""
     task = TASK_FILE[: TASK_FILE.index("standards:")].replace("standards/ui.md#props", "it").replace("mobile", "web")
