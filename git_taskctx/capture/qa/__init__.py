@@ -34,8 +34,6 @@ READERS: tuple[Reader, ...] = (
     read_tsc,
     read_coverage,
 )
-TOOLS = ("pytest", "unittest", "jest", "vitest", "go test", "cargo test", "eslint", "ruff", "mypy", "tsc", "coverage")
-"""What is recognized, as it is told to people."""
 
 _WORST: tuple[ReportStatus, ...] = ("failed", "unknown", "open", "passed", "measured")
 
