@@ -72,11 +72,6 @@ class QaRun:
         return self.command or " + ".join(report.tool for report in self.reports) or "(an unknown log)"
 
     @property
-    def failed_names(self) -> tuple[str, ...]:
-        """The failures of every tool, under the tool's name."""
-        return tuple(f"{report.tool}: {name}" for report in self.reports for name in report.failures)
-
-    @property
     def vouched(self) -> bool:
         """True where nothing speaks against it: it passed, or its log is unknown and its exit code is 0."""
         return self.status == "passed" or (self.status == "unknown" and not self.reports and self.exit_code == 0)

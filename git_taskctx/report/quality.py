@@ -8,7 +8,7 @@ from git_taskctx.model.verdict import Outcome
 from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.compare import Compared, Comparison
+    from git_taskctx.handoff.compare import Comparison
     from git_taskctx.handoff.evidence import Attached, Piece
     from git_taskctx.handoff.qa import QaRecorded
     from git_taskctx.model.qa import QaReport, QaRun
@@ -86,11 +86,6 @@ def _names(document: Document, word: str, style: str, names: tuple[str, ...]) ->
         document.line("    ", (f"{word}: ", style), name)
     if len(names) > SHOWN:
         document.line(f"    and {len(names) - SHOWN} more {word}")
-
-
-def reasons(what: Comparison) -> tuple[Compared, ...]:
-    """Return the rows that stand against a yes."""
-    return tuple(row for row in what.rows if row.outcome is not Outcome.YES)
 
 
 def attached(document: Document, what: Attached) -> None:

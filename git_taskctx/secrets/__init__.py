@@ -9,7 +9,6 @@ from __future__ import annotations
 from git_taskctx.secrets.memory import Memory
 from git_taskctx.secrets.patterns import (
     Hit,
-    Scan,
     check,
     everyday,
     everyday_key,
@@ -22,7 +21,6 @@ from git_taskctx.secrets.patterns import (
 __all__ = [
     "Hit",
     "Memory",
-    "Scan",
     "check",
     "everyday",
     "everyday_key",

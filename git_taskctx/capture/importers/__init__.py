@@ -18,7 +18,6 @@ from git_taskctx.model.values import dataclass
 class Importer:
     """One kind of task file."""
 
-    kind: str
     claims: Callable[[Node], bool]
     """Whether a file with these keys is of this kind."""
     translate: Callable[[Node, str, Problems], Node | None]
@@ -29,12 +28,12 @@ class Importer:
 
 
 IMPORTERS = (
-    Importer("task-master tasks.json", tasklist.claims, tasklist.translate),
-    Importer("GitHub issue", issue.claims, issue.translate),
-    Importer("Markdown", markdown.claims, markdown.translate),
-    Importer("task file", lambda root: True, lambda root, task, problems: root, unknown_counts=True),
+    Importer(tasklist.claims, tasklist.translate),
+    Importer(issue.claims, issue.translate),
+    Importer(markdown.claims, markdown.translate),
+    Importer(lambda root: True, lambda root, task, problems: root, unknown_counts=True),
 )
-"""In the order in which they are asked."""
+"""In the order in which they are asked; the last one answers for a task file's own keys."""
 
 _SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
     "json": parse_json,
