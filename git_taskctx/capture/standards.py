@@ -117,9 +117,10 @@ def _from_item(task: TaskFile, item: Node) -> Iterator[Wanted]:
             yield _wanted(_files(match["file"], task.name), match["slug"], task.name, item.line, words)
     elif isinstance(item.value, dict):
         texts = {key: _texts(node) for key, node in item.value.items()}
-        first: Callable[[Sequence[str]], tuple[str, ...]] = lambda keys: next(  # noqa: E731
-            (texts[key] for key in keys if texts.get(key)), ()
-        )
+
+        def first(keys: Sequence[str]) -> tuple[str, ...]:
+            return next((texts[key] for key in keys if texts.get(key)), ())
+
         match = _REFERENCE.search((first(FILES) or ("",))[0])
         if match:
             said, limit = " ".join(first(WORDS)), "; ".join(first(THRESHOLDS))

@@ -15,8 +15,6 @@ from git_taskctx.capture.strict_yaml import CONTROL, MAX_DEPTH, NO_TEXT, Node, P
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|true|false|null)(?![\w.])")
-
-
 _DECODER = json.JSONDecoder()
 
 

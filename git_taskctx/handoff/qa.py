@@ -129,7 +129,7 @@ def _without(objects: ObjectStore, tree: str, parts: list[bytes]) -> TreeOid | N
         below = _without(objects, entry.oid, parts[1:])
         if below is not None:
             entries[entry.name] = TreeEntry(entry.mode, entry.name, below)
-    return objects.add_tree(list(entries.values())) if entries else None
+    return objects.name_tree(list(entries.values())) if entries else None
 
 
 def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:

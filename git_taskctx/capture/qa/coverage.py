@@ -53,7 +53,7 @@ def _report(tool: str, percentages: dict[str, str], low: list[str], note: str | 
 
 
 def _python(log: str) -> Iterator[QaReport]:
-    totals = (_PYTHON.findall(log) if _PYTHON_HEAD.search(log) else []) or []
+    totals = _PYTHON.findall(log) if _PYTHON_HEAD.search(log) else []
     exact = _PYTHON_EXACT.findall(log)
     low = list(dict.fromkeys(match["plugin"] or match["whole"] for match in _PYTHON_LOW.finditer(log)))
     low = [text for text in low if text.startswith("Required")] or low
