@@ -21,7 +21,7 @@ NO_TEXT = "a control character, or no character at all"
 _NOTHING = re.compile(r"\s*(?:#.*|\.\.\.\s*)?$")
 _NAME = re.compile(r"[\w-]+")
 """What an anchor or a tag is called; a path or a pattern is not."""
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _MOST_READ = 4 * MAX_BYTES
 """Characters that are parsed at most for one file, in all attempts to read on after a fault."""
 
@@ -119,7 +119,7 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
         attempt = Problems(problems.name)
         try:
             root = _build(YAML(typ="safe", pure=True).parse("\n".join(lines)), attempt, lines)
-        except MarkedYAMLError as error:
+        except (MarkedYAMLError, ValueError, OverflowError) as error:
             fault = yaml_faults.explain(lines, error)
             known = fault.line + 1 in problems.mended
             problems.add(fault.line + 1, fault.column + 1, fault.message)

@@ -32,6 +32,8 @@ _LINE = re.compile(
 _NO_SPACE = re.compile(r"\s*(?:- +)*[\w.-]+(?P<colon>:)[^\s/:]")
 _NO_SPACE_AFTER_DASH = re.compile(r"\s*-[^\s-]")
 _CONFLICT = re.compile(r"(?:<{7} |>{7} |\|{7} |={7}$)")
+_BEYOND = re.compile(r"\\U(?!00(?:0[0-9A-Fa-f]|10))[0-9A-Fa-f]{8}")
+"""An escape that stands for no character."""
 _STARTERS = "`@%[]{}&*!|>\"'?,-#"
 """What no text can begin with unless it is quoted (a dash and a question mark only before a blank)."""
 _ONLY_SO_LONG = 72
@@ -60,7 +62,12 @@ def find_conflicts(lines: list[str]) -> list[Fault]:
 
 
 def explain(lines: list[str], error: Any) -> Fault:
-    """Tell the fault behind an error of ruamel's scanner or parser, in a text of these lines."""
+    """Tell the fault behind an error of ruamel's scanner or parser, in a text of these lines.
+
+    Numbers it hands to Python as they are written: what Python then refuses is no error of its own, and has no place.
+    """
+    if isinstance(error, ValueError | OverflowError):
+        return _number(lines)
     mark = error.problem_mark or error.context_mark
     line, column = (min(mark.line, len(lines) - 1), mark.column) if mark else (0, 0)
     start = min(error.context_mark.line, len(lines) - 1) if error.context_mark else line
@@ -75,6 +82,15 @@ def explain(lines: list[str], error: Any) -> Fault:
             return fault
     where = f" ({error.context}, from line {start + 1})" if start != line else ""
     return Fault(line, column, problem + where, blank(lines, line))
+
+
+def _number(lines: list[str]) -> Fault:
+    for number, line in enumerate(lines):
+        found = _BEYOND.search(line)
+        if found:
+            message = f"{found[0]} is no character: the last one is \\U0010FFFF"
+            return Fault(number, found.start(), message, {number: _BEYOND.sub("\ufffd", line)})
+    return Fault(0, 0, "no YAML that can be read")
 
 
 def blank(lines: list[str], number: int) -> dict[int, str]:

@@ -73,6 +73,8 @@ PIECES = [
     b"---\n",
     b"#",
     b"\xff",
+    b"\xef\xbf\xbf",
+    b"\\UFFFFFFFF",
 ]
 
 
