@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -69,7 +70,9 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
     top, real = repository.toplevel.resolve(), path.resolve()
     place = path.parent.resolve() / path.name
     if place.is_relative_to(top) and not real.is_relative_to(top):
-        raise Fatal(f"'{given}' is a link out of the worktree", hint=f"ls -l '{given}'   # name the file itself")
+        raise Fatal(
+            f"'{given}' is a link out of the worktree", hint=f"ls -l {shlex.quote(given)}   # name the file itself"
+        )
     data = files.read_plain(real, limit=LIMIT)
     if data is None:
         raise Fatal(f"there is no file '{given}'", hint="ls   # PATH counts from the current folder")
@@ -152,7 +155,8 @@ def read_evidence(session: Session, evidence: Evidence) -> bytes:
 
     Raises: CouldNotTell where neither has them as they were recorded.
     """
-    for packed in (_in_folder(session, evidence), _in_ref(session, evidence)):
+    for read in (_in_folder, _in_ref):
+        packed = read(session, evidence)
         data = unpack(packed, evidence.size) if packed is not None else None
         if data is not None and sha256_hex(data) == evidence.sha256:
             return data

@@ -303,6 +303,21 @@ def test_what_a_comparison_comes_to(
     begun.ends(3, "compare-qa", "--agent", "reviewer")
 
 
+def test_many_commands_are_compared_at_the_cost_of_one(begun: Desk) -> None:
+    """The stored logs are read from the task's folder: git is started as often for one command as for six."""
+    counts = []
+    for number in range(6):
+        begun.repo.write("parser.py", "broken\n")
+        record(begun, FAILED, "--baseline", command=f"pytest {number}")
+        begun.repo.write("parser.py", "half\n")
+        record(begun, FAILED, command=f"pytest {number}")
+        trace = begun.repo.path.parent / f"trace-{number}"
+        said = begun.process("compare-qa", env={"GIT_TASKCTX_TRACE": os.fspath(trace)})
+        assert (said.code, said.out.count("in nothing else")) == (0, number + 1)
+        counts.append(len(trace.read_text().splitlines()))
+    assert len(set(counts)) == 1
+
+
 # What the policy asks for.
 
 
