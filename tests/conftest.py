@@ -130,7 +130,10 @@ def _seal_pygit2(module: ModuleType, home: Path) -> None:
 
 
 @pytest.fixture
-def repo(git_repo: Any) -> GitRepo:
-    """Provide an empty repository, made by pytest-git's fixture, behind our helper."""
+def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
+    """Provide an empty repository, made by pytest-git's fixture, behind our helper; what lies beside it is its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WORKSPACE", os.fspath(tmp_path_factory.mktemp("work")))
+        git_repo = request.getfixturevalue("git_repo")
     git_repo.api.close()
     return GitRepo(Path(git_repo.workspace))
