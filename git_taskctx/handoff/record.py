@@ -51,9 +51,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)
-    if options.done:
-        require_current_text(session)
-    warnings = compare_text(session).warnings
+    text = require_current_text(session) if options.done else compare_text(session)
     with read_worktree(session.repository, keep=False) as reading:
         events, chain = _become_owner(session, reading, agent, options)
         _require_change(session, chain, reading, agent, options)
@@ -74,7 +72,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
         done=options.done,
         wip=options.wip,
         validated=session.chain.validated,
-        warnings=(*warnings, *taken.warnings),
+        warnings=(*text.warnings, *taken.warnings),
     )
 
 

@@ -11,6 +11,7 @@ from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.session import Event, Session, check_secrets, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.staleness import TextState, compare_text
 from git_taskctx.handoff.verify import judge_session, record_drift
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
@@ -101,19 +102,18 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
         _require_distinct(session, chain, agent)
 
 
-def require_current_text(session: Session) -> None:
-    """Refuse to go on under a text of task or standards that is no longer the one that was captured.
+def require_current_text(session: Session) -> TextState:
+    """Refuse to go on under a text of task or standards that is no longer the one that was captured; else return it.
 
     Raises: Refused.
     """
-    from git_taskctx.handoff.staleness import compare_text
-
     text = compare_text(session)
     if text.reason is not None:
         raise Refused(
             text.reason,
             hint="git taskctx rebuild   # takes the new text, and voids approvals of the old one",
         )
+    return text
 
 
 def at_work_hint(chain: Chain, agent: str) -> str:
