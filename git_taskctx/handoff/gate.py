@@ -13,6 +13,7 @@ from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.private import private_folder
+from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.commits import require_approved, require_settled, require_tree
 from git_taskctx.handoff.drift import Present, judge
@@ -49,9 +50,10 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
     with open_current(caller, gated=True) as (session, caught):
         if caught.sealed is not None:
             return (*caught.told, caught.sealed.summary)
-        require_settled(session)
-        if session.chain.at_work:  # commit.require is `budget`: nothing that could be compared is on record
-            require_approved(session)
+        session.require_open(may_be_blocked=True)
+        if session.chain.at_work:
+            require_settled(session)
+            require_approved(session)  # commit.require is `budget`: nothing that could be compared is on record
             return caught.told
         with read_worktree(session.repository, keep=False) as reading:
             if _judge(session, reading, attempt):
@@ -61,8 +63,6 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
     """Return the paths that the commit is about to change, sorted; none where that cannot be told."""
-    from git_taskctx.git.quoting import quote
-
     git = caller.repository.git.with_env(GIT_INDEX_FILE=os.fspath(attempt.index))
     found = git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--", ok=(0, 128))
     if found.code:
@@ -86,10 +86,10 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
         counted = count_drift(session, present, verdict)
         if counted is None:
             return False
-        refusal = drift_refusal(counted)
-        raise Refused(counted.summary, hint=refusal.hint, paths=refusal.paths)
+        raise drift_refusal(counted)
     if verdict.outcome is not Outcome.YES:
         raise CouldNotTell(verdict.summary, hint="\n".join(verdict.hints) or "git fsck")
+    session.require_open(put_right=True)
     require_approved(session)
     seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
     require_tree(seeing, _parent(session, present, attempt), held)

@@ -11,11 +11,10 @@ import shlex
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.seats import Expectation
-from git_taskctx.handoff.session import Session
+from git_taskctx.handoff.session import NOTE, Session
 from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
 
 ACCEPT = 'git taskctx resolve-drift --accept --note "what happened"'
-NOTE = 'git taskctx resolve-drift --note "what happened"'
 
 _ABORT = {
     "merge": "git merge --abort",

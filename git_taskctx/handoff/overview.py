@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
-from git_taskctx.handoff.mend import NOTE, commit_command
+from git_taskctx.handoff.mend import commit_command
 from git_taskctx.handoff.seal import open_current
-from git_taskctx.handoff.session import Caller, Session
+from git_taskctx.handoff.session import NOTE, Caller, Session
 from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Coordination, Finding

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TEXT_LIMIT = 2048
 """Findings and notes are at most this long, in bytes."""
+NOTE = 'git taskctx resolve-drift --note "what happened"'
+"""What is left to type once drift has been put right."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,10 @@ class Session:
         """The task's id."""
         return self.context.task_id
 
-    def require_open(self, *, may_be_blocked: bool = False) -> None:
+    def require_open(self, *, may_be_blocked: bool = False, put_right: bool = False) -> None:
         """Refuse to change anything while a drift budget stands above the allowance or the file was edited.
+
+        `put_right` tells that the worktree is as expected again, so that only the note is missing.
 
         Raises: Refused, Fatal for an archived context.
         """
@@ -125,11 +129,11 @@ class Session:
         blocked = self.over_budget
         if blocked and not may_be_blocked:
             agent, budget = blocked
+            look = f"git taskctx verify   # what differs, and how to put it right\n{NOTE}   # when it is put right"
             raise Refused(
                 f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
                 f"allowance {self.context.policy.drift.allowance})",
-                hint="git taskctx verify   # what differs, and how to put it right\n"
-                'git taskctx resolve-drift --note "what happened"   # when it is put right',
+                hint=NOTE if put_right else look,
             )
 
     @property
