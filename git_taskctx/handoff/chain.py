@@ -10,17 +10,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.handoff.seats import Expectation, Part, Seat
+from git_taskctx.handoff.seats import Expectation, Part, Seat, expectation_of
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_sha256
 from git_taskctx.model.qa import QaResults, QaRun, results_of, with_run
 from git_taskctx.model.record import Record
-from git_taskctx.model.snapshot import HiddenChange, WorktreeSnapshot
+from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
-
-__all__ = ["Chain", "Expectation", "Part", "Seat", "fold"]
 
 
 @dataclass(frozen=True)
@@ -230,31 +228,9 @@ def _start(chain: Chain, record: Record) -> Chain:
 
 def _snapshot(chain: Chain, record: Record) -> Chain:
     agent, extra = cast(str, record.agent), record.extra
-    if record.tree is None or record.commit_tree is None:
-        raise BadData(f"record {record.id} is a snapshot without its trees")
-    taken = Expectation(
-        agent=agent,
-        n=int(extra["n"]),
-        tree=record.tree,
-        commit_tree=record.commit_tree,
-        index_tree=extra.get("index_tree"),
-        head=record.commit,
-        branch=extra.get("branch"),
-        in_progress=extra.get("in_progress"),
-        hidden=tuple(HiddenChange(**item) for item in extra.get("hidden", ())),
-        scope_hash=extra.get("scope_hash", ""),
-        time=record.time,
-        actor=record.actor,
-        accepted=bool(extra.get("accepted")),
-        seq=record.seq,
-        diff_sha=record.diff_sha,
-        base=record.base,
-        previous_tree=chain.tenure_tree,
-        previous_agent=chain.previous_owner,
-        edits=record.tree != chain.tenure_tree,
-    )
+    taken = expectation_of(record, agent, handed=chain.tenure_tree, previous=chain.previous_owner)
     if taken.accepted:
-        chain = chain._void(record.tree)
+        chain = chain._void(taken.tree)
     seat = chain.seats[agent]
     done = bool(extra.get("done"))
     at_work = bool(extra.get("wip"))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from git_taskctx.errors import BadData
 from git_taskctx.model.context import Finding
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, Operation
 from git_taskctx.model.values import dataclass
 
@@ -73,3 +75,34 @@ class Seat:
     def open_findings(self) -> tuple[Finding, ...]:
         """What it found and has not closed."""
         return tuple(finding for finding in self.findings if finding.closed_at is None)
+
+
+def expectation_of(record: Record, agent: str, *, handed: TreeOid, previous: str) -> Expectation:
+    """Return what a `snapshot` record makes of the tree that `agent` was handed by `previous`.
+
+    Raises: BadData without its trees; KeyError, TypeError, ValueError for what only others than us write.
+    """
+    if record.tree is None or record.commit_tree is None:
+        raise BadData(f"record {record.id} is a snapshot without its trees")
+    extra = record.extra
+    return Expectation(
+        agent=agent,
+        n=int(extra["n"]),
+        tree=record.tree,
+        commit_tree=record.commit_tree,
+        index_tree=extra.get("index_tree"),
+        head=record.commit,
+        branch=extra.get("branch"),
+        in_progress=extra.get("in_progress"),
+        hidden=tuple(HiddenChange(**item) for item in extra.get("hidden", ())),
+        scope_hash=extra.get("scope_hash", ""),
+        time=record.time,
+        actor=record.actor,
+        accepted=bool(extra.get("accepted")),
+        seq=record.seq,
+        diff_sha=record.diff_sha,
+        base=record.base,
+        previous_tree=handed,
+        previous_agent=previous,
+        edits=record.tree != handed,
+    )
