@@ -18,7 +18,8 @@ from git_taskctx.errors import BadData, Fatal, TryAgain
 
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
-_TEMPORARY = ".tmp-"
+TEMPORARY = ".tmp-taskctx-"
+"""How the name of a file begins that is not yet in its place."""
 
 
 class ReadOnly(Fatal):
@@ -134,22 +135,35 @@ def write_atomic(path: Path, data: bytes, *, settle: bool = True) -> None:
     has more to write there. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
-    temporary = path.parent / f"{_TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}"
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with told_of(path):
+        replace_file(path, data)
         if settle:
             fsync_folder(path.parent)
-    except OSError as error:
-        raise _as_error(error, path) from error
+
+
+def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = False) -> None:
+    """Put a file in the place of whatever is at `path`; `fsync_folder` makes that durable.
+
+    `exact` gives it all of `mode`, whatever the umask is. Raises: OSError; then `path` is as it was.
+    """
+    temporary = temporary_of(path)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if exact:
+                os.fchmod(descriptor, mode)
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def temporary_of(path: Path) -> Path:
+    """Return a name beside `path` that nothing has."""
+    return path.with_name(f"{TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}")
 
 
 def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
@@ -180,7 +194,7 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
 
 def sweep_temporaries(folder: Path) -> None:
     """Remove what an interrupted write left in `folder`; call it with the lock held."""
-    for entry in folder.glob(f"{_TEMPORARY}*"):
+    for entry in folder.glob(".tmp-*"):
         if entry.is_file() and not entry.is_symlink():
             entry.unlink(missing_ok=True)
 

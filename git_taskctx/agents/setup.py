@@ -129,7 +129,10 @@ def apply(plan: Plan, place: Place) -> None:
         with files.told_of(change.path):
             if change.after is not None:
                 real.parent.mkdir(parents=True, exist_ok=True)
-                _write(real, change.after)
+                there = real.exists()
+                mode = real.stat().st_mode & 0o7777 if there else 0o666
+                files.replace_file(real, change.after, mode=mode, exact=there)
+                files.fsync_folder(real.parent)
                 continue
             real.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # something is in it
@@ -137,24 +140,6 @@ def apply(plan: Plan, place: Place) -> None:
                     if (folder in (place.base, place.config) and place.user) or folder == place.base:
                         break
                     folder.rmdir()
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Replace a file of the user's, keeping its mode."""
-    temporary = path.parent / f".{path.name[:100]}.{os.urandom(6).hex()}"
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        if path.exists():
-            temporary.chmod(path.stat().st_mode & 0o7777)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    files.fsync_folder(path.parent)
 
 
 def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:

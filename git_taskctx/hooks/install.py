@@ -167,7 +167,7 @@ def lead_neighbours(plan: Plan, folder: Path) -> None:
     links = []
     for entry in sorted(folder.iterdir()):
         name = entry.name
-        odd = name in ours or name.endswith(".sample") or name.startswith(".tmp-taskctx-")
+        odd = name in ours or name.endswith(".sample") or name.startswith(files.TEMPORARY)
         if not odd and not os.path.lexists(there / name):
             links.append(steps.link(there / name, f"../{folder.name}/{name}"))
     plan.steps[:0] = links  # they are there before the hook is run from its new place
@@ -191,7 +191,7 @@ def take_files(plan: Plan, folder: Path) -> None:
         for entry in sorted(aside.iterdir()):
             if entry.is_symlink() and os.fspath(entry.readlink()) == f"../{folder.name}/{entry.name}":
                 plan.steps.append(steps.remove(entry))
-            elif entry.name not in known and not entry.name.startswith(".tmp-taskctx-"):
+            elif entry.name not in known and not entry.name.startswith(files.TEMPORARY):
                 plan.notes.append(f"{entry} was put aside by an earlier install, and stays there")
         plan.steps.append(steps.remove_folder(aside))
 

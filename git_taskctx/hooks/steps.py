@@ -16,8 +16,6 @@ from git_taskctx.errors import Fatal
 from git_taskctx.git.process import Git
 from git_taskctx.model.values import dataclass
 
-_TEMPORARY = ".tmp-taskctx-"
-
 
 @dataclass(frozen=True)
 class Step:
@@ -35,18 +33,7 @@ def put(path: Path, data: bytes, *, mode: int = 0o755) -> Step:
 
     def run() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _temporary(path)
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fchmod(file.fileno(), mode)
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        files.replace_file(path, data, mode=mode, exact=True)
         files.fsync_folder(path.parent)
 
     return Step("write", os.fspath(path), _told(path, run))
@@ -68,7 +55,7 @@ def put_aside(path: Path, to: Path) -> Step:
         try:
             os.link(path, to, follow_symlinks=False)
         except OSError:  # a file system without links: a copy with its mode and times
-            temporary = _temporary(to)
+            temporary = files.temporary_of(to)
             shutil.copy2(path, temporary, follow_symlinks=False)
             temporary.rename(to)
         files.fsync_folder(to.parent)
@@ -111,7 +98,7 @@ def link(path: Path, target: Path | str) -> Step:
 
     def run() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = _temporary(path)
+        temporary = files.temporary_of(path)
         temporary.symlink_to(target)
         temporary.replace(path)
 
@@ -137,7 +124,7 @@ def sweep(*folders: Path) -> None:
     """Remove what an interrupted step left."""
     for folder in folders:
         if folder.is_dir():
-            for entry in folder.glob(f"{_TEMPORARY}*"):
+            for entry in folder.glob(f"{files.TEMPORARY}*"):
                 entry.unlink(missing_ok=True)
 
 
@@ -147,10 +134,6 @@ def require_script(path: Path) -> None:
         raise Fatal(
             f"{path} is no file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"
         )
-
-
-def _temporary(path: Path) -> Path:
-    return path.with_name(f"{_TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}")
 
 
 def _told(path: Path, run: Callable[[], object]) -> Callable[[], object]:
