@@ -15,13 +15,6 @@ from git_taskctx.errors import BadData
 
 SECONDS = 60
 """How long an agent waits for a hook; who stops has the worktree read, and that may be large."""
-MATCHED = {
-    "claude": "Edit|MultiEdit|NotebookEdit|Write",
-    "codex": "apply_patch|Edit|Write",
-    "gemini": "replace|write_file",
-    "cursor": "Delete|Edit|EditNotebook|MultiEdit|StrReplace|Write",
-}
-"""For which tools the hook before a tool is called, in each agent's own words."""
 BEGIN, END = "# git-taskctx: begin", "# git-taskctx: end"
 
 
@@ -31,20 +24,25 @@ def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
     return f"git taskctx agent-hook {dialect.events[moment]} --agent {dialect.name}{option}"
 
 
+def matcher(dialect: Dialect) -> str:
+    """Return for which tools the hook before a tool is called."""
+    return "|".join(sorted(dialect.writers, key=str.lower))
+
+
 def wiring(dialect: Dialect, role: str | None) -> dict[str, list[Any]]:
     """Return what stands under `hooks`: for each event a list with the one entry that is ours."""
     return {event: [_entry(dialect, moment, role)] for moment, event in dialect.events.items()}
 
 
 def _entry(dialect: Dialect, moment: Moment, role: str | None) -> dict[str, Any]:
-    matcher = {"matcher": MATCHED[dialect.name]} if moment == "write" else {}
+    matched = {"matcher": matcher(dialect)} if moment == "write" else {}
     run = {"command": command(dialect, moment, role)}
     if dialect.name == "cursor":
         once = {"loop_limit": 1} if moment in ("stop", "helper-stop") else {}
-        return {**run, **matcher, "timeout": SECONDS, **once}
+        return {**run, **matched, "timeout": SECONDS, **once}
     if dialect.name == "gemini":
-        return {**matcher, "hooks": [{"name": "git-taskctx", "type": "command", **run, "timeout": SECONDS * 1000}]}
-    return {**matcher, "hooks": [{"type": "command", **run, "timeout": SECONDS}]}
+        return {**matched, "hooks": [{"name": "git-taskctx", "type": "command", **run, "timeout": SECONDS * 1000}]}
+    return {**matched, "hooks": [{"type": "command", **run, "timeout": SECONDS}]}
 
 
 def document(dialect: Dialect, role: str | None) -> dict[str, Any]:
@@ -179,7 +177,7 @@ def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str
     lines = []
     for moment, event in dialect.events.items():
         lines += [f"[[hooks.{event}]]"]
-        lines += [f'matcher = "{MATCHED[dialect.name]}"'] if moment == "write" else []
+        lines += [f'matcher = "{matcher(dialect)}"'] if moment == "write" else []
         lines += [f"[[hooks.{event}.hooks]]", 'type = "command"']
         lines += [f'command = "{command(dialect, moment, role)}"', f"timeout = {SECONDS}", ""]
     new = marked.add(text, "\n".join(lines), BEGIN, END, what=what)
