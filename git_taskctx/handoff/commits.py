@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
-from git_taskctx.errors import Fatal, Refused
-from git_taskctx.files import read_plain
+from git_taskctx.errors import Refused
 from git_taskctx.git.changes import Change, compare_trees
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.chain import Chain
+from git_taskctx.handoff.managers import is_gated
 from git_taskctx.handoff.mend import commit_command
 from git_taskctx.handoff.session import Event, Session
 from git_taskctx.handoff.volatile import is_volatile
@@ -28,9 +25,6 @@ SHOWN = 5
 """So many paths stand in a command."""
 _MADE = re.compile(r"(commit|cherry-pick|revert)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
 """The reflog's words for a commit that was made here, not brought in by a pull or a rebase."""
-_MANAGERS = (".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml", ".lefthook.yml")
-"""Where managers of hooks are told what to run."""
-_OURS = b"taskctx"
 
 
 def require_settled(session: Session) -> None:
@@ -119,7 +113,7 @@ def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
     for commit, how in _new_commits(session):
         due = _records_of(probe, commit, how)
         if due and due[0].type == "bypass":
-            gated = _is_gated(session.repository) if gated is None else gated
+            gated = is_gated(session.repository) if gated is None else gated
             due = due if gated else []
         for event in due:
             probe.chain = probe.chain.apply(probe.draft(event, probe.chain.since, 0))
@@ -195,25 +189,6 @@ def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
         if found:
             made.append((CommitOid(oid), found[1] or found[2]))
     return made[::-1] if known else [one for one in made if one[0] == head][:1]
-
-
-def _is_gated(repository: Repository) -> bool:
-    """Tell whether a hook of ours would have been asked before a commit here."""
-    if any(_OURS.decode() in (value or "") for key, value in repository.core.items() if key.startswith("hook.")):
-        return True
-    named = [value for key, value, _ in repository.settings if key == "core.hookspath"][:-1]  # the last is our own
-    folder = repository.common_dir / "hooks"
-    if named and named[-1]:
-        folder = repository.toplevel / os.path.expanduser(named[-1])  # noqa: PTH111 - a `~` without a home is a name
-    places = [folder / "pre-commit", folder / "pre-commit.legacy", *(repository.toplevel / name for name in _MANAGERS)]
-    return any(_mentions_us(place) for place in places)
-
-
-def _mentions_us(place: Path) -> bool:
-    try:
-        return _OURS in (read_plain(place.resolve(), limit=1024 * 1024) or b"")
-    except (Fatal, OSError, RuntimeError):
-        return False
 
 
 def _is_volatile(session: Session, change: Change) -> bool:

@@ -11,19 +11,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
+from git_taskctx.handoff.managers import LEFTHOOK, PRE_COMMIT
 from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.shims import EVENTS, GATES, Author, author
 from git_taskctx.model.values import dataclass
 
 State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
-LEFTHOOK = tuple(
-    f"{folder}{dot}lefthook{local}.{kind}"
-    for folder, dots in (("", ("", ".")), (".config/", ("",)))
-    for dot in dots
-    for local in ("", "-local")
-    for kind in ("yml", "yaml", "toml", "json", "jsonc")
-)
-"""Where lefthook reads its configuration from."""
 _LIMIT = 1 << 20
 
 
@@ -137,7 +130,7 @@ def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:
     if read_author(legacy, event) in ("ours", "block", "calls") and is_executable(legacy):
         return Seat(event, "in place", tool, path)
     if event in GATES and place.top is not None:
-        for name in (".pre-commit-config.yaml", "prek.toml"):
+        for name in PRE_COMMIT:
             if re.search(rb"""\bid *[:=] *["']?taskctx\b""", read_script(place.top / name) or b""):
                 return Seat(event, "in place", f"{tool}'s configuration", path)
     return Seat(event, "displaced", tool, path)

@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from git_taskctx import files
+from git_taskctx.handoff.managers import LEFTHOOK
 from git_taskctx.hooks import steps
-from git_taskctx.hooks.health import LEFTHOOK, is_executable, look, read_author, read_script
+from git_taskctx.hooks.health import is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside
 from git_taskctx.hooks.shims import EVENTS, author, is_shell, shim, with_block, without_block
 from git_taskctx.hooks.steps import Step

@@ -72,7 +72,11 @@ def test_without_a_gate_nothing_goes_around_it(desk: Gated) -> None:
     assert desk.records("bypass") == []
 
 
-@pytest.mark.parametrize("place", [".husky/pre-commit", ".pre-commit-config.yaml", "lefthook.yml", "hooks/pre-commit"])
+@pytest.mark.parametrize(
+    "place",
+    [".husky/pre-commit", ".pre-commit-config.yaml", "prek.toml", "lefthook.yml", "lefthook-local.yml",
+     ".config/lefthook.toml", "hooks/pre-commit"],
+)  # fmt: skip
 def test_a_gate_behind_a_manager_is_known(desk: Gated, place: str) -> None:
     """Wherever a manager of hooks is told to ask us, a commit around it is one around the gate."""
     for hook in (desk.repo.common_dir() / "hooks").iterdir():

@@ -1,0 +1,42 @@
+"""Managers of hooks: where each is told what to run, and whether a commit here would have met a gate of ours."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from git_taskctx.errors import Fatal
+from git_taskctx.files import read_plain
+from git_taskctx.git.repository import Repository
+
+LEFTHOOK = tuple(
+    f"{folder}{dot}lefthook{local}.{kind}"
+    for folder, dots in (("", ("", ".")), (".config/", ("",)))
+    for dot in dots
+    for local in ("", "-local")
+    for kind in ("yml", "yaml", "toml", "json", "jsonc")
+)
+"""Where lefthook reads its configuration from."""
+PRE_COMMIT = (".pre-commit-config.yaml", "prek.toml")
+"""The same of pre-commit and prek."""
+_TOLD = (".husky/pre-commit", *PRE_COMMIT, *LEFTHOOK)
+_OURS = b"taskctx"
+
+
+def is_gated(repository: Repository) -> bool:
+    """Tell whether a hook of ours would have been asked before a commit here."""
+    if any(_OURS.decode() in (value or "") for key, value in repository.core.items() if key.startswith("hook.")):
+        return True
+    named = [value for key, value, _ in repository.settings if key == "core.hookspath"][:-1]  # the last is our own
+    folder = repository.common_dir / "hooks"
+    if named and named[-1]:
+        folder = repository.toplevel / os.path.expanduser(named[-1])  # noqa: PTH111 - a `~` without a home is a name
+    places = [folder / "pre-commit", folder / "pre-commit.legacy", *(repository.toplevel / name for name in _TOLD)]
+    return any(_mentions_us(place) for place in places)
+
+
+def _mentions_us(place: Path) -> bool:
+    try:
+        return _OURS in (read_plain(place.resolve(), limit=1024 * 1024) or b"")
+    except (Fatal, OSError, RuntimeError):
+        return False
