@@ -15,14 +15,12 @@ from git_taskctx.agents.here import find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.agents.payload import Payload, Unreadable
 from git_taskctx.errors import TaskctxError
+from git_taskctx.git.process import PLACES
 from git_taskctx.git.repository import open_repository
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import Store
-
-_PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
-"""Variables that say where a repository is; here the payload says it."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ class _Called:
 @contextlib.contextmanager
 def _open(top: str, environ: Mapping[str, str]) -> Iterator[Session | None]:
     """Open the active context of a worktree; None where there is none after all, or it has just ended."""
-    repository = open_repository(Path(top), {name: value for name, value in environ.items() if name not in _PLACES})
+    repository = open_repository(Path(top), {name: value for name, value in environ.items() if name not in PLACES})
     try:
         store = Store(repository)
         if store.active() is None and store.marker() is None:

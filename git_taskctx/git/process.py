@@ -20,6 +20,9 @@ TIME_LIMIT = 600.0
 NETWORK_LIMIT = 3600.0
 """Seconds; the same for one that talks to another machine, or to the person at the keyboard."""
 
+PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+"""Variables that say where one repository is, and must not hold for another."""
+
 _SET = {
     "LANGUAGE": "en",
     "GIT_OPTIONAL_LOCKS": "0",

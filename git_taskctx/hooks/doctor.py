@@ -9,12 +9,14 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
 from git_taskctx import __version__
 from git_taskctx.errors import TaskctxError
+from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.hooks.fire import Fired
@@ -26,7 +28,6 @@ from git_taskctx.model.values import dataclass
 
 OLDEST = (2, 31)
 """The oldest git that we work with."""
-NOTES = "refs/notes/taskctx"
 Level = Literal["error", "warning", "note"]
 Setting = tuple[str, str]
 
@@ -191,8 +192,6 @@ def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Itera
 
 
 def _ask_version(git: Git, program: str) -> str | None:
-    import subprocess
-
     try:
         done = subprocess.run(
             [program, "--version"], cwd=git.cwd, env=dict(git.environ), capture_output=True, timeout=30, check=False
@@ -224,13 +223,13 @@ def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
         yield Finding(
             "warning",
             "amended and rebased commits lose their record: neither post-rewrite nor notes.rewriteRef carries it along",
-            f"git config --add notes.rewriteRef {NOTES}",
+            f"git config --add notes.rewriteRef {NOTES_REF}",
         )
     named = place.environ.get("GIT_NOTES_REF") or last.get("core.notesref")
-    if named == NOTES:
+    if named == NOTES_REF:
         yield Finding(
             "warning",
-            f"git's own notes are written into {NOTES}",
+            f"git's own notes are written into {NOTES_REF}",
             "git config --unset core.notesRef; unset GIT_NOTES_REF",
         )
 
@@ -243,7 +242,7 @@ def _examine_setting(key: str, value: str) -> Iterator[Finding]:
         yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", command)
     elif key.endswith(".fetch"):
         target = value.partition(":")[2]
-        if target and target != NOTES + "/" and (_covers(target) or target == "refs/*"):
+        if target and target != NOTES_REF + "/" and (_covers(target) or target == "refs/*"):
             yield Finding(
                 "warning",
                 f"{key} = {value}: a fetch overwrites records that are not there, and --prune deletes them",
@@ -252,8 +251,8 @@ def _examine_setting(key: str, value: str) -> Iterator[Finding]:
 
 
 def _covers(pattern: str) -> bool:
-    return pattern == NOTES or (
-        pattern.endswith("*") and NOTES.startswith(pattern[:-1]) and len(pattern) > len("refs/*")
+    return pattern == NOTES_REF or (
+        pattern.endswith("*") and NOTES_REF.startswith(pattern[:-1]) and len(pattern) > len("refs/*")
     )
 
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell, TaskctxError
-from git_taskctx.git.process import QUIET, Git
+from git_taskctx.git.process import PLACES, QUIET, Git
 from git_taskctx.hooks.health import Seat, read_author, read_script
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim
@@ -24,11 +24,7 @@ from git_taskctx.model.values import dataclass
 TIME_LIMIT = 60.0
 """Seconds that one git with its hooks may take."""
 _DROP = (
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_INDEX_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY",
+    *PLACES,
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_NAMESPACE",
     "GIT_TEMPLATE_DIR",

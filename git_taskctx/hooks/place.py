@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import PLACES, Git
 from git_taskctx.git.repository import Repository
 from git_taskctx.hooks.shims import BESIDE
 
@@ -19,10 +19,6 @@ CONFIG_HOOKS = (2, 54)
 PREFIX = "hook.taskctx-"
 """How the sections of our own hooks in the configuration begin."""
 _PATTERN = r"^core\.(hookspath|bare)$|^hook\."
-_OUTSIDE: dict[str, str | None] = dict.fromkeys(
-    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
-)
-"""What git sets for one repository, and must not hold for another."""
 
 
 class Place:
@@ -101,7 +97,7 @@ class Place:
         there = folder.resolve()
         while not there.is_dir():
             there = there.parent
-        git = Git(there, self.environ, dict(_OUTSIDE))
+        git = Git(there, self.environ, dict.fromkeys(PLACES))
         if git.run("rev-parse", "--is-inside-work-tree", ok=(0, 128)).out.strip() != b"true":
             return False
         return git.run("check-ignore", "-q", os.fspath(folder.resolve() / "pre-commit"), ok=(0, 1, 128)).code != 0
