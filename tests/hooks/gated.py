@@ -65,6 +65,13 @@ class Gated(Desk):
         assert [line.split(": ")[0] for line in lines] == ["error", "paths", "hint"], said.err
         return lines
 
+    def branch_off(self) -> None:
+        """Make a branch `side`, one commit ahead of `main`, and come back."""
+        self.repo.git("checkout", "-q", "-b", "side")
+        self.repo.write("side", "side\n")
+        self.repo.commit("side")
+        self.repo.git("checkout", "-q", "main")
+
     def is_over(self) -> bool:
         """Tell whether the task has ended."""
         return self.data("status")["task"] is None and bool(self.records("seal"))

@@ -95,11 +95,9 @@ def test_a_gate_behind_a_manager_is_known(desk: Gated, place: str) -> None:
 @pytest.mark.parametrize(("command", "how"), [("cherry-pick", "cherry-pick"), ("revert", "revert")])
 def test_what_git_asks_no_hook_about_is_noticed(desk: Gated, command: str, how: str) -> None:
     """git makes a clean cherry-pick or revert without asking; it is a commit in the middle of a task all the same."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    if command == "cherry-pick":
-        desk.repo.git("checkout", "-q", "main")
+    desk.branch_off()
+    if command == "revert":
+        desk.repo.git("checkout", "-q", "side")
     desk.init()
     desk.passes(command, *(["--no-edit"] if command == "revert" else []), "side")
     assert [found for _, found, _ in bypasses(desk)] == [how]
@@ -107,10 +105,7 @@ def test_what_git_asks_no_hook_about_is_noticed(desk: Gated, command: str, how: 
 
 def test_a_merge_around_the_gate_is_noticed(desk: Gated) -> None:
     """`merge --no-verify` skips pre-merge-commit; post-merge tells."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    desk.repo.git("checkout", "-q", "main")
+    desk.branch_off()
     desk.repo.write("main", "main\n")
     desk.repo.commit("main")
     desk.init()
@@ -120,10 +115,7 @@ def test_a_merge_around_the_gate_is_noticed(desk: Gated) -> None:
 
 def test_what_a_pull_brings_in_is_no_bypass(desk: Gated) -> None:
     """A fast-forward makes no commit; an agent at work may take in what others made."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    desk.repo.git("checkout", "-q", "main")
+    desk.branch_off()
     desk.init()
     desk.repo.write("parser.py", "mended\n")
     desk.passes("merge", "-q", "--ff-only", "side")
@@ -134,10 +126,7 @@ def test_what_a_pull_brings_in_is_no_bypass(desk: Gated) -> None:
 
 def test_a_rebase_while_at_work_is_no_bypass(desk: Gated) -> None:
     """The commits that a rebase makes anew are not the task's; the hooks that run meanwhile say nothing."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    desk.repo.git("checkout", "-q", "main")
+    desk.branch_off()
     for name in ("one", "two"):
         desk.repo.write(name, name)
         desk.repo.commit(name)

@@ -11,11 +11,9 @@ from gitrepo import GitRepo
 
 @pytest.fixture
 def branched(desk: Gated) -> Gated:
-    """A second branch, one commit ahead, and a task at work on main."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    desk.repo.git("checkout", "-q", "-b", "far")
+    """Two more branches, one and two commits ahead, and a task at work on main."""
+    desk.branch_off()
+    desk.repo.git("checkout", "-q", "-b", "far", "side")
     desk.repo.write("far", "far\n")
     desk.repo.commit("far")
     desk.repo.git("checkout", "-q", "main")

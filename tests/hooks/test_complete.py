@@ -29,8 +29,9 @@ def test_it_seals_and_puts_away(ungated: Gated) -> None:
 
 def test_the_notifier_is_told(ungated: Gated) -> None:
     """It runs at the top of the worktree with the facts in its environment and on stdin; its words go to stderr."""
+    ungated.repo.at("below").mkdir()
     ungated.repo.config(TELL, 'pwd; echo "$TASKCTX_TASK $TASKCTX_TITLE"; cat')
-    said = ungated.process("complete", cwd=ungated.repo.at("tests") if ungated.repo.at("tests").exists() else None)
+    said = ungated.process("complete", cwd=ungated.repo.at("below"))
     top, words, document = said.err.split("\n", 2)
     assert said.code == 0
     assert (top, words) == (str(ungated.repo.toplevel()), "TASK-1 Mend the parser")
@@ -99,7 +100,7 @@ def test_one_that_was_put_away_is_sealed_too(ungated: Gated) -> None:
     """Put away before anybody looked, with its commit at HEAD: it is brought back, sealed and put away."""
     repo = ungated.repo
     repo.git("reset", "-q", "--soft", "HEAD~1")
-    ungated.ok("resolve-drift", "--note", "back") if ungated.run("verify").code else None
+    ungated.ok("verify")
     ungated.ok("purge")
     repo.commit("the task")
     ungated.ok("complete", "--task", "TASK-1")

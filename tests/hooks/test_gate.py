@@ -280,10 +280,7 @@ def test_an_operation_in_the_middle_of_a_task_is_blocked(desk: Gated, command: s
 
 def test_a_merge_without_conflict_is_blocked(desk: Gated) -> None:
     """pre-merge-commit asks as pre-commit does; what git says after it is git's."""
-    desk.repo.git("checkout", "-q", "-b", "side")
-    desk.repo.write("side", "side\n")
-    desk.repo.commit("side")
-    desk.repo.git("checkout", "-q", "main")
+    desk.branch_off()
     desk.repo.write("main", "main\n")
     desk.repo.commit("main")
     desk.init()

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 from gated import Gated
+from tools import TOOL_PATH
 
 CONFIG = """\
 repos:
@@ -26,15 +27,19 @@ repos:
 """
 
 
-@pytest.mark.parametrize("tool", ["pre-commit", "prek"])
+@pytest.mark.parametrize(
+    "tool",
+    [
+        pytest.param("pre-commit", marks=pytest.mark.needs_precommit),
+        pytest.param("prek", marks=pytest.mark.needs_prek),
+    ],
+)
 def test_its_own_stash_is_no_drift(desk: Gated, tool: str) -> None:
     """Dirt from before the task is away while the hooks run: it is not counted, and afterwards it is back.
 
     What is staged otherwise is named all the same.
     """
-    program = shutil.which(tool)
-    if program is None:
-        pytest.skip(f"{tool} is not on PATH")
+    program = shutil.which(tool, path=TOOL_PATH)
     desk.repo.write(".pre-commit-config.yaml", CONFIG)
     desk.repo.write("parser.py", "broken\n")
     desk.repo.commit("config", "--no-verify")
