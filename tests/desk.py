@@ -9,7 +9,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -181,10 +181,10 @@ class Desk:
         self.ok("snapshot", "--agent", "validator", "--done")
 
 
-@contextlib.contextmanager
-def executable(folder: Path) -> Iterator[dict[str, str]]:
-    """Put `git-taskctx` on PATH, so that `git taskctx` finds it; yield the environment."""
+def executable(folder: Path) -> dict[str, str]:
+    """Put `git-taskctx` into a folder; return the environment in which `git taskctx` finds it."""
+    folder.mkdir(exist_ok=True)
     script = folder / "git-taskctx"
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m git_taskctx "$@"\n')
     script.chmod(0o755)
-    yield {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.fspath(ROOT)}
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.fspath(ROOT)}

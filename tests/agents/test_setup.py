@@ -143,15 +143,15 @@ def test_the_hooks_that_are_put_in_work(hooked: Hooked, agent: str, tmp_path: Pa
     hooked.begin()
     entry = json.loads(files(hooked.repo.path)[FILE[agent]])["hooks"][EVENTS[agent]["write"]][0]
     command = (entry if agent == "cursor" else entry["hooks"][0])["command"]
-    with executable(tmp_path) as env:
-        done = subprocess.run(
-            ["sh", "-c", command],
-            cwd=hooked.repo.path,
-            env=hooked.environment(env),
-            input=json.dumps(hooked.write_payload(agent, "README")).encode(),
-            capture_output=True,
-            check=True,
-        )
+    env = executable(tmp_path)
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=hooked.repo.path,
+        env=hooked.environment(env),
+        input=json.dumps(hooked.write_payload(agent, "README")).encode(),
+        capture_output=True,
+        check=True,
+    )
     assert done.stderr == b""
     jsonschema.validate(json.loads(done.stdout), FORMS[agent][EVENTS[agent]["write"]])
 

@@ -256,12 +256,9 @@ PLACES = ("sub-folder", "-C", "link", "git -C", "git -C sub-folder", "--git-dir"
 
 
 @pytest.fixture
-def git_env(tmp_path: Path) -> Iterator[dict[str, str]]:
+def git_env(tmp_path: Path) -> dict[str, str]:
     """An environment in which `git taskctx` works."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    with executable(folder) as env:
-        yield env
+    return executable(tmp_path / "bin")
 
 
 @pytest.mark.parametrize("place", PLACES)

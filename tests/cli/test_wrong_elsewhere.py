@@ -204,13 +204,12 @@ def test_inside_a_hook_no_other_repository_is_touched(begun: Desk, tmp_path: Pat
 def test_a_real_hook_sees_its_own_repository(begun: Desk, tmp_path: Path) -> None:
     """`git commit PATH` runs the hook over an index of its own; `verify` there judges the worktree."""
     begun.implement()
-    (tmp_path / "bin").mkdir()
-    with executable(tmp_path / "bin") as env:
-        hook = begun.repo.git_dir() / "hooks" / "pre-commit"
-        hook.parent.mkdir(exist_ok=True)
-        hook.write_text(f"#!/bin/sh\ngit taskctx verify >{tmp_path}/said 2>&1\necho $? >>{tmp_path}/said\n")
-        hook.chmod(0o755)
-        begun.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
+    env = executable(tmp_path / "bin")
+    hook = begun.repo.git_dir() / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\ngit taskctx verify >{tmp_path}/said 2>&1\necho $? >>{tmp_path}/said\n")
+    hook.chmod(0o755)
+    begun.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
     said = (tmp_path / "said").read_text()
     assert said.startswith("worktree: yes\n"), said
     assert said.endswith("\n0\n")

@@ -8,7 +8,8 @@ import pytest
 
 pytest.register_assert_rewrite("desk", "gated")
 
-from gated import Gated, put_hooks, put_program  # noqa: E402 - found beside the tests
+from desk import executable  # noqa: E402 - found beside the tests
+from gated import Gated, put_hooks  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
 
 
@@ -18,7 +19,7 @@ def desk(repo: GitRepo, tmp_path: Path) -> Gated:
     for path in ("parser.py", "README", "deep/lexer.py"):
         repo.write(path, "broken\n")
     repo.commit("base")
-    repo.env |= put_program(tmp_path / "bin")
+    repo.env |= executable(tmp_path / "bin")
     put_hooks(repo)
     return Gated(repo)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from desk import Desk, Said, plain
-from gitrepo import ROOT, GitRepo
+from gitrepo import GitRepo
 
 NAMES = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
 _SHIM = """#!/bin/sh
@@ -24,15 +23,6 @@ def put_hooks(repo: GitRepo) -> None:
     for name in NAMES:
         (folder / name).write_text(_SHIM.replace("NAME", name))
         (folder / name).chmod(0o755)
-
-
-def put_program(folder: Path) -> dict[str, str]:
-    """Put `git-taskctx` into a folder; return the environment in which git finds it."""
-    folder.mkdir(exist_ok=True)
-    script = folder / "git-taskctx"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m git_taskctx "$@"\n')
-    script.chmod(0o755)
-    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": os.fspath(ROOT)}
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gated import put_program
+from desk import executable
 from twins import Twins, make_template, play
 
 STEPS = 14
@@ -23,7 +23,7 @@ def hold(template: Path, folder: Path, seed: int) -> None:
     """Take the steps of a seed; they must all hold."""
     if not template.exists():
         make_template(template)
-    twins = Twins.create(template, folder, put_program(folder / "bin"))
+    twins = Twins.create(template, folder, executable(folder / "bin"))
     try:
         play(twins, seed, STEPS)
     except Exception as error:
