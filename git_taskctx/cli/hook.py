@@ -113,7 +113,8 @@ def _bug(call: Call, name: str, error: Exception) -> Answer:
     if os.environ.get("GIT_TASKCTX_TRACE", "") not in ("", "0"):
         traceback.print_exception(error)
     stops = name in GATES and _is_closed(call)
-    what = "stops this commit (hooks.fail_closed)" if stops else "lets git go on"
+    stopped = "push" if name == "pre-push" else "commit"
+    what = f"stops this {stopped} (hooks.fail_closed)" if stops else "lets git go on"
     reason = (str(error).splitlines() or [""])[0]
     text = f"git-taskctx has a bug and {what}: {type(error).__name__}: {reason}"
     return Answer(code=TaskctxError.exit_code if stops else 0, notes=lambda document: document.line(text))

@@ -7,12 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from desk import Desk, Said, plain
-from gitrepo import GitRepo
+from gitrepo import ROOT, GitRepo
 
 NAMES = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
 _SHIM = """#!/bin/sh
 [ "${GIT_TASKCTX-}" != 0 ] || exit 0
 exec git taskctx hook NAME "$@"
+"""
+_BUG = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            raise RuntimeError("out of order")
+sys.meta_path.insert(0, Finder())
 """
 
 
@@ -23,6 +31,13 @@ def put_hooks(repo: GitRepo) -> None:
     for name in NAMES:
         (folder / name).write_text(_SHIM.replace("NAME", name))
         (folder / name).chmod(0o755)
+
+
+def broken(folder: Path, name: str) -> dict[str, str]:
+    """Return an environment in which one of our modules is a bug."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(_BUG.format(name=name))
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gated import Gated
+from gated import Gated, broken
 from gitrepo import GitRepo
 
 
@@ -50,3 +50,13 @@ def test_what_nothing_proves_stays(desk: Gated, hub: GitRepo, setting: str) -> N
     assert ("error: this push is not proved: " in said) == (setting == "true")
     desk.repo.git("push", "-q", "origin", "main", env={"GIT_TASKCTX": "0"})
     assert hub.git("rev-parse", "main") == desk.repo.git("rev-parse", "HEAD")
+
+
+def test_a_bug_stops_a_push_where_policy_says_so(desk: Gated, hub: GitRepo, tmp_path: Path) -> None:
+    """`hooks.fail_closed` holds here too, and says what was stopped."""
+    desk.repo.config("taskctx.hooks.failClosed", "true")
+    done = desk.repo.run("push", "-q", "origin", "main:other", env=broken(tmp_path / "bug", "git_taskctx.hooks.push"))
+    assert done.returncode != 0
+    assert done.stderr.decode().splitlines()[0] == (
+        "git-taskctx has a bug and stops this push (hooks.fail_closed): RuntimeError: out of order"
+    )

@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from gated import Gated
-from gitrepo import ROOT
+from gated import Gated, broken
 
 
 def test_notes_go_along_with_a_reworded_commit(validated: Gated) -> None:
@@ -102,23 +101,6 @@ def test_the_same_without_the_sign_is_drift(desk: Gated) -> None:
     env = put_aside(desk, "")
     desk.repo.git("add", "parser.py")
     assert "drift since" in desk.blocked("commit", "-m", "x", env=env)[0]
-
-
-BUG = """
-import sys
-class Finder:
-    def find_spec(self, name, path=None, target=None):
-        if name == {name!r}:
-            raise RuntimeError("out of order")
-sys.meta_path.insert(0, Finder())
-"""
-
-
-def broken(folder: Path, name: str) -> dict[str, str]:
-    """Return an environment in which one of our modules is a bug."""
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(BUG.format(name=name))
-    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
 
 
 @pytest.mark.parametrize("module", ["handoff.gate", "handoff.chain", "hooks.bodies", "store"])
