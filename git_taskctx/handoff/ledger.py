@@ -197,14 +197,6 @@ class Forked(BadData):
     code = "forked"
 
 
-def check_links(entries: Sequence[Entry]) -> None:
-    """Check that each record carries the hash of the one before it. Raises: BadData, Forked."""
-    followed, _ = follow(entries)
-    for entry, expected in zip(entries, followed, strict=False):
-        if entry is not expected:
-            raise _broken(entry)
-
-
 def follow(entries: Sequence[Entry], *, holds: str | None = None) -> tuple[list[Entry], list[Entry]]:
     """Return the records in the order in which they are chained, and those of the sides that do not hold.
 

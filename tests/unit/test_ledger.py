@@ -16,10 +16,11 @@ from gitrepo import GitRepo
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.handoff import ledger
-from git_taskctx.handoff.ledger import Entry, check_links
+from git_taskctx.handoff.ledger import Entry, follow
 from git_taskctx.handoff.session import link
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.record import FIXED_FIELDS, Record, load_record, record_id
+from git_taskctx.model.values import replace
 
 CONTEXT = "00112233445566ff"
 
@@ -82,7 +83,8 @@ def test_what_a_type_carries_cannot_pose_as_a_fixed_field() -> None:
 def test_prev_is_the_hash_of_the_line_before() -> None:
     """The first has none."""
     assert [record.prev for record in CHAIN] == [None] + [sha256_hex(one.to_line().encode()) for one in CHAIN[:-1]]
-    check_links(entries(CHAIN))
+    whole = entries(CHAIN)
+    assert follow(whole) == (whole, [])
 
 
 def edit(records: list[Record], place: int) -> list[Record]:
@@ -101,8 +103,10 @@ def remove(records: list[Record], place: int) -> list[Record]:
 
 
 def swap(records: list[Record], place: int) -> list[Record]:
-    """Exchange two neighbours."""
-    return [*records[:place], records[place + 1], records[place], *records[place + 2 :]]
+    """Exchange the numbers of two neighbours: where a record stands in the note is what its number says."""
+    one, other = records[place : place + 2]
+    swapped = [replace(one, seq=other.seq, id=other.id), replace(other, seq=one.seq, id=one.id)]
+    return [*records[:place], *swapped, *records[place + 2 :]]
 
 
 def renumber(records: list[Record], place: int) -> list[Record]:
@@ -115,12 +119,13 @@ def renumber(records: list[Record], place: int) -> list[Record]:
 def test_a_change_in_the_middle_is_found(change: Callable[[list[Record], int], list[Record]], place: int) -> None:
     """Edited, inserted, removed, exchanged or renumbered: the first record that does not fit is named."""
     with pytest.raises(BadData, match=r"is broken at record 2026|forks at record"):
-        check_links(entries(change(CHAIN, place)))
+        follow(entries(change(CHAIN, place)))
 
 
 def test_cutting_the_tail_is_not_found_by_the_chain_alone() -> None:
     """Only a signature, or the context beside it, stops that."""
-    check_links(entries(CHAIN[:3]))
+    cut = entries(CHAIN[:3])
+    assert follow(cut) == (cut, [])
 
 
 def rewrite_note(repo: GitRepo, change: Callable[[list[str]], list[str]]) -> None:
