@@ -377,11 +377,16 @@ def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, s
 
 
 def _scan_kept(guard: Guard, name: str, data: bytes, evidence: Evidence | None) -> list[secrets.Hit]:
-    """Search one of the context's own files; evidence is unpacked, and goes by the path that it came from."""
+    """Search one of the context's own files; evidence is unpacked, and goes by the path that it came from.
+
+    Raises: CouldNotTell for evidence that does not unpack.
+    """
     if evidence is None:
         return guard.whole(name, data) if not name.endswith(".gz") else []
     unpacked = unpack(data, evidence.size)
-    return guard.whole(evidence.path, unpacked) if unpacked is not None else []
+    if unpacked is None:
+        raise CouldNotTell(f"evidence {evidence.id} ({evidence.path}) is damaged, and cannot be searched for secrets")
+    return guard.whole(evidence.path, unpacked)
 
 
 def require_remote(repository: Repository, remote: str) -> str:

@@ -228,6 +228,24 @@ def test_evidence_and_what_only_the_library_knows_do_not_leave_either(hub: Hub) 
     assert hub.bare.git("for-each-ref", "refs/taskctx") == ""
 
 
+def test_evidence_that_cannot_be_searched_does_not_leave(hub: Hub) -> None:
+    """What does not unpack may hold anything: could not tell, and nothing is sent."""
+    repo = hub.first.repo
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    repo.write("note.txt", "a note\n")
+    hub.first.ok("attach", "note.txt", "--type", "other")
+    ref = f"refs/taskctx/contexts/{hub.first.context()['context_id']}"
+    [stored] = [name for name in repo.git("ls-tree", "-r", "--name-only", ref).split() if name.startswith("evidence/")]
+    damaged = repo.git("hash-object", "-w", "--stdin", input="no gzip")
+    index = {"GIT_INDEX_FILE": os.fspath(hub.place / "index")}
+    repo.git("read-tree", ref, env=index)
+    repo.git("update-index", "--cacheinfo", f"100644,{damaged},{stored}", env=index)
+    repo.git("update-ref", ref, repo.git("write-tree", env=index))
+    said = hub.first.ends(3, "push", "origin", "--with-snapshots")
+    assert "evidence E1 (note.txt) is damaged, and cannot be searched for secrets" in said.err
+    assert hub.bare.git("for-each-ref", "refs/notes", "refs/taskctx") == ""
+
+
 def test_odd_notes_of_the_other_side_are_left_there(hub: Hub) -> None:
     """Paths that are no notes, a folder of links, lines that are no records: merged, or left, and nothing breaks."""
     evil = hub.clone("evil").repo
