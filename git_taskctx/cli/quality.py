@@ -56,14 +56,17 @@ def compare_qa(
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
+    from git_taskctx.report.shell import shell_words
 
     with open_task(call.caller(), write=False) as session:
         compared = compare_qa(session, agent=agent)
         warnings = tuple(session.warnings)
         who = agent or session.chain.owner
-    missing = any(row.now is None for row in compared.rows) or not compared.rows
-    step = f'git taskctx record-qa --agent {who} --from LOG --command "make test" --exit-code N'
-    steps = (step,) if missing else ()
+    missing = [row.command for row in compared.rows if row.now is None] or (["make test"] if not compared.rows else [])
+    steps = tuple(
+        f"git taskctx record-qa --agent {who} --from LOG --command {shell_words([command])} --exit-code N"
+        for command in missing
+    )
     return Answer(
         compared,
         text=lambda document: quality.compared(document, compared),

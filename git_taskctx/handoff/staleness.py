@@ -89,7 +89,19 @@ def _stale_task(session: Session) -> str | None:
                 return None
     except BadData:
         return f"the task file {state.task_file} no longer reads"
-    return f"the task file {state.task_file} has changed since the context began"
+    return f"the task file {state.task_file} has changed since the context began{_new_priority(session, data)}"
+
+
+def _new_priority(session: Session, data: bytes) -> str:
+    """Say which priority the task has now, where that is another one; empty where it is not."""
+    from git_taskctx.capture.taskfile import read_task_file
+
+    old = session.context.immutable.task_snapshot.priority
+    try:
+        new = read_task_file(data, name=session.context.git.task_file or "", task=session.task).task_snapshot.priority
+    except BadData:  # `rebuild` tells what is wrong with it
+        return ""
+    return f", and its priority is {new or 'gone'}, not {old or 'unset'}" if new != old else ""
 
 
 def _changed_files(session: Session) -> Iterator[tuple[str, list[StandardsCitation]]]:

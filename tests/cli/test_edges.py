@@ -369,6 +369,27 @@ def test_a_deleted_secret_is_no_secret(desk: Desk) -> None:
 # The task file
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("", "priority: P0\n", ", and its priority is P0, not unset"),
+        ("priority: P1\n", "priority: P0\n", ", and its priority is P0, not P1"),
+        ("priority: P1\n", "", ", and its priority is gone, not P1"),
+        ("priority: P1\n", "priority: [P1\n", ""),
+    ],
+)
+def test_a_changed_priority_is_told(desk: Desk, before: str, after: str, told: str) -> None:
+    """Which one it is now, and which one was captured; a file that does not read says no more than that."""
+    rest = TASK_FILE.replace("priority: P1\n", "")
+    desk.repo.write("tasks/TASK-1.task.yaml", rest + before)
+    desk.ok("init", "TASK-1")
+    desk.repo.write("tasks/TASK-1.task.yaml", rest + after)
+    said = desk.ok("get").err
+    changed = "warning: the task file tasks/TASK-1.task.yaml has changed since the context began"
+    unreadable = "warning: the task file tasks/TASK-1.task.yaml no longer reads"
+    assert said == (f"{changed}{told}\n" if told else f"{unreadable}\n")
+
+
 def test_a_changed_task_file_warns_and_holds_the_next_step(filed: Desk) -> None:
     """`get`, `status` and `snapshot` warn; the next agent's `start` and `--done` refuse."""
     filed.repo.write("tasks/TASK-1.task.yaml", TASK_FILE.replace("It breaks.", "It burns."))

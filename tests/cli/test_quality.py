@@ -318,6 +318,13 @@ def test_many_commands_are_compared_at_the_cost_of_one(begun: Desk) -> None:
     assert len(set(counts)) == 1
 
 
+def test_a_run_that_is_missing_is_asked_for_by_its_command(begun: Desk) -> None:
+    """The hint is the line to type, with the command that has a baseline and no run since."""
+    record(begun, os.fspath(LOGS / "pytest-8-pass.log"), "--exit-code", "0", command="python3 -m pytest -q")
+    hint = 'git taskctx record-qa --agent implementer --from LOG --command "python3 -m pytest -q" --exit-code N'
+    assert begun.ends(3, "compare-qa").err == f"hint: {hint}\n"
+
+
 # What the policy asks for.
 
 
