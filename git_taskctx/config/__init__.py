@@ -7,7 +7,6 @@ the stricter side. This room reads no file and starts no git: it is handed bytes
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 from git_taskctx.config.committed import (
@@ -21,6 +20,7 @@ from git_taskctx.config.committed import (
 )
 from git_taskctx.config.keys import flatten
 from git_taskctx.config.personal import Config, Setting, personal_policy
+from git_taskctx.model.values import replace
 
 __all__ = [
     "CommittedPolicy",
@@ -54,4 +54,4 @@ def load_config(
     if in_pyproject is None:
         return config
     ignored = f"[tool.taskctx] in {PYPROJECT_FILE} is ignored: {committed_name} is there"
-    return dataclasses.replace(config, warnings=(ignored, *config.warnings))
+    return replace(config, warnings=(ignored, *config.warnings))

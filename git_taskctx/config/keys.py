@@ -5,7 +5,6 @@ The keys come from the dataclasses of `model.policy`; a field that is added ther
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import re
 import typing
@@ -17,7 +16,7 @@ from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.codec import field_hints, to_plain
 from git_taskctx.model.oids import check_agent_name
 from git_taskctx.model.policy import Policy, StandardsRule
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, is_dataclass
 
 MAX_AGENTS = 16
 BYPASSES = ("attest", "force-secrets", "no-verify")
@@ -160,7 +159,7 @@ def kinds() -> Mapping[str, Kind]:
 
 def _leaves(cls: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
     for name, hint in field_hints(cls).items():
-        if dataclasses.is_dataclass(hint):
+        if is_dataclass(hint):
             yield from _leaves(hint, f"{prefix}{name}.")
         else:
             yield prefix + name, hint
@@ -179,7 +178,7 @@ def build_policy(values: Mapping[str, Any]) -> Policy:
 def _build(cls: Any, values: Mapping[str, Any], prefix: str) -> Any:
     return cls(
         **{
-            name: _build(hint, values, f"{prefix}{name}.") if dataclasses.is_dataclass(hint) else values[prefix + name]
+            name: _build(hint, values, f"{prefix}{name}.") if is_dataclass(hint) else values[prefix + name]
             for name, hint in field_hints(cls).items()
         }
     )

@@ -19,7 +19,6 @@ from git_taskctx.handoff.session import Caller, Session, refuse_secrets
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.progress import Progress
-from git_taskctx.model.values import replace
 
 WORTH = 64 * 1024
 """From so many bytes on the everyday scan takes longer than a look into the memory."""
@@ -108,7 +107,7 @@ def refuse_content(session: Session, name: str, data: bytes, *, first_line: int 
     whole = iter([data]) if data.startswith((b"\xff\xfe", b"\xfe\xff")) else parts
     hits = guard.pieces(name, blob, len(data), whole)
     guard.remember()
-    refuse_secrets(session.caller, [replace(hit, line=hit.line + first_line - 1) for hit in hits])
+    refuse_secrets(session.caller, [hit._replace(line=hit.line + first_line - 1) for hit in hits])
 
 
 def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> None:

@@ -6,7 +6,6 @@ file gives one clear error and never a half-filled value.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import types
 import typing
@@ -14,16 +13,17 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from git_taskctx.errors import BadData
+from git_taskctx.model.values import MISSING, fields, is_dataclass
 
 T = TypeVar("T")
 
 
 def to_plain(value: Any) -> Any:
     """Turn a dataclass, and all in it, into what JSON knows."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: to_plain(getattr(value, field.name))
-            for field in dataclasses.fields(value)
+            for field in fields(value)
             if not (field.metadata.get("optional") and getattr(value, field.name) is None)
         }
     if isinstance(value, Mapping):
@@ -68,7 +68,7 @@ def _build(hint: Any, value: Any, where: str) -> Any:
         )
     if origin is not None and issubclass(origin, Mapping):
         return {key: _build(args[1], item, f"{where}.{key}") for key, item in _expect(value, dict, where).items()}
-    if dataclasses.is_dataclass(hint):
+    if is_dataclass(hint):
         return _build_dataclass(hint, _expect(value, dict, where), where)
     return _expect(value, hint, where)
 
@@ -78,8 +78,8 @@ def _build_dataclass(cls: Any, value: dict[str, Any], where: str) -> Any:
     unknown = sorted(set(value) - set(hints))
     if unknown:
         raise BadData(f"{where}: unknown field {unknown[0]!r}")
-    for field in dataclasses.fields(cls):
-        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+    for field in fields(cls):
+        required = field.default is MISSING and field.default_factory is MISSING
         if required and field.name not in value:
             raise BadData(f"{where}: field {field.name!r} is missing")
     return cls(**{key: _build(hints[key], item, f"{where}.{key}") for key, item in value.items()})

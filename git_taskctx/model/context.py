@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -13,7 +12,7 @@ from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.snapshot import WorktreeSnapshot
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 SCHEMA_VERSION = 1
 EVIDENCE_FOLDER = "evidence"
@@ -195,7 +194,7 @@ class Context:
 
     def replace(self, **changes: Any) -> Context:
         """Return a copy with `changes` made."""
-        return dataclasses.replace(self, **changes)
+        return replace(self, **changes)
 
 
 def load_context(data: bytes, *, what: str, hint: str | None = None) -> Context:

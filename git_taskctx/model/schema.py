@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import enum
 import inspect
 import itertools
@@ -20,11 +19,12 @@ from git_taskctx.model.manifest import MANIFEST_VERSION, Manifest
 from git_taskctx.model.proof import Proof
 from git_taskctx.model.record import RECORD_VERSION, Record
 from git_taskctx.model.snapshot import FileChange
+from git_taskctx.model.values import dataclass, fields, is_dataclass
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class ChangedFiles:
     """The side file of a snapshot: what changed since the base, and git's raw status."""
 
@@ -34,7 +34,7 @@ class ChangedFiles:
     """`git status --porcelain=v2 -z`, base64."""
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class Metrics:
     """Sizes, counts and times of an agent's turn."""
 
@@ -85,7 +85,7 @@ def build_schema(name: str) -> dict[str, Any]:
 def _object(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     hints, told = field_hints(cls), _docstrings(cls)
     properties, required = {}, []
-    for field in dataclasses.fields(cls):
+    for field in fields(cls):
         properties[field.name] = _type(hints[field.name], definitions)
         if field.name in told:
             properties[field.name] = {"description": told[field.name], **properties[field.name]}
@@ -114,7 +114,7 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _type(args[0], definitions)}
     if origin is not None and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": _type(args[1], definitions)}
-    if dataclasses.is_dataclass(hint):
+    if is_dataclass(hint):
         name = typing.cast(Any, hint).__name__
         if name not in definitions:
             definitions[name] = {}

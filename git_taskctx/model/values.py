@@ -1,29 +1,67 @@
-"""Dataclasses that cost next to nothing to define.
+"""Dataclasses that cost next to nothing to define, to make and to replace.
 
-The standard decorator writes and compiles six functions for every class, half a millisecond each time a program
-starts, and agents start this one all day. Here one set of functions serves all classes; whatever else there is to a
-dataclass (`replace`, `fields`, type checking) is the standard one.
+The standard module imports `inspect`, and its decorator writes and compiles six functions for every class: some
+thirty milliseconds each time a program starts, and agents start this one all day. Here one set of functions serves all
+classes. What they mean is what `dataclasses` says, and type checkers see those.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["dataclass", "field", "replace"]
+__all__ = ["MISSING", "FrozenInstanceError", "dataclass", "field", "fields", "is_dataclass", "replace"]
+
+
+class Field:
+    """One field of a class."""
+
+    __slots__ = ("compare", "default", "default_factory", "metadata", "name", "repr")
+
+    def __init__(self, default: Any, default_factory: Any, repr: bool, compare: bool, metadata: Any) -> None:
+        self.name = ""
+        self.default, self.default_factory = default, default_factory
+        self.repr, self.compare, self.metadata = repr, compare, metadata or {}
+
 
 if TYPE_CHECKING:
-    from dataclasses import dataclass
+    from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 else:
+    MISSING = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
+    """Stands for a default that there is not."""
+
+    class FrozenInstanceError(AttributeError):
+        """A value was about to be changed that never changes."""
+
+    def field(*, default=MISSING, default_factory=MISSING, repr=True, compare=True, metadata=None) -> Any:
+        """Say more of a field than its type and a plain default."""
+        return Field(default, default_factory, repr, compare, metadata)
+
+    def fields(of: Any) -> tuple[Any, ...]:
+        """Return the fields of a class, or of a value of it."""
+        return tuple(of.__dataclass_fields__.values())
+
+    def is_dataclass(of: Any) -> bool:
+        """Tell whether something is such a class, or a value of one."""
+        return hasattr(of, "__dataclass_fields__")
+
+    def replace(of: Any, /, **changes: Any) -> Any:
+        """Return the same value but for some fields. Raises: TypeError for a field that it has not."""
+        known, values = of.__dataclass_fields__, of.__dict__
+        if not changes.keys() <= known.keys():
+            raise TypeError(f"{type(of).__name__} has no {min(changes.keys() - known.keys())}")
+        if len(values) != len(known):  # what was worked out and kept goes by the old fields
+            values = {name: values[name] for name in known}
+        made = object.__new__(type(of))
+        made.__dict__.update(values, **changes)
+        return made
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
         """Make a dataclass of a class, as `dataclasses.dataclass` would with the same options."""
         return _make(cls, frozen) if cls is not None else lambda cls: _make(cls, frozen)
 
 
-def _make(cls: type, frozen: bool) -> type:
+def _make(cls: Any, frozen: bool) -> Any:
     functions: dict[str, Callable[..., Any] | None] = {
         "__init__": _init,
         "__repr__": _repr,
@@ -35,45 +73,70 @@ def _make(cls: type, frozen: bool) -> type:
     for name, function in functions.items():
         if name not in cls.__dict__ or name == "__hash__":
             setattr(cls, name, function)
-    return dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+    known: dict[str, Any] = {}
+    for base in cls.__mro__[:0:-1]:
+        known |= getattr(base, "__dataclass_fields__", {})
+    for name in cls.__annotations__:
+        known[name] = _field_of(cls, name)
+    cls.__dataclass_fields__ = known
+    cls.__match_args__ = tuple(known)  # type: ignore[misc]
+    return cls
 
 
-def _init(self: Any, *args: Any, **given: Any) -> None:
+def _field_of(cls: Any, name: str) -> Any:
+    """Return the field that an annotation makes; the class keeps its default alone, as the standard one does."""
+    default = cls.__dict__.get(name, MISSING)
+    told: Any = default if isinstance(default, Field) else field(default=default)
+    told.name = name
+    if told is default and told.default is not MISSING:
+        setattr(cls, name, told.default)
+    elif told is default:
+        delattr(cls, name)
+    return told
+
+
+def _init(self: Any, /, *args: Any, **given: Any) -> None:
+    if args:
+        given = _named(self, args, given)
+    if given.keys() != self.__dataclass_fields__.keys():
+        _complete(self, given)
+    self.__dict__.update(given)
+
+
+def _named(self: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+    """Return all values by name. Raises: TypeError."""
     names = self.__match_args__
     if len(args) > len(names):
         raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
     values = dict(zip(names, args, strict=False))
     if values.keys() & given.keys():
         raise TypeError(f"{type(self).__name__} got {min(values.keys() & given.keys())} twice")
-    values |= given
-    if len(values) != len(names) or not values.keys() <= set(names):
-        _complete(self, values)
-    self.__dict__.update(values)
+    return values | given
 
 
 def _complete(self: Any, values: dict[str, Any]) -> None:
     """Add the defaults of the fields that are not given. Raises: TypeError."""
-    fields = self.__dataclass_fields__
-    for name, one in fields.items():
+    known = self.__dataclass_fields__
+    for name, one in known.items():
         if name in values:
             continue
-        if one.default is not dataclasses.MISSING:
+        if one.default is not MISSING:
             values[name] = one.default
-        elif one.default_factory is not dataclasses.MISSING:
+        elif one.default_factory is not MISSING:
             values[name] = one.default_factory()
         else:
             raise TypeError(f"{type(self).__name__} needs {name}")
-    if len(values) != len(fields):
-        raise TypeError(f"{type(self).__name__} has no {min(values.keys() - fields.keys())}")
+    if len(values) != len(known):
+        raise TypeError(f"{type(self).__name__} has no {min(values.keys() - known.keys())}")
 
 
 def _repr(self: Any) -> str:
-    shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in dataclasses.fields(self) if one.repr)
+    shown = ", ".join(f"{one.name}={getattr(self, one.name)!r}" for one in fields(self) if one.repr)
     return f"{type(self).__qualname__}({shown})"
 
 
 def _compared(self: Any) -> tuple[Any, ...]:
-    return tuple(getattr(self, one.name) for one in dataclasses.fields(self) if one.compare)
+    return tuple(getattr(self, one.name) for one in fields(self) if one.compare)
 
 
 def _eq(self: Any, other: object) -> bool:
@@ -85,4 +148,4 @@ def _hash(self: Any) -> int:
 
 
 def _refuse(self: Any, name: str, *_: object) -> None:
-    raise dataclasses.FrozenInstanceError(f"cannot change {name} of a {type(self).__name__}")
+    raise FrozenInstanceError(f"cannot change {name} of a {type(self).__name__}")

@@ -11,8 +11,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from git_taskctx.errors import Refused
 
@@ -23,8 +22,7 @@ BINARY_PROBE = 8000
 """Data with a NUL in its first so many bytes is binary, as git has it: no assignments are looked for."""
 
 
-@dataclass(frozen=True, order=True)
-class Hit:
+class Hit(NamedTuple):
     """A place that looks like a secret, without the secret."""
 
     name: str
@@ -63,7 +61,7 @@ def scan_pieces(pieces: Iterable[bytes], *, name: str, using: Scan = everyday) -
     tail, lines = b"", 0
     for piece in pieces:
         data = tail + piece
-        hits |= {replace(hit, line=hit.line + lines) for hit in scan(data, name=name, using=using)}
+        hits |= {hit._replace(line=hit.line + lines) for hit in scan(data, name=name, using=using)}
         tail = data[-OVERLAP:]
         lines += data.count(b"\n", 0, len(data) - len(tail))
     return sorted(hits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import random
 import re
@@ -18,6 +17,7 @@ from desk import TASK, Desk, plain
 
 from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.context import load_context
+from git_taskctx.model.values import FrozenInstanceError
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4  # no token of anybody
 BEHIND = "was behind the ledger (an interrupted write) and is replayed"
@@ -112,7 +112,7 @@ def test_the_immutable_block_is_frozen(begun: Desk) -> None:
         (context.git, "head"),
         (context.policy.drift, "allowance"),
     ):
-        with pytest.raises(dataclasses.FrozenInstanceError):
+        with pytest.raises(FrozenInstanceError):
             setattr(place, name, None)
 
 

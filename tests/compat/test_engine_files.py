@@ -6,7 +6,6 @@ import os
 import shutil
 import socket
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from gitrepo import GitRepo
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.model.values import replace
 
 plain = Cases()
 refused = Cases()

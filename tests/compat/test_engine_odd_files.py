@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import replace
 
 import pytest
 from engine import MODES, Cases, agree, git_refuses, read, refuse
@@ -13,6 +12,7 @@ from gitrepo import GitRepo
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.model.values import replace
 
 odd = Cases()
 refused = Cases()
