@@ -241,6 +241,12 @@ def use_colour(stream: Any) -> bool:
     return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
 
 
+def can_draw() -> bool:
+    """Tell whether more than ASCII can be shown: what we write is UTF-8, and locale(7) says who reads that."""
+    named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
+    return "utf8" in named.lower().replace("-", "")
+
+
 def find_width(stream: Any) -> int | None:
     """Return how many columns a terminal has; None where the stream is none."""
     return shutil.get_terminal_size().columns if stream.isatty() else None

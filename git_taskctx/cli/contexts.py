@@ -155,19 +155,40 @@ def list_contexts(call: Call) -> Answer:
     return Answer(listed, text=lambda document: kept.listed(document, listed))
 
 
-def log(call: Call) -> Answer:
+def log(
+    call: Call,
+    graph: Annotated[bool, Option("--graph", help="Draw who had the tree, and both sides of a fork.")] = False,
+) -> Answer:
     """Show the ledger of a task, newest record first."""
+    from git_taskctx.cli.call import can_draw
+    from git_taskctx.handoff.ledger import Forked, follow_all
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
+    from git_taskctx.report.graph import graph as draw
     from git_taskctx.report.history import history
 
-    with open_task(call.caller(), write=False) as session:
-        records = [entry.record for entry in session.entries]
-        warnings = tuple(session.warnings)
+    steps: tuple[str, ...] = ()
+    try:
+        with open_task(call.caller(), write=False) as session:
+            entries, aside = session.entries, session.aside
+            warnings = tuple(session.warnings)
+    except Forked as error:
+        if not graph or call.format == "json":
+            raise
+        entries, aside = list(error.entries), ()
+        warnings, steps = (error.message,), tuple((error.hint or "").split("\n"))
+    records = [entry.record for entry in entries]
+
+    def tell(document: Document) -> None:
+        if graph:
+            draw(document, follow_all([*entries, *aside]), box=can_draw())
+        else:
+            history(document, records)
+
     return Answer(
         [json.loads(record.to_line()) for record in records],
-        text=lambda document: history(document, records),
-        notes=lambda document: text.warnings(document, warnings),
+        text=tell,
+        notes=lambda document: text.notes(document, warnings, steps),
     )
 
 

@@ -195,6 +195,20 @@ class Forked(BadData):
     """Two records were built upon the same one, and nothing says which side holds."""
 
     code = "forked"
+    entries: tuple[Entry, ...] = ()
+    """All records of the context, where they have been read."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A ledger with every side of its forks."""
+
+    path: list[Entry]
+    """The records in the order in which they are chained."""
+    others: list[list[Entry]]
+    """The other side of each fork, oldest record first."""
+    undecided: int | None = None
+    """How many records of the path stand before the first fork of which nothing says which side holds."""
 
 
 def follow(entries: Sequence[Entry], *, holds: str | None = None) -> tuple[list[Entry], list[Entry]]:
@@ -205,23 +219,45 @@ def follow(entries: Sequence[Entry], *, holds: str | None = None) -> tuple[list[
 
     Raises: BadData, naming the first record that is chained to nothing; Forked.
     """
+    sides = _follow(entries, holds=holds, decided=True)
+    return sides.path, [entry for side in sides.others for entry in side]
+
+
+def follow_all(entries: Sequence[Entry]) -> Sides:
+    """Return the records as `follow` does, with each side apart; where nothing decides, the first side goes first.
+
+    Raises: BadData, naming the first record that is chained to nothing.
+    """
+    return _follow(entries, holds=None, decided=False)
+
+
+def _follow(entries: Sequence[Entry], *, holds: str | None, decided: bool) -> Sides:
     after: dict[str | None, list[Entry]] = {}
     for entry in entries:
         after.setdefault(entry.record.prev, []).append(entry)
     path: list[Entry] = []
-    aside: list[Entry] = []
+    others: list[list[Entry]] = []
+    undecided = None
     sides = after.get(None, [])
     while sides:
-        chosen = sides[0] if len(sides) == 1 else _side_that_holds(sides, after, holds)
+        chosen = sides[0]
+        if len(sides) > 1:
+            try:
+                chosen = _side_that_holds(sides, after, holds)
+            except Forked as error:
+                error.entries = tuple(entries)
+                if decided:
+                    raise
+                undecided = len(path) if undecided is None else undecided
         if chosen.record.seq != len(path) + 1:
             break
         path.append(chosen)
-        aside += [one for side in sides if side is not chosen for one in _built_upon(side, after)]
+        others += [_built_upon(side, after) for side in sides if side is not chosen]
         sides = after.get(chosen.sha, [])
-    if len(path) + len(aside) != len(entries):
-        known = {id(entry) for entry in (*path, *aside)}
+    if len(path) + sum(map(len, others)) != len(entries):
+        known = {id(entry) for entry in (*path, *(entry for side in others for entry in side))}
         raise _broken(next(entry for entry in entries if id(entry) not in known))
-    return path, aside
+    return Sides(path, others, undecided)
 
 
 def _broken(entry: Entry) -> BadData:

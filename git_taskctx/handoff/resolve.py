@@ -101,4 +101,4 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     event = Event("resolve", session.chain.owner, extra={"note": note, "holds": named.sha})
     session.commit([event], moves=moves, reason=f"{session.task}: a side of a fork chosen")
     move_refs(repository.git, [RefMove(ref, None, oid) for ref, oid in fetched.items()], reason="a side was chosen")
-    return session.aside
+    return tuple(entry.record.id for entry in session.aside)

@@ -93,8 +93,8 @@ class Session:
     entries: list[Entry]
     refs: Refs
     """The notes ref and the context's own."""
-    aside: tuple[str, ...] = ()
-    """Ids of the records on sides of forks that do not hold."""
+    aside: tuple[Entry, ...] = ()
+    """The records on sides of forks that do not hold."""
     archived: bool = False
     edited: bool = False
     """True when `context.json` was edited by hand; `context` is what the ledger says it was."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.report.document import Document
+from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
     from git_taskctx.model.record import Record
@@ -13,22 +13,41 @@ if TYPE_CHECKING:
 
 def history(document: Document, records: Sequence[Record]) -> None:
     """Write the ledger as a history, newest first."""
-    several = len({record.extra.get("clone") for record in records}) > 1
+    several = in_several_clones(records)
     for record in reversed(records):
-        who = f"{record.agent} " if record.agent else ""
-        tell = _EVENTS.get(record.type)
-        document.line(
-            (record.time, "dim"),
-            "  ",
-            (f"{record.type:<9}", "bold"),
-            f" {who}",
-            (f"({record.actor}) ", "dim"),
-            tell(record) if tell is not None else "",
-            (f" (clone {record.extra.get('clone')})", "dim") if several else "",
-        )
-        note = record.extra.get("note") or record.extra.get("attest")
-        if note:
-            document.lines(f"                                 {line}" for line in str(note).split("\n"))
+        document.line(*line_of(record, several=several))
+        document.lines(f"                                 {line}" for line in notes_of(record))
+
+
+def in_several_clones(records: Sequence[Record]) -> bool:
+    """Tell whether records were written in more than one clone, so that each must say in which."""
+    return len({record.extra.get("clone") for record in records}) > 1
+
+
+def line_of(record: Record, *, several: bool) -> list[Span]:
+    """Say a record in one line; `several` names the clone."""
+    who = f"{record.agent} " if record.agent else ""
+    return [
+        (record.time, "dim"),
+        "  ",
+        (f"{record.type:<9}", "bold"),
+        f" {who}",
+        (f"({record.actor}) ", "dim"),
+        event_of(record),
+        (f" (clone {record.extra.get('clone')})", "dim") if several else "",
+    ]
+
+
+def notes_of(record: Record) -> list[str]:
+    """Return what whoever wrote a record had to say, line by line."""
+    note = record.extra.get("note") or record.extra.get("attest")
+    return str(note).split("\n") if note else []
+
+
+def event_of(record: Record) -> str:
+    """Say what happened, without who did it when."""
+    tell = _EVENTS.get(record.type)
+    return tell(record) if tell is not None else ""
 
 
 def _snapshot_event(record: Record) -> str:
@@ -74,6 +93,12 @@ def _resolve_event(record: Record) -> str:
     return "accepted" if record.extra.get("accepted") else "as expected again"
 
 
+def _bypass_event(record: Record) -> str:
+    how, reason = record.extra.get("how"), record.extra.get("reason")
+    about = f"commit {_short(record.commit)}" if record.commit else "a commit"
+    return f"{about} went around the gate{f' ({how})' if how else ''}{f': {reason}' if reason else ''}"
+
+
 _EVENTS: dict[str, Callable[[Record], str]] = {
     "init": lambda record: f"began at {_short(record.base)}, tree {_short(record.tree)}",
     "start": _start_event,
@@ -89,7 +114,10 @@ _EVENTS: dict[str, Callable[[Record], str]] = {
     "attach": _attach_event,
     "rebuild": lambda record: "task text: " + ", ".join(record.extra.get("fields", [])[:5]),
     "rebase": lambda record: f"HEAD moved: {_short(record.extra.get('from'))} to {_short(record.commit)}",
+    "part": lambda record: f"commit {_short(record.commit)} is a part of it",
+    "bypass": _bypass_event,
     "seal": lambda record: f"commit {_short(record.commit)} is what was validated",
+    "adopt": lambda record: f"commit {_short(record.commit)} has the validated tree",
     "purge": lambda record: "put away",
     "recover": lambda record: "brought back",
 }

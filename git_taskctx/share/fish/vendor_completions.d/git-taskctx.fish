@@ -193,6 +193,7 @@ complete -c git-taskctx -n '__git_taskctx_using init rebuild' -l any-status -d '
 complete -c git-taskctx -n '__git_taskctx_using get' -l format -xa md
 complete -c git-taskctx -n '__git_taskctx_using get' -l role -xa '(__git_taskctx_agents)' -d 'Only what this agent needs'
 complete -c git-taskctx -n '__git_taskctx_using get' -l tokens -d 'Tell how large the brief is'
+complete -c git-taskctx -n '__git_taskctx_using log' -l graph -d 'Draw who had the tree'
 complete -c git-taskctx -n '__git_taskctx_using purge' -l all -d 'Also contexts whose files are gone'
 complete -c git-taskctx -n '__git_taskctx_using recover' -a '(__git_taskctx_tasks)'
 complete -c git-taskctx -n '__git_taskctx_using sweep' -l ttl -xa '30m 12h 7d 2w 0' -d 'The age, as in 7d'
