@@ -117,7 +117,7 @@ def _planned(call: Call, agent: Agent, place: setup.Place, plan: setup.Plan, *, 
 def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
     from git_taskctx.agents import preflight, setup
     from git_taskctx.agents.dialects import DIALECTS
-    from git_taskctx.cli.plain import VERBS as KNOWN
+    from git_taskctx.cli.plain import NAMES
     from git_taskctx.report import agents, text
 
     dialect = DIALECTS[agent]
@@ -126,7 +126,7 @@ def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
         places.append(_place(call, agent, user=True))
     wired = any(setup.is_wired(dialect, one) for one in places)
     policy = call.config(call.repository.head().commit).policy
-    checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, KNOWN)
+    checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, NAMES)
     good = wired and not checked.lacks
     steps = () if wired else (f"git taskctx agent-setup {agent}{' --user' if place.user else ''}",)
     return Answer(

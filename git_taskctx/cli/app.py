@@ -13,7 +13,7 @@ import typer.main
 from git_taskctx import __version__
 from git_taskctx.cli.call import Call, begin, finish, perform
 from git_taskctx.cli.options import ROOT, Argument, Parameter, Verb
-from git_taskctx.cli.plain import VERBS
+from git_taskctx.cli.plain import NAMES, find_verb
 from git_taskctx.errors import Usage
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -106,7 +106,7 @@ def _build() -> typer.Typer:
         help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
     )
     made.callback(invoke_without_command=True)(_with_parameters(_root, ROOT))
-    for verb in VERBS.values():
+    for verb in filter(None, map(find_verb, NAMES)):
         made.command(verb.name)(_command(verb))
     return made
 

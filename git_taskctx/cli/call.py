@@ -5,10 +5,8 @@ the current folder or the terminal.
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +71,8 @@ class Call:
 
     def caller(self, *, named: bool = True) -> Caller:
         """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
+        from datetime import UTC, datetime
+
         from git_taskctx.handoff.session import Caller
         from git_taskctx.model.oids import check_task_id
         from git_taskctx.store import Store
@@ -249,7 +249,11 @@ def can_draw() -> bool:
 
 def find_width(stream: Any) -> int | None:
     """Return how many columns a terminal has; None where the stream is none."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
+    if not stream.isatty():
+        return None
+    import shutil
+
+    return shutil.get_terminal_size().columns
 
 
 def shared(path: str) -> bytes:

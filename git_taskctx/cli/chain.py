@@ -1,7 +1,6 @@
 """Verbs of the chain: start, snapshot, verify, diff, update, block, unblock, resolve-drift, restore."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import os
 from typing import Annotated, Literal
 
@@ -109,16 +108,14 @@ def verify(
 
     Exit code 0 is yes, 1 is no (with every cause), 3 is could not tell, or unproven.
     """
-    from git_taskctx.handoff.verify import is_at_rest, verify
-    from git_taskctx.model.verdict import Outcome
-    from git_taskctx.report import text
-
     form = format or call.format
     call.format = form if form in ("text", "json") else "text"
     asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
     given = [name for name, value in asked.items() if value]
-    if revision is None and not given and is_at_rest(call.caller()):
-        revision = "HEAD"
+    if revision is None and not given:
+        from git_taskctx.handoff.verify import is_at_rest
+
+        revision = "HEAD" if is_at_rest(call.caller()) else None
     if revision is not None:
         if given:
             raise Usage(
@@ -133,6 +130,10 @@ def verify(
                 hint=f"git taskctx verify --expect {expect}\ngit taskctx start --agent {start_for}   # or start it",
             )
         return start(call, start_for)
+    from git_taskctx.handoff.verify import verify
+    from git_taskctx.model.verdict import Outcome
+    from git_taskctx.report import text
+
     verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
     return Answer(
         verdict,

@@ -1,7 +1,6 @@
 """Verbs about contexts as a whole: init, get, status, list, log, rebuild, purge, complete, recover, sweep."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -87,7 +86,7 @@ def get(
         warnings = (*session.warnings, *compare_text(session).warnings)
         context, chain = session.context, session.chain
 
-    def notes(document: Document) -> None:
+    def notes(document: "Document") -> None:
         text.warnings(document, warnings)
 
     if tokens:
@@ -285,7 +284,7 @@ def sweep(
     else:
         steps = ("git gc --prune=now   # gives the space back at once; git's own gc does in two weeks",)
 
-    def notes(document: Document) -> None:
+    def notes(document: "Document") -> None:
         text.notes(document, (*warnings, *done.warnings), steps)
         if not done.swept:
             document.line("nothing to sweep")

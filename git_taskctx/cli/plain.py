@@ -6,22 +6,43 @@ Anything else (help, abbreviations, mistakes, values that begin with a dash) is 
 
 from __future__ import annotations
 
+import importlib
 import types
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from git_taskctx.cli import agents, chain, contexts, hook, hooks, plumbing, proof, quality, share
 from git_taskctx.cli.call import begin, finish, perform
 from git_taskctx.cli.options import ROOT, Parameter, Verb
 
-FAMILIES = (contexts, chain, hooks, quality, proof, share, hook, agents, plumbing)
-VERBS: dict[str, Verb] = {verb.name: verb for family in FAMILIES for verb in family.VERBS}
-"""Every verb by its name, in the order of the help."""
+FAMILIES = {
+    "contexts": ("init", "get", "status", "list", "log", "rebuild", "purge", "complete", "recover", "sweep"),
+    "chain": (
+        "start", "snapshot", "verify", "diff", "update", "block", "unblock", "resolve-drift", "restore",
+    ),
+    "hooks": ("install", "uninstall", "doctor"),
+    "quality": ("record-qa", "compare-qa", "attach", "evidence"),
+    "proof": ("adopt",),
+    "share": ("push", "fetch"),
+    "hook": ("hook",),
+    "agents": ("agent-hook", "agent-setup"),
+    "plumbing": ("fingerprint", "config", "schema", "completion", "demo", "help"),
+}  # fmt: skip
+"""The modules of the verbs, each with those it has, in the order of the help: one verb loads one of them."""
+NAMES = tuple(name for names in FAMILIES.values() for name in names)
 
 
 class Declined(Exception):
     """typer must read it."""
+
+
+def find_verb(name: str) -> Verb | None:
+    """Return a verb by its name; None where there is none of that name."""
+    for family, names in FAMILIES.items():
+        if name in names:
+            verbs: Iterable[Verb] = importlib.import_module(f"git_taskctx.cli.{family}").VERBS
+            return next(verb for verb in verbs if verb.name == name)
+    return None
 
 
 def run_plain(argv: Sequence[str]) -> int | None:
@@ -39,7 +60,7 @@ def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any
     """Return what stands before the verb, the verb, and the values of all its parameters. Raises: Declined."""
     words = iter(argv)
     before, rest = _take(words, ROOT, stop=True)
-    verb = VERBS.get(rest[0]) if rest else None
+    verb = find_verb(rest[0]) if rest else None
     if verb is None or "version" in before:
         raise Declined
     parameters = verb.parameters()

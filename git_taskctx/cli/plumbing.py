@@ -117,8 +117,8 @@ def show_help(call: Call, name: Annotated[str | None, Argument(metavar="[VERB]",
 
         manual = render_manual(shared("man/man1/git-taskctx.1").decode("utf-8"))
         return Answer({"manual": manual}, raw=f"{manual}\n".encode())
-    if name not in plain.VERBS:
-        near = nearest(name, plain.VERBS)
+    if name not in plain.NAMES:
+        near = nearest(name, plain.NAMES)
         raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
     manual = usage_of(name)
     return Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())

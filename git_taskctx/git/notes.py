@@ -41,7 +41,8 @@ def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dic
         objects.read_ahead(list(level))
         below: dict[str, list[tuple[str, bytes]]] = {}
         for tree, wanted in level.items():
-            entries = {entry.name: entry for entry in objects.read_tree(tree)}
+            names = {name for _, rest in wanted for name in (rest, rest[:2])}
+            entries = {entry.name: entry for entry in objects.read_tree(tree, names)}
             for target, rest in wanted:
                 leaf, branch = entries.get(rest), entries.get(rest[:2])
                 if leaf is not None and leaf.mode != "40000":

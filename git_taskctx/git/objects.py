@@ -32,6 +32,8 @@ _QUESTIONS = 500
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
+_ENTRY = {width: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % width, re.DOTALL) for width in (20, 32)}
+"""An entry of a raw tree (git's user manual, "The Object Database"), by the bytes of an oid."""
 _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
@@ -65,19 +67,14 @@ class ObjectStore:
         self._git = git.with_env(GIT_NO_REPLACE_OBJECTS="1")
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
+        self._width = hashlib.new(algorithm).digest_size
+        self.empty_tree = TreeOid(self.hash("tree", b""))
+        """Oid of the tree that holds nothing."""
+        self.zero = "0" * (2 * self._width)
+        """The oid that stands for no object."""
         self._reader: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
         self._ahead: dict[str, Object | None] = {}
-
-    @property
-    def empty_tree(self) -> TreeOid:
-        """Oid of the tree that holds nothing."""
-        return TreeOid(self.hash("tree", b""))
-
-    @property
-    def zero(self) -> str:
-        """The oid that stands for no object."""
-        return "0" * (2 * hashlib.new(self._algorithm).digest_size)
 
     def hash(self, kind: Kind, data: bytes) -> str:
         """Return the oid that `data` would have."""
@@ -199,25 +196,18 @@ class ObjectStore:
         """Return the oid that a tree would have; nothing is written."""
         return TreeOid(self.hash("tree", _raw_tree(entries)))
 
-    def read_tree(self, oid: str) -> list[TreeEntry]:
-        """Return the entries of one tree, not recursively. Raises: CouldNotTell, also where it is no tree at all."""
-        data = self.get(oid, "tree")
-        try:
-            return self._entries(data)
-        except ValueError as error:
-            raise CouldNotTell(f"the tree {oid} is damaged", hint="git fsck") from error
+    def read_tree(self, oid: str, names: Collection[bytes] | None = None) -> list[TreeEntry]:
+        """Return the entries of one tree, not recursively; with `names` only those that have one of them.
 
-    def _entries(self, data: bytes) -> list[TreeEntry]:
-        width = hashlib.new(self._algorithm).digest_size
-        entries, position = [], 0
-        while position < len(data):
-            space = data.index(b" ", position)
-            end = data.index(b"\0", space)
-            entries.append(
-                TreeEntry(data[position:space].decode(), data[space + 1 : end], data[end + 1 : end + 1 + width].hex())
-            )
-            position = end + 1 + width
-        return entries
+        Raises: CouldNotTell, also where it is no tree at all.
+        """
+        data = self.get(oid, "tree")
+        entries: list[tuple[bytes, bytes, bytes]] = _ENTRY[self._width].findall(data)
+        if sum(len(mode) + len(name) for mode, name, _ in entries) + (self._width + 2) * len(entries) != len(data):
+            raise CouldNotTell(f"the tree {oid} is damaged", hint="git fsck")
+        return [
+            TreeEntry(mode.decode(), name, raw.hex()) for mode, name, raw in entries if names is None or name in names
+        ]
 
     def flush(self) -> None:
         """Write every object taken so far in one process, durably unless they are in quarantine.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import functools
 import os
 import shlex
@@ -75,7 +74,8 @@ class Repository:
 
     def view(self, **variables: str) -> Repository:
         """Return the same repository as git sees it with more variables set."""
-        view = copy.copy(self)
+        view = object.__new__(Repository)
+        view.__dict__.update(self.__dict__)
         view.__dict__.pop("objects", None)  # the settings stay: they are the same
         view.git = self.git.with_env(**variables)
         return view

@@ -9,7 +9,6 @@ through which the first anchor is found again.
 from __future__ import annotations
 
 import itertools
-import random
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -326,6 +325,8 @@ def append(
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
+    import random
+
     objects = repository.objects
     conflict, hint = "", None
     for attempt in range(ATTEMPTS):

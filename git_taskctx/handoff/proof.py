@@ -7,7 +7,9 @@ unproven, and what is unproven is never shown as a pass.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from git_taskctx.config import Config
 from git_taskctx.errors import CouldNotTell
@@ -16,15 +18,16 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_hints import ways_on
 from git_taskctx.handoff.proof_match import Matcher
-from git_taskctx.handoff.proof_merge import check_merge
 from git_taskctx.handoff.proof_range import BATCH, Commit, Range, first_parents, list_commits
 from git_taskctx.handoff.proof_records import NOTE_LIMIT, Claim, Note, Told, cut, read_claims
 from git_taskctx.handoff.proof_scope import required_commits
-from git_taskctx.handoff.proof_signers import Signers
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.proof_signers import Signers
 
 
 @dataclass(frozen=True)
@@ -93,10 +96,12 @@ def prove(
     notes = find_ref(repository.git, NOTES_REF)
     renamed = renamed or {}
     former = {new: old for old, new in renamed.items()}
-    matcher = Matcher(repository, rules.policy, renamed)
+    matcher, reader = Matcher(repository, rules.policy, renamed), _Reader(repository, notes, rules)
+    places = {commit.oid: _places(commit, former.get(commit.oid)) for commit in commits}
+    reader.look_up([name for some in places.values() for _, name in some])
     found: dict[CommitOid, Found] = {}
     for start in range(0, len(commits), BATCH):
-        found |= _judge_batch(repository, commits[start : start + BATCH], notes, rules, matcher, former)
+        found |= _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
     _prove_parts(found, known)
     for commit in reversed(commits):  # a merge rests on its parents
         if len(commit.parents) > 1 and found[commit.oid].by is None:
@@ -106,37 +111,39 @@ def prove(
     return _conclude(repository, what, rules, shown)
 
 
+def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
+    """Return where records about a commit may be, and how they are found there; `former` is its name of before."""
+    names = (("commit", commit.oid), ("commit", former), ("tree", commit.tree))
+    return [(by, name) for by, name in names if name is not None]
+
+
 def _judge_batch(
-    repository: Repository,
     commits: Sequence[Commit],
-    notes: str | None,
-    rules: Rules,
+    places: Mapping[CommitOid, Sequence[tuple[str, str]]],
+    reader: _Reader,
     matcher: Matcher,
-    former: Mapping[CommitOid, CommitOid],
+    rules: Rules,
 ) -> dict[CommitOid, Found]:
-    """Judge some commits, each alone; `former` maps the names of rewritten ones to their old names."""
-    places = {
-        commit.oid: [
-            (by, name)
-            for by, name in (("commit", commit.oid), ("commit", former.get(commit.oid)), ("tree", commit.tree))
-            if name is not None
-        ]
-        for commit in commits
-    }
-    reader = _Reader(repository, notes, rules)
-    reader.look_up([name for named in places.values() for _, name in named])
+    """Judge some commits, each alone."""
+    reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
     candidates: dict[CommitOid, list[Candidate]] = {}
     notices: dict[CommitOid, tuple[Reason, ...]] = {}
     for commit in commits:
-        read = {name: reader.read(name) for _, name in places[commit.oid]}
+        found: dict[tuple[str, ...], str] = {}  # the same note, on the commit and on its tree, is asked once
+        for by, name in places[commit.oid]:
+            found.setdefault(reader.blobs_of(name), by)
         candidates[commit.oid] = [
             candidate
-            for by, name in places[commit.oid]
-            for told in read[name].told
+            for blobs, by in found.items()
+            for told in reader.read(blobs).told
             for candidate in _candidates(matcher, commit, told, by)
         ]
-        notices[commit.oid] = tuple(dict.fromkeys(_oddities(read.values())))
-    signers = Signers(repository, rules.signers) if rules.policy.proof.require_signed else None
+        notices[commit.oid] = tuple(dict.fromkeys(_oddities(map(reader.read, found))))
+    signers = None
+    if rules.policy.proof.require_signed:
+        from git_taskctx.handoff.proof_signers import Signers
+
+        signers = Signers(reader.repository, rules.signers)
     if signers is not None:
         signers.check(one.told for some in candidates.values() for one in some)
     return {
@@ -146,29 +153,38 @@ def _judge_batch(
 
 
 class _Reader:
-    """Reads notes, each once."""
+    """Reads notes: all are looked up at once, and then read some at a time, each once."""
 
     def __init__(self, repository: Repository, notes: str | None, rules: Rules) -> None:
-        self._repository, self.notes, self._rules = repository, notes, rules
-        self._blobs: dict[str, list[str]] = {}
+        self.repository, self.notes, self._rules = repository, notes, rules
+        self._blobs: dict[str, tuple[str, ...]] = {}
         self._read: dict[tuple[str, ...], Note] = {}
         self.error: Reason | None = None
 
     def look_up(self, names: Sequence[str]) -> None:
-        """Find the notes of many objects at once."""
+        """Find the notes of many objects."""
         if self.notes is None:
             return
-        objects = self._repository.objects
         try:
-            found = find_notes(objects, self.notes, list(dict.fromkeys(names)))
-            objects.read_ahead([blob for blobs in found.values() for blob in blobs], limit=NOTE_LIMIT)
-            self._blobs |= found
+            found = find_notes(self.repository.objects, self.notes, names)
         except CouldNotTell as error:
             self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+        else:
+            self._blobs |= {name: tuple(blobs) for name, blobs in found.items() if blobs}
 
-    def read(self, name: str) -> Note:
-        """Return what the note of an object says; nothing where there is none."""
-        blobs = tuple(self._blobs.get(name, ()))
+    def read_ahead(self, names: Sequence[str]) -> None:
+        """Read the notes of some objects, and let go those that were read before."""
+        self._read = {}
+        blobs = [blob for name in names for blob in self.blobs_of(name)]
+        with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
+            self.repository.objects.read_ahead(blobs, limit=NOTE_LIMIT)
+
+    def blobs_of(self, name: str) -> tuple[str, ...]:
+        """Return what the note of an object consists of; nothing where there is none."""
+        return self._blobs.get(name, ())
+
+    def read(self, blobs: tuple[str, ...]) -> Note:
+        """Return what a note says."""
         if blobs not in self._read:
             self._read[blobs] = self._judged(blobs)
         return self._read[blobs]
@@ -177,7 +193,7 @@ class _Reader:
         lines: set[str] = set()
         for blob in blobs:
             try:
-                found = self._repository.objects.find(blob, limit=NOTE_LIMIT)
+                found = self.repository.objects.find(blob, limit=NOTE_LIMIT)
             except CouldNotTell:
                 found = None
             if found is None or found.kind != "blob":
@@ -256,7 +272,7 @@ def _by_patch(matcher: Matcher, reader: _Reader, signers: Signers | None, commit
     if place is None:
         return None
     reader.look_up([place.blob])
-    for told in reader.read(place.blob).told:
+    for told in reader.read(reader.blobs_of(place.blob)).told:
         for claim in told.claims:
             if claim.is_part or claim.record.extra.get("patch") != place.sha or told.reasons or claim.reasons:
                 continue
@@ -287,6 +303,8 @@ def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, F
     if open_parents:
         names = ", ".join(parent[:12] for parent in open_parents)
         return replace(one, reasons=(Reason(Code.PARENT_UNPROVEN, f"not proved: {names}"),))
+    from git_taskctx.handoff.proof_merge import check_merge
+
     reason = check_merge(repository, one.commit)
     if reason is not None:
         return replace(one, reasons=(reason,))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import compare_many
 from git_taskctx.git.objects import TreeEntry
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.patches import PatchPlace, find_patch
 from git_taskctx.handoff.proof_range import Commit, find_commit, reaches
 from git_taskctx.handoff.proof_records import Claim
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
@@ -18,6 +17,9 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.values import dataclass
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.patches import PatchPlace
 
 SHOWN = 20
 """So many paths are named in a reason."""
@@ -62,6 +64,8 @@ class Matcher:
 
     def patch_place(self, commit: Commit) -> PatchPlace | None:
         """Return where notes about a commit's patch would be; None where its parent is not in this clone."""
+        from git_taskctx.handoff.patches import find_patch
+
         parent = find_commit(self._repository, commit.parent) if commit.parent else None
         if len(commit.parents) > 1 or (parent is None and commit.parent is not None):
             return None

@@ -44,12 +44,13 @@ def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str,
     if len(data) > MAX_BYTES:
         raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+        value = _DECODER.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadData(f"{what} is not valid JSON: {_first_line(error)}", hint=hint) from error
     if not isinstance(value, dict):
         raise BadData(f"{what} is not a JSON object", hint=hint)
-    _check_depth(value, what=what, hint=hint)
+    if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
+        _check_depth(value, what=what, hint=hint)
     return value
 
 
@@ -67,6 +68,9 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
 
 
 def _check_depth(value: object, *, what: str, hint: str | None) -> None:

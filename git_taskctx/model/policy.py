@@ -1,7 +1,6 @@
 """The team's policy, as committed in `.taskctx.toml` and frozen into each context when it begins."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 from collections.abc import Mapping
 from typing import Literal
 

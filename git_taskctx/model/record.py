@@ -1,15 +1,13 @@
 """Ledger records: one line each, chained by hash."""
 
-from __future__ import annotations
-
-import functools
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import json
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Self, get_args
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
-from git_taskctx.model.codec import field_hints, from_plain
+from git_taskctx.model.codec import from_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, field, replace
 
@@ -22,7 +20,7 @@ RecordType = Literal[
     "update", "qa", "attach", "rebuild", "rebase", "part", "seal", "adopt", "purge", "recover", "bypass",
 ]  # fmt: skip
 
-RECORD_TYPES: tuple[str, ...] = get_args(RecordType)
+RECORD_TYPES = frozenset(get_args(RecordType))
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ class Record:
         """Return what of it is signed: all but the signature."""
         return replace(self, extra={key: value for key, value in self.extra.items() if key != SIGNATURE}).to_line()
 
-    def with_signature(self, signature: Mapping[str, Any]) -> Record:
+    def with_signature(self, signature: Mapping[str, Any]) -> Self:
         """Return the same record, signed."""
         return replace(self, extra={**self.extra, SIGNATURE: signature})
 
@@ -92,24 +90,14 @@ def load_record(line: str, *, what: str = "ledger record") -> Record:
             f"{what} has version {json.dumps(value.get('v'))}; this git-taskctx reads version {RECORD_VERSION}",
             hint="upgrade git-taskctx to the version that wrote it",
         )
-    fixed = {key: item for key, item in value.items() if key in FIXED_FIELDS}
-    extra = {key: item for key, item in value.items() if key not in FIXED_FIELDS}
-    kinds = _plain_types()
-    fits = fixed.keys() == kinds.keys() and all(type(fixed[key]) in kinds[key] for key in kinds)
-    if fits and fixed["type"] in RECORD_TYPES:
-        return Record(**fixed, extra=extra)
-    return from_plain(Record, {**fixed, "extra": extra}, what=what)  # which says what is wrong
+    fixed = {key: value.pop(key) for key in FIXED_FIELDS if key in value}
+    shape = tuple(map(type, fixed.values()))
+    if len(fixed) == len(FIXED_FIELDS) and shape in _FITTING and fixed["type"] in RECORD_TYPES:
+        return Record(**fixed, extra=value)
+    record = from_plain(Record, {**fixed, "extra": value}, what=what)  # which says what is wrong
+    _FITTING.add(shape)
+    return record
 
 
-@functools.cache
-def _plain_types() -> Mapping[str, tuple[type, ...]]:
-    """Return what JSON gives for each fixed field; thousands of records are read in one proof."""
-    return {name: _kinds(hint) for name, hint in field_hints(Record).items() if name != "extra"}
-
-
-def _kinds(hint: Any) -> tuple[type, ...]:
-    while hasattr(hint, "__supertype__"):
-        hint = hint.__supertype__
-    if get_origin(hint) is Literal:
-        return (str,)
-    return tuple(kind for part in get_args(hint) for kind in _kinds(part)) or (hint,)
+_FITTING: set[tuple[type, ...]] = set()
+"""Types of all fixed fields, in order, that have been found to fit: thousands of records are read in one proof."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -39,10 +40,22 @@ def _words(parameter: Parameter) -> list[str]:
     return [*parameter.words[-1:], CHOSEN.get(parameter.name, "value-1")]
 
 
+def _verbs() -> list[Verb]:
+    """Return every verb that a module of the command line has."""
+    return [verb for family in plain.FAMILIES for verb in importlib.import_module(f"git_taskctx.cli.{family}").VERBS]
+
+
+def test_every_verb_is_found_by_its_name() -> None:
+    """The table of names says what the modules have, in their order."""
+    assert [verb.name for verb in _verbs()] == list(plain.NAMES)
+    assert [plain.find_verb(name) for name in plain.NAMES] == _verbs()
+    assert plain.find_verb("set") is None
+
+
 def _lines() -> list[list[str]]:
     """Every verb with what it needs, and with each of its options added, in both ways to write them."""
     lines = []
-    for verb in plain.VERBS.values():
+    for verb in _verbs():
         parameters = verb.parameters()
         needed = [word for one in parameters if one.default is ... for word in _words(one)]
         lines.append([verb.name, *needed])
