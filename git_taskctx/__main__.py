@@ -6,6 +6,7 @@ import itertools
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from git_taskctx.errors import TaskctxError, find_refusal
 
@@ -13,9 +14,19 @@ INTERRUPTED = 130
 CLOSED = 141
 
 
-def run() -> None:
-    """Console script `git-taskctx`."""
-    sys.exit(main(sys.argv[1:]))
+def run() -> NoReturn:
+    """Console script `git-taskctx`.
+
+    Every file and process is closed by then. Python would go on to take all that it has loaded apart, object by object,
+    which costs as much as what git is asked.
+    """
+    code = main(sys.argv[1:])
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        try:
+            stream.flush()
+        except OSError:  # `main` has told
+            code = code or CLOSED
+    os._exit(code)
 
 
 def main(argv: Sequence[str]) -> int:

@@ -25,11 +25,12 @@ CODES = {"verified": 0, "violated": 1, "unproven": 3}
 
 def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str) -> Answer:
     """Answer whether a commit, or each of a range, is what was validated."""
+    repository = call.repository
+    repository.begin()
     from git_taskctx.handoff.proof import prove
     from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
     from git_taskctx.report.proofs import proof, proof_notes
 
-    repository = call.repository
     what = resolve_range(repository, revision, policy)
     renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
     found = prove(repository, what, rules_at(call, what.policy), renamed=renamed)

@@ -32,8 +32,6 @@ _QUESTIONS = 500
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
-_ENTRY = {width: re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % width, re.DOTALL) for width in (20, 32)}
-"""An entry of a raw tree (git's user manual, "The Object Database"), by the bytes of an oid."""
 _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
@@ -68,6 +66,8 @@ class ObjectStore:
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
         self._width = hashlib.new(algorithm).digest_size
+        self._entry = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % self._width, re.DOTALL)
+        """An entry of a raw tree (git's user manual, "The Object Database")."""
         self.empty_tree = TreeOid(self.hash("tree", b""))
         """Oid of the tree that holds nothing."""
         self.zero = "0" * (2 * self._width)
@@ -105,8 +105,13 @@ class ObjectStore:
             self._ask(some)
             self._ahead |= {oid: self._answer(oid, limit) for oid in some}
 
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Start the reading process, where it does not run yet."""
+        self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
+        return self._reader
+
     def _ask(self, names: Sequence[str]) -> None:
-        reader = self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
+        reader = self.begin()
         if reader.stdin is None:
             raise GitFailed("`git cat-file --batch` has no pipes")
         with contextlib.suppress(BrokenPipeError):  # the answer tells
@@ -202,7 +207,7 @@ class ObjectStore:
         Raises: CouldNotTell, also where it is no tree at all.
         """
         data = self.get(oid, "tree")
-        entries: list[tuple[bytes, bytes, bytes]] = _ENTRY[self._width].findall(data)
+        entries: list[tuple[bytes, bytes, bytes]] = self._entry.findall(data)
         if sum(len(mode) + len(name) for mode, name, _ in entries) + (self._width + 2) * len(entries) != len(data):
             raise CouldNotTell(f"the tree {oid} is damaged", hint="git fsck")
         return [

@@ -7,13 +7,14 @@ import functools
 import os
 import shlex
 import stat
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import CouldNotTell, Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
-from git_taskctx.git.process import QUIET, Git
+from git_taskctx.git.process import QUIET, Git, stop
 from git_taskctx.git.quoting import quote
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
@@ -34,6 +35,10 @@ _OPERATIONS: tuple[tuple[str, Operation], ...] = (
 
 DISCOVERY_LIMIT = 20.0
 """Seconds that git may take to say where the repository is; it reads three small files for that."""
+_SETTINGS = (
+    "config", "-z", "--show-origin", "--get-regexp",
+    r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event|enabled)$|^remote\..*\.promisor$",
+)  # fmt: skip
 _WAITED_FOR = (
     "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
     "refs/notes/taskctx",
@@ -67,6 +72,8 @@ class Repository:
         """The index in force: `GIT_INDEX_FILE` holds."""
         self.algorithm = algorithm
         """`sha1` or `sha256`."""
+        self._asked: subprocess.Popen[bytes] | None = None
+        """The process that reads the settings, begun and not heard yet."""
         self.compared: dict[tuple[TreeOid, TreeOid], list[Change]] = {}
         """What `compare_trees` has found so far; two trees never differ otherwise later."""
         self.kept_trees: dict[str, TreeOid] = {}
@@ -77,6 +84,7 @@ class Repository:
         view = object.__new__(Repository)
         view.__dict__.update(self.__dict__)
         view.__dict__.pop("objects", None)  # the settings stay: they are the same
+        view._asked = None
         view.git = self.git.with_env(**variables)
         return view
 
@@ -99,15 +107,20 @@ class Repository:
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
         """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
-        hooks = r"^hook\..*\.(command|event|enabled)$"
-        pattern = rf"^(core|index|extensions|taskctx)\.|^user\.name$|{hooks}|^remote\..*\.promisor$"
-        found = self.git.run("config", "-z", "--show-origin", "--get-regexp", pattern, ok=(0, 1))
+        process, self._asked = self._asked or self.git.start(*_SETTINGS), None
+        found = self.git.finish(process, *_SETTINGS, ok=(0, 1))
         fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
         result: list[tuple[str, str | None, str]] = []
         for origin, entry in zip(fields[::2], fields[1::2], strict=True):
             key, newline, value = entry.partition("\n")
             result.append((key, value if newline else None, origin))
         return result
+
+    def begin(self) -> None:
+        """Let git read what is asked next, its settings and objects, while the caller loads what it needs."""
+        if "settings" not in self.__dict__ and self._asked is None:
+            self._asked = self.git.start(*_SETTINGS)
+        self.objects.begin()
 
     def read_index(self) -> tuple[bytes, os.stat_result] | None:
         """Return the bytes of the index and what the file was then; None where there is none.
@@ -238,7 +251,9 @@ class Repository:
         return found.data if found is not None and found.kind == "blob" else None
 
     def close(self) -> None:
-        """End the long-running processes."""
+        """End the processes that still run."""
+        if self._asked is not None:
+            stop(self._asked)
         if "objects" in self.__dict__:
             self.objects.close()
 

@@ -181,7 +181,7 @@ def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
 
 def _form(entries: Sequence[Entry]) -> Iterator[Reason]:
     """Yield what is odd about records whose hashes hold."""
-    last = ""
+    last, known = "", set[str | None]()
     for record in (entry.record for entry in entries):
         if not _TIME.fullmatch(record.time) or record.id != record_id(record.time, record.context, record.seq):
             yield Reason(Code.RECORD_BAD, f"record {cut(record.id)} has another id than its time and number give")
@@ -189,8 +189,9 @@ def _form(entries: Sequence[Entry]) -> Iterator[Reason]:
         if record.task != entries[0].record.task:
             yield Reason(Code.RECORD_BAD, f"record {record.id} is of another task, {record.task}", record.id)
             return
-        oids = (record.base, record.tree, record.commit_tree, record.commit)
-        if any(oid is not None and not _OID.fullmatch(oid) for oid in oids):
+        oids = {record.base, record.tree, record.commit_tree, record.commit} - known
+        known |= oids
+        if not all(_OID.fullmatch(oid) for oid in oids if oid is not None):
             yield Reason(Code.RECORD_BAD, f"record {record.id} names an object that can be none", record.id)
             return
         if record.time < last:

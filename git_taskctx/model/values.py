@@ -106,6 +106,8 @@ def _init(self: Any, /, *args: Any, **given: Any) -> None:
 def _named(self: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
     """Return all values by name. Raises: TypeError."""
     names = self.__match_args__
+    if len(args) == len(names) and not given:
+        return dict(zip(names, args, strict=True))
     if len(args) > len(names):
         raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
     values = dict(zip(names, args, strict=False))

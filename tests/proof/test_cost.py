@@ -10,6 +10,12 @@ import pytest
 from gitrepo import GitRepo, modules_after, run_taskctx
 from proof.many import validated_commits
 
+NOT_NEEDED = (
+    "dataclasses", "inspect", "datetime", "random", "secrets", "shutil", "tempfile", "tomllib",
+    "git_taskctx.cli.contexts", "git_taskctx.git.worktree", "git_taskctx.git.patch", "git_taskctx.git.signing",
+    "git_taskctx.handoff.session", "git_taskctx.store",
+)  # fmt: skip
+"""What this Python and we have beside, and a proof of plain commits has no use for."""
 HEAVY = ("pydantic", "rich", "ruamel", "markdown_it", "jinja2", "typer", "filelock", "pygit2", "asyncio")
 
 
@@ -51,7 +57,8 @@ def test_all_are_verified(repo: GitRepo) -> None:
 
 
 def test_a_proof_loads_nothing_heavy(repo: GitRepo) -> None:
-    """`sys.modules` after a proof holds none of the heavy libraries."""
+    """`sys.modules` after a proof holds none of the heavy libraries, and nothing of the worktree's engine."""
     code, loaded = modules_after("verify", "main~9..main", cwd=repo.path)
     assert code == 0
     assert loaded.isdisjoint(HEAVY)
+    assert loaded.isdisjoint(NOT_NEEDED)
