@@ -29,8 +29,8 @@ class Store:
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
-        self.root = repository.toplevel / FOLDER
         self._private = repository.private_dir
+        self.root = (repository.toplevel if repository.has_worktree else self._private) / FOLDER
         self._marker = self._private / "context"
         self._common = repository.common_dir
 
@@ -54,6 +54,8 @@ class Store:
         Raises: TryAgain when it is held for more than ten seconds; Fatal, ReadOnly.
         """
         self.check()
+        if not self._repository.has_worktree:
+            files.make_folder(self._private)
         files.make_folder(self.root)
         if files.read_plain(self.root / ".gitignore", limit=MAX_BYTES) != _IGNORE:
             files.write_atomic(self.root / ".gitignore", _IGNORE)

@@ -54,6 +54,8 @@ class Call:
     actor: str | None = None
     force_secrets: bool = False
     deep: bool = False
+    bare: str | None = None
+    """What the verb does without a worktree: `reads`, `writes`; None where it needs one."""
     folder: Path = field(default_factory=lambda: current_folder())
     answer: Answer | None = None
     """What the verb said; written once the command line is done with, whose library has ideas of its own on pipes."""
@@ -66,8 +68,15 @@ class Call:
         if self._repository is None:
             from git_taskctx.git.repository import open_repository
 
-            self._repository = open_repository(self.folder, os.environ)
+            self._repository = open_repository(self.folder, os.environ, bare=self.bare is not None)
+            if self.bare == "writes" and not self._repository.has_worktree and not self._repository.is_bare:
+                self.require_worktree()
         return self._repository
+
+    def require_worktree(self, hint: str = "run it inside the worktree of a repository") -> None:
+        """Refuse to go on without a worktree, where a verb can do something without one. Raises: Fatal."""
+        if not self.repository.has_worktree:
+            raise Fatal("there is no worktree here", hint=hint)
 
     def caller(self, *, named: bool = True) -> Caller:
         """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
@@ -154,7 +163,7 @@ def current_folder() -> Path:
 
 def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
     """Run a verb with the values of its parameters; what many verbs take goes into the call."""
-    own = dict(values)
+    own, call.bare = dict(values), verb.bare
     for name in verb.common:
         value = own.pop(name, None)
         if value:

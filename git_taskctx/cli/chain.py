@@ -112,6 +112,8 @@ def verify(
     call.format = form if form in ("text", "json") else "text"
     asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
     given = [name for name, value in asked.items() if value]
+    if revision is None:
+        call.require_worktree("git taskctx verify HEAD")
     if revision is None and not given:
         from git_taskctx.handoff.verify import is_at_rest
 
@@ -335,7 +337,7 @@ def restore(
 VERBS = (
     Verb("start", start, common=WRITES),
     Verb("snapshot", snapshot, common=(*WRITES, "deep")),
-    Verb("verify", verify, common=tuple(name for name in WRITES if name != "format")),
+    Verb("verify", verify, common=tuple(name for name in WRITES if name != "format"), bare="reads"),
     Verb("diff", diff, common=READS),
     Verb("update", update, common=WRITES),
     Verb("block", block, common=WRITES),

@@ -160,34 +160,32 @@ def log(
 ) -> Answer:
     """Show the ledger of a task, newest record first."""
     from git_taskctx.cli.call import can_draw
+    from git_taskctx.handoff.history import History, history_of
     from git_taskctx.handoff.ledger import Forked, follow_all
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
     from git_taskctx.report.graph import graph as draw
     from git_taskctx.report.history import history
 
     steps: tuple[str, ...] = ()
     try:
-        with open_task(call.caller(), write=False) as session:
-            entries, aside = session.entries, session.aside
-            warnings = tuple(session.warnings)
+        found = history_of(call.caller())
     except Forked as error:
         if not graph or call.format == "json":
             raise
-        entries, aside = list(error.entries), ()
-        warnings, steps = (error.message,), tuple((error.hint or "").split("\n"))
-    records = [entry.record for entry in entries]
+        found = History(list(error.entries), warnings=(error.message,))
+        steps = tuple((error.hint or "").split("\n"))
+    records = [entry.record for entry in found.entries]
 
-    def tell(document: Document) -> None:
+    def tell(document: "Document") -> None:
         if graph:
-            draw(document, follow_all([*entries, *aside]), box=can_draw())
+            draw(document, follow_all([*found.entries, *found.aside]), box=can_draw())
         else:
             history(document, records)
 
     return Answer(
         [json.loads(record.to_line()) for record in records],
         text=tell,
-        notes=lambda document: text.notes(document, warnings, steps),
+        notes=lambda document: text.notes(document, found.warnings, steps),
     )
 
 
@@ -300,8 +298,8 @@ VERBS = (
     Verb("init", init, common=("format", "actor", "force_secrets", "deep")),
     Verb("get", get, common=("task", "context_id")),
     Verb("status", status, common=(*READS, "actor")),
-    Verb("list", list_contexts, common=("format",)),
-    Verb("log", log, common=READS),
+    Verb("list", list_contexts, common=("format",), bare="reads"),
+    Verb("log", log, common=READS, bare="reads"),
     Verb("rebuild", rebuild, common=WRITES),
     Verb("purge", purge, common=("format", "actor")),
     Verb("complete", complete, common=(*READS, "actor")),

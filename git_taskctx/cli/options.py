@@ -55,12 +55,21 @@ class Parameter:
 class Verb:
     """A verb: its name, its function, and what it takes besides."""
 
-    def __init__(self, name: str, function: Callable[..., Answer], *, common: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Answer],
+        *,
+        common: tuple[str, ...],
+        bare: Literal["reads", "writes"] | None = None,
+    ) -> None:
         self.name = name
         self.function = function
         """Gets a `Call` and its own parameters, and returns an `Answer`."""
         self.common = common
         """Which of the options that many verbs take; they go into the `Call`."""
+        self.bare = bare
+        """What it does where there is no worktree; None where it needs one."""
 
     def parameters(self) -> list[Parameter]:
         """Return what it takes, its own parameters first."""

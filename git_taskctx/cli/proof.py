@@ -122,4 +122,4 @@ def adopt(
     )
 
 
-VERBS = (Verb("adopt", adopt, common=WRITES),)
+VERBS = (Verb("adopt", adopt, common=WRITES, bare="writes"),)

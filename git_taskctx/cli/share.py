@@ -53,6 +53,7 @@ def fetch(
     steps = tuple(
         "git taskctx status" if task == here else f"git taskctx recover {task}   # goes on with it here"
         for task in merged.contexts
+        if call.repository.has_worktree
     )
     return Answer(
         merged,
@@ -61,4 +62,7 @@ def fetch(
     )
 
 
-VERBS = (Verb("push", push, common=WRITES), Verb("fetch", fetch, common=("format",)))
+VERBS = (
+    Verb("push", push, common=WRITES, bare="writes"),
+    Verb("fetch", fetch, common=("format",), bare="writes"),
+)

@@ -57,14 +57,24 @@ class Head:
 
 
 class Repository:
-    """One worktree of one repository."""
+    """One worktree of one repository; or the repository alone, for who needs no worktree."""
 
     def __init__(
-        self, git: Git, *, toplevel: Path, git_dir: Path, common_dir: Path, index: Path, algorithm: str
+        self,
+        git: Git,
+        *,
+        toplevel: Path,
+        git_dir: Path,
+        common_dir: Path,
+        index: Path,
+        algorithm: str,
+        has_worktree: bool = True,
     ) -> None:
         self.git = git
         """Runs git at the top of the worktree."""
         self.toplevel = toplevel
+        """The top of the worktree; the git dir where there is none."""
+        self.has_worktree = has_worktree
         self.git_dir = git_dir
         """The git dir of this worktree."""
         self.common_dir = common_dir
@@ -141,6 +151,11 @@ class Repository:
                 return file.read(), found
         finally:
             os.close(descriptor)
+
+    @property
+    def is_bare(self) -> bool:
+        """Tell whether the repository itself has no worktree; others may be linked to it."""
+        return not self.has_worktree and self.git.run("rev-parse", "--is-bare-repository").out == b"true\n"
 
     @property
     def is_partial(self) -> bool:
@@ -258,19 +273,31 @@ class Repository:
             self.objects.close()
 
 
-def open_repository(folder: Path, environ: Mapping[str, str]) -> Repository:
-    """Find the repository that `folder` lies in, as git would with `environ`.
+def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = False) -> Repository:
+    """Find the repository that `folder` lies in, as git would with `environ`; with `bare` also one without a worktree.
 
     Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
     dir that git would take for content, and for a git that is too old.
     """
     git = Git(folder, environ, time_limit=DISCOVERY_LIMIT)
     try:
-        toplevel, git_dir, common_dir, index, algorithm = _discover(git)
+        toplevel, git_dir, common_dir, index, algorithm = _discover(git, bare=bare)
     except GitFailed as error:
         raise Fatal(
             error.message.split(": ", 1)[-1], hint=error.hint or "run it inside the worktree of a repository"
         ) from error
+    if bare and toplevel == git_dir:
+        _refuse_special_files(git_dir, common_dir)
+        named = {**_absolute(folder, environ, index), "GIT_DIR": os.fspath(git_dir), "GIT_WORK_TREE": None}
+        return Repository(
+            Git(git_dir, environ, named, QUIET),
+            toplevel=git_dir,
+            git_dir=git_dir,
+            common_dir=common_dir,
+            index=index,
+            algorithm=algorithm,
+            has_worktree=False,
+        )
     if _is_content(git_dir, toplevel):
         raise Fatal(
             f"the git dir {git_dir} lies inside the worktree under another name than .git, and git would add it",
@@ -295,9 +322,22 @@ def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str
     return named
 
 
-def _discover(git: Git) -> tuple[Path, Path, Path, Path, str]:
+def _discover(git: Git, *, bare: bool) -> tuple[Path, Path, Path, Path, str]:
+    """Ask git where all is. With `bare` the top of the worktree is the git dir where there is no worktree.
+
+    Hooks of a server run in the git dir, with GIT_DIR alone: git takes the git dir for the worktree then, too.
+    """
+    try:
+        return _ask(git, "--show-toplevel")
+    except GitFailed:
+        if not bare:
+            raise
+    return _ask(git, "--absolute-git-dir")
+
+
+def _ask(git: Git, top: str) -> tuple[Path, Path, Path, Path, str]:
     questions = (
-        ("--show-toplevel",),
+        (top,),
         ("--absolute-git-dir",),
         ("--path-format=absolute", "--git-common-dir"),
         ("--path-format=absolute", "--git-path", "index"),

@@ -13,10 +13,10 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
-from git_taskctx.git.notes import NOTES_REF, append_notes, read_note
+from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note
 from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
-from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.canonical import MAX_BYTES, sha256_hex
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
@@ -177,6 +177,28 @@ def is_named(repository: Repository, task: str) -> bool:
     words = f"taskctx: {task}: "
     found = repository.git.run("log", "-1", "--format=%s", "-F", f"--grep={words}", NOTES_REF, "--")
     return found.out.startswith(words.encode())
+
+
+def find_contexts(repository: Repository, task: str) -> list[str]:
+    """Return the contexts of a task that the ledger alone knows, by what its commits say and write; the newest last."""
+    if find_ref(repository.git, NOTES_REF) is None:
+        return []
+    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-F", f"--grep=taskctx: {task}: ")
+    written = repository.git.run("-c", "log.showRoot=true", "log", *options, NOTES_REF, "--").out.decode().splitlines()
+    words = [line.split() for line in written if line.startswith(":")]
+    blobs = list({place: blob for _, _, _, blob, _, place in reversed(words)}.values())  # of each note the newest
+    repository.objects.read_ahead(blobs, limit=MAX_BYTES)
+    found: dict[str, str] = {}
+    for blob in blobs:
+        note = repository.objects.find(blob, limit=MAX_BYTES)
+        for line in note_lines(note.data) if note is not None else ():
+            try:
+                record = load_record(line)
+            except BadData:  # no record of ours, or of a later version
+                continue
+            if record.task == task:
+                found[record.context] = max(record.time, found.get(record.context, ""))
+    return sorted(found, key=lambda one: (found[one], one))
 
 
 def _own_entry(line: str, context_id: str) -> Entry | None:

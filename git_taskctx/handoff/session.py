@@ -63,10 +63,11 @@ class Caller:
 
     @property
     def place(self) -> dict[str, str]:
-        """Say where a record is written: the worktree as git names it, the first one is `main`, and the clone."""
+        """Say where a record is written: the clone and the worktree as git names it, or `main`; `bare` without one."""
         repository = self.repository
         linked = repository.git_dir != repository.common_dir
-        return {"clone": self.store.clone(), "worktree": repository.git_dir.name if linked else "main"}
+        worktree = repository.git_dir.name if linked else "main" if repository.has_worktree else "bare"
+        return {"clone": self.store.clone(), "worktree": worktree}
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,9 @@ class _Drawing:
         words = " " * left + ends[0] + "─" * (right - left - 1) + ends[1]
         self._document.line((self._drawn(words), style))
 
-    def _write(self, cells: dict[int, tuple[str, str]], record: Record, after: dict[int, Span], *, aside: str) -> None:
+    def _write(
+        self, cells: dict[int, tuple[str, str]], record: Record, after: dict[int, tuple[str, str]], *, aside: str
+    ) -> None:
         self._document.line(*self._lanes(cells), *line_of(record, several=self._several), (aside, "dim"))
         for line in notes_of(record):
             self._document.line(*self._lanes(after), f"                                 {line}")
