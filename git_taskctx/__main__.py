@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import os
 import sys
@@ -20,11 +21,13 @@ def run() -> NoReturn:
     Every file and process is closed by then. Python would go on to take all that it has loaded apart, object by object,
     which costs as much as what git is asked.
     """
+    if sys.argv[1:2] == ["agent-hook"]:  # its caller waits at every tool call: no looking for garbage while it loads
+        gc.disable()
     code = main(sys.argv[1:])
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
-        except OSError:  # `main` has told
+        except (OSError, ValueError):  # `main` has told
             code = code or CLOSED
     os._exit(code)
 

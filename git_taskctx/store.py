@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -118,7 +116,7 @@ class Store:
         data = files.read_plain(path, limit=64)
         if data is None:
             files.make_folder(path.parent)
-            data = secrets.token_hex(4).encode() + b"\n"
+            data = os.urandom(4).hex().encode() + b"\n"
             files.write_atomic(path, data)
         return data.decode("ascii", "replace").strip()
 
@@ -187,6 +185,8 @@ class Store:
         files.make_folder(target.parent)
         with files.told_of(target):
             if files.require_plain(target, folder=True):
+                import shutil
+
                 shutil.rmtree(target)
             source.rename(target)
             files.fsync_folder(target.parent)
@@ -227,6 +227,8 @@ class Store:
         """Delete an archived context's files, following no link. Doing it twice is no error."""
         folder = self.root / "archive" / context_id
         if context_id in self.archived():
+            import shutil
+
             with files.told_of(folder):
                 for note in folder.parent.glob("left-*"):
                     if (files.read_plain(note, limit=4096) or b"").startswith(context_id.encode()):

@@ -15,6 +15,7 @@ from git_taskctx.agents.here import find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.agents.payload import Payload, Unreadable
 from git_taskctx.errors import TaskctxError
+from git_taskctx.git.background import Background
 from git_taskctx.git.process import PLACES
 from git_taskctx.git.repository import open_repository
 from git_taskctx.handoff.opening import open_session
@@ -105,7 +106,7 @@ class _Called:
         if self.moment in ("helper", "helper-stop") and judge.is_reader(self.said):
             return Answered()
         try:
-            with _open(found[0], self.environ) as session:
+            with _open(found[0], self.environ, reads=self.moment in ("stop", "helper-stop")) as session:
                 if session is None:
                     return Answered()
                 role = role_of(self.said, session.chain.agents)
@@ -120,10 +121,16 @@ class _Called:
 
 
 @contextlib.contextmanager
-def _open(top: str, environ: Mapping[str, str]) -> Iterator[Session | None]:
-    """Open the active context of a worktree; None where there is none after all, or it has just ended."""
+def _open(top: str, environ: Mapping[str, str], *, reads: bool = False) -> Iterator[Session | None]:
+    """Open the active context of a worktree; None where there is none after all, or it has just ended.
+
+    With `reads` what reading the worktree takes is fetched meanwhile.
+    """
     repository = open_repository(Path(top), {name: value for name, value in environ.items() if name not in PLACES})
+    ahead = Background(lambda: judge.prepare(repository))
     try:
+        if reads:
+            ahead.start()
         store = Store(repository)
         if store.active() is None and store.marker() is None:
             yield None
@@ -140,13 +147,13 @@ def _open(top: str, environ: Mapping[str, str]) -> Iterator[Session | None]:
         with open_task(caller, write=False) as session:  # somebody committed: that goes on record first
             yield None if session.archived else session
     finally:
+        ahead.wait()
         repository.close()
 
 
 def _brief(session: Session, role: str | None) -> str:
     """Return what a session is told first: the brief of its role, or of whoever is at work."""
     from git_taskctx.handoff.exports import build_export
-    from git_taskctx.handoff.overview import next_steps
     from git_taskctx.handoff.staleness import compare_text
     from git_taskctx.report.brief import render_brief
 
@@ -159,6 +166,8 @@ def _brief(session: Session, role: str | None) -> str:
         warnings.append(f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})")
     text = render_brief(build_export(session.context, chain, acting), warnings)
     if acting is None:
+        from git_taskctx.handoff.overview import next_steps
+
         text += "\n" + "".join(f"next: {step}\n" for step in next_steps(session))
     if len(text) <= CUT:
         return text

@@ -15,6 +15,7 @@ from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.session import Session
 from git_taskctx.model.values import dataclass
 
@@ -119,6 +120,13 @@ def reason_to_go_on(session: Session, role: str | None) -> str | None:
         f"{snapshot}{done}   # when the work is finished",
         f"{snapshot} --wip   # when it goes on later",
     )
+
+
+def prepare(repository: Repository) -> None:
+    """Load what `reason_to_go_on` reads the worktree with, and the settings that say how: git is waited for anyhow."""
+    import git_taskctx.git.worktree
+
+    _ = git_taskctx.git.worktree, repository.core
 
 
 def told(error: TaskctxError) -> str:

@@ -6,9 +6,7 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,6 +67,8 @@ def _move(path: Path, target: Path) -> None:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
+        import shutil
+
         copy = target.with_name(f"tmp_obj_{os.urandom(6).hex()}")
         shutil.copy2(path, copy)
         _fsync(copy)
@@ -94,12 +94,14 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     try:
         folder, descriptor = _make_folder(home)
     except OSError:
+        import tempfile
+
         folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
         descriptor = _lock(folder)
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         os.close(descriptor)
 
 
@@ -133,10 +135,18 @@ def _lock(folder: Path) -> int:
 
 def _outside(repository: Repository) -> str | None:
     """Choose a folder for temporary files that is not in the worktree; None is the system's."""
+    import tempfile
+
     top = repository.toplevel.resolve()
     if top not in (Path(tempfile.gettempdir()).resolve(), *Path(tempfile.gettempdir()).resolve().parents):
         return None
     return next((place for place in ("/dev/shm", "/var/tmp", "/tmp") if top not in Path(place).resolve().parents), None)  # noqa: S108
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _sweep(home: Path, *, but: Path) -> None:
@@ -152,7 +162,7 @@ def _sweep(home: Path, *, but: Path) -> None:
         except BlockingIOError:
             continue  # in use
         else:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
         finally:
             os.close(descriptor)
 

@@ -352,7 +352,10 @@ def append(
     objects = repository.objects
     conflict, hint = "", None
     for attempt in range(ATTEMPTS):
-        time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
+        if attempt:
+            import random
+
+            time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
         current = refs.find(NOTES_REF)
         if _is_built_upon(repository, context_id, current, tip):
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")

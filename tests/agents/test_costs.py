@@ -11,7 +11,8 @@ import pytest
 from callers import Hooked
 from gitrepo import ROOT
 
-HOOK = ("agent-hook", "PreToolUse", "--agent", "claude")
+NOT_NEEDED = {"ast", "bz2", "dataclasses", "dis", "gzip", "inspect", "random", "secrets", "tempfile", "tokenize"}
+"""Of the standard library: together they take as long to load as all of git's work for a hook."""
 _LOADED = f"""
 import sys
 sys.path.insert(0, {os.fspath(ROOT)!r})
@@ -22,12 +23,12 @@ sys.exit(code)
 """
 
 
-def _modules(hooked: Hooked, path: str) -> set[str]:
-    """Return the modules that a hook before a write loads in an interpreter without any packages."""
+def _modules(hooked: Hooked, path: str, event: str = "PreToolUse") -> set[str]:
+    """Return the modules that a hook, of a write to `path`, loads in an interpreter without any packages."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _LOADED, *HOOK],
+        [sys.executable, "-I", "-S", "-c", _LOADED, "agent-hook", event, "--agent", "claude"],
         cwd=hooked.repo.path,
-        input=json.dumps(hooked.write_payload("claude", path)),
+        input=json.dumps({**hooked.write_payload("claude", path), "hook_event_name": event}),
         capture_output=True,
         text=True,
         check=True,
@@ -35,12 +36,12 @@ def _modules(hooked: Hooked, path: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split(","))
 
 
-def _started(hooked: Hooked) -> list[str]:
-    """Return the git commands that a hook before a write starts and waits for."""
+def _started(hooked: Hooked, event: str = "PreToolUse") -> list[str]:
+    """Return the git commands that a hook starts and waits for, in order."""
     trace = hooked.repo.git_dir() / "trace"
     trace.unlink(missing_ok=True)
     payload = json.dumps(hooked.write_payload("claude", "src/a")).encode()
-    hooked.process(*HOOK, env={"GIT_TASKCTX_TRACE": os.fspath(trace)}, stdin=payload)
+    hooked.process("agent-hook", event, "--agent", "claude", env={"GIT_TASKCTX_TRACE": os.fspath(trace)}, stdin=payload)
     lines = trace.read_text().splitlines() if trace.exists() else []
     return [line.rsplit("  ", 1)[-1].split()[0] for line in lines]
 
@@ -89,3 +90,50 @@ def test_the_worktree_is_not_read(hooked: Hooked) -> None:
     for number in range(200):
         hooked.repo.write(f"src/new/{number}", "x")
     assert _started(hooked) == few == ["rev-parse", "for-each-ref"]
+
+
+def test_nothing_heavy_of_the_standard_library(hooked: Hooked) -> None:
+    """Neither a session's begin nor a write loads what it has no use for; a stop alone, which makes a folder and
+    removes it, has use for what removes one.
+    """
+    hooked.begin()
+    hooked.repo.write("src/parser.py", "mended\n")
+    for event in ("SessionStart", "PreToolUse"):
+        loaded = _modules(hooked, "src/a", event)
+        assert loaded.isdisjoint({*NOT_NEEDED, "shutil", "git_taskctx.git.patch", "git_taskctx.handoff.overview"})
+    assert _modules(hooked, "src/a", "Stop") & NOT_NEEDED == {"bz2"}, "of shutil"
+
+
+def test_a_session_begins_and_ends_with_few_processes(hooked: Hooked) -> None:
+    """The brief costs no more git than a write; a stop reads the worktree once, however many files changed."""
+    hooked.begin()
+    hooked.repo.write("src/parser.py", "mended\n")
+    assert _started(hooked, "SessionStart") == ["rev-parse", "for-each-ref"]
+    few = sorted(_started(hooked, "Stop"))
+    for number in range(50):
+        hooked.repo.write(f"src/new/{number}", "x")
+    assert sorted(_started(hooked, "Stop")) == few
+    assert few == sorted(["rev-parse", "for-each-ref", "config", "ls-files", "write-tree", "status", "check-attr"])
+
+
+def test_nothing_is_tidied_up(hooked: Hooked) -> None:
+    """The process collects no garbage while it loads, and ends as soon as its answer is out, whole."""
+    hooked.begin()
+    script = (
+        "import atexit, gc, sys\n"
+        f"sys.path.insert(0, {os.fspath(ROOT)!r})\n"
+        "from git_taskctx.__main__ import run\n"
+        "gc.callbacks.append(lambda *_: print('collected', file=sys.stderr))\n"
+        "atexit.register(print, 'late')\n"
+        "run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script, "agent-hook", "SessionStart", "--agent", "claude"],
+        cwd=hooked.repo.path,
+        input=json.dumps(hooked.payload("claude", "SessionStart", source="startup")),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["hookSpecificOutput"]["hookEventName"] == "SessionStart"
+    assert done.stderr == ""
