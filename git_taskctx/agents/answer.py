@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from git_taskctx.agents import judge
-from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_moment, is_writer
+from git_taskctx.agents import judge, tools
+from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_moment
 from git_taskctx.agents.here import find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.agents.payload import Payload, Unreadable
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.background import Background
 from git_taskctx.git.process import PLACES
+from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import open_repository
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.session import Caller, Session
@@ -71,23 +73,56 @@ class _Called:
         return self.dialect.events[self.moment]
 
     def write(self) -> Answered:
-        """Judge a tool call, each of its files by the worktree that it lies in."""
+        """Judge a tool call, all that it names of a worktree by the task there; what only may write is let go."""
         payload = self.payload
-        if not is_writer(self.dialect, payload.tool):
+        if payload.is_idle or (payload.served is None and payload.tool not in self.dialect.writers):
             return Answered()
-        if not payload.paths:
-            return Answered(note=f"no path in what {payload.tool} was given, so its scope is not judged")
-        by_worktree: dict[tuple[str, str], list[str]] = {}
-        for path in payload.paths:
-            for place in places_of(path, payload.cwd):
-                found = find_worktree(os.path.dirname(place))  # noqa: PTH120
-                if found is not None and is_active(*found):
-                    by_worktree.setdefault(found, []).append(place)
-        for (top, _), places in by_worktree.items():
+        for (top, _), places in self._named().items():
             reason = self._reason_to_deny(top, places)
-            if reason is not None:
+            if reason is not None and self._is_sure(places):
                 return Answered(self.dialect.deny(self.event, reason))
+            if reason is not None:
+                return self._remark(reason)
+        if payload.served is None and not payload.paths:
+            return Answered(note=f"no path in what {payload.tool} was given, so its scope is not judged")
         return Answered()
+
+    def _named(self) -> dict[tuple[str, str], list[str]]:
+        """Return what is named of each worktree with a task; where nothing is, it is the caller's, without a place.
+
+        Where a server takes a path from is not known: from where the agent is, from the top of its worktree, or from
+        where the call says that it is at home.
+        """
+        payload, named = self.payload, dict[tuple[str, str], list[str]]()
+        home = find_worktree(payload.cwd)
+        bases = dict.fromkeys([payload.cwd])
+        if payload.served is not None:
+            bases |= dict.fromkeys([home[0]] if home is not None else [])
+            bases |= dict.fromkeys(place for root in payload.roots for place in places_of(root, payload.cwd))
+        for path, base in itertools.product(payload.paths, bases):
+            for place in places_of(path, base):
+                folder = place if payload.served is not None and os.path.isdir(place) else os.path.dirname(place)  # noqa: PTH112, PTH120
+                _add(named, folder, place)
+        if payload.roots or not payload.paths:
+            for base in bases:
+                _add(named, base)
+        return named
+
+    def _is_sure(self, places: list[str]) -> bool:
+        """Tell whether the call writes, in this worktree: by its tool's name, and a file that it is given or about."""
+        served = self.payload.served
+        if served is None:
+            return True
+        about_files = bool(places) or not tools.FILES.isdisjoint(tools.words_of(served))
+        return about_files and tools.kind_of(served) == "writes"
+
+    def _remark(self, reason: str) -> Answered:
+        """Let a call go, and not without a word."""
+        tool = quote(os.fsencode(self.payload.tool))
+        text = f"git taskctx: whether {tool} writes here cannot be told; if it does:\n{reason}"
+        if self.dialect.remark is None:
+            return Answered(note=" ".join(text.split("\n", 2)[:2]))
+        return Answered(self.dialect.remark(self.event, text))
 
     def _reason_to_deny(self, top: str, places: list[str]) -> str | None:
         try:
@@ -118,6 +153,13 @@ class _Called:
                 return Answered(self.dialect.context(self.event, judge.told(error)))
             raise
         return Answered(self.dialect.go_on(self.event, reason) if reason is not None else None)
+
+
+def _add(named: dict[tuple[str, str], list[str]], folder: str, *places: str) -> None:
+    """Put places, or none, under the worktree of a folder, where that has a task."""
+    found = find_worktree(folder)
+    if found is not None and is_active(*found):
+        named.setdefault(found, []).extend(places)
 
 
 @contextlib.contextmanager

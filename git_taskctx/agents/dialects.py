@@ -3,7 +3,11 @@
 Relied on: Claude Code's hooks reference (code.claude.com/docs/en/hooks); Codex's hooks page and its generated schemas
 (developers.openai.com/codex/hooks, openai/codex codex-rs/hooks/schema/generated); Gemini CLI's docs/hooks/reference.md
 and schemas/settings.schema.json; Cursor's hooks page (cursor.com/docs/hooks). All of them read an answer from stdout
-when the exit code is 0, and take none for a yes.
+when the exit code is 0, and take none for a yes. The first three have been run: Claude Code 2.1.197, Codex 0.171.0,
+Gemini CLI 0.61.0 (tests/agents/test_vendors.py).
+
+A matcher of letters and bars alone is a list of whole names for Claude Code and Codex; any other character makes it an
+expression that may match anywhere in a name, as it always is for Gemini CLI and Cursor.
 """
 
 from __future__ import annotations
@@ -30,12 +34,17 @@ class Dialect:
     """What it calls the moments that it knows."""
     writers: frozenset[str]
     """Its tools that change files."""
+    matcher: str
+    """For which tools the hook before a tool is called: the writers, all that MCP servers have, and for Codex the
+    shell, because a patch that is written as a command is applied by Codex itself."""
     context: Callable[[str, str], dict[str, Any]]
     """Says something to the model as a session begins: from the event's name and the text."""
     deny: Callable[[str, str], dict[str, Any]]
     """Denies a tool call."""
     go_on: Callable[[str, str], dict[str, Any]]
     """Lets an agent that wants to stop go on."""
+    remark: Callable[[str, str], dict[str, Any]] | None
+    """Lets a tool call go on and says something of it; None where there is no way to."""
 
 
 def _specific(event: str, text: str) -> dict[str, Any]:
@@ -70,42 +79,51 @@ DIALECTS: dict[str, Dialect] = {
             "Claude Code",
             _EVENTS,
             frozenset({"Edit", "MultiEdit", "NotebookEdit", "Write"}),
+            "^(Edit|MultiEdit|NotebookEdit|Write|mcp__.*)$",
             _specific,
             _permission,
             _block,
+            _specific,
         ),
-        Dialect("codex", "Codex", _EVENTS, frozenset({"apply_patch", "Edit", "Write"}), _specific, _permission, _block),
+        Dialect(
+            "codex",
+            "Codex",
+            _EVENTS,
+            frozenset({"apply_patch", "Bash", "Edit", "Write"}),
+            "^(apply_patch|Bash|Edit|Write|mcp__.*)$",
+            _specific,
+            _permission,
+            _block,
+            _specific,
+        ),
         Dialect(
             "gemini",
             "Gemini CLI",
             {"session": "SessionStart", "write": "BeforeTool", "stop": "AfterAgent"},
             frozenset({"replace", "write_file"}),
+            "^(replace|write_file|mcp_.*)$",
             _specific,
             _deny,
             _deny,
+            lambda _, text: {"systemMessage": text},
         ),
         Dialect(
             "cursor",
             "Cursor",
             {"session": "sessionStart", "write": "preToolUse", "stop": "stop", "helper-stop": "subagentStop"},
             frozenset({"Delete", "Edit", "EditNotebook", "MultiEdit", "StrReplace", "Write"}),
+            "Delete|Edit|EditNotebook|MCP:.*|MultiEdit|StrReplace|Write",
             lambda _, text: {"additional_context": text},
             lambda _, reason: {"permission": "deny", "user_message": reason, "agent_message": reason},
             lambda _, reason: {"followup_message": reason},
+            None,
         ),
     )
 }
 """The agents, by the name that the command line takes."""
-SERVED = frozenset({"create_file", "delete_file", "edit_file", "move_file", "write_file"})
-"""Last words of the names of tools from elsewhere (MCP) that change files."""
 
 
 def find_moment(dialect: Dialect, event: str) -> Moment | None:
     """Return which moment an event is, however its name is written; None for one that is none of ours."""
     wanted = event.replace("-", "").replace("_", "").lower()
     return next((moment for moment, name in dialect.events.items() if name.lower() == wanted), None)
-
-
-def is_writer(dialect: Dialect, tool: str) -> bool:
-    """Tell whether a tool changes files: the agent's own, or one from elsewhere that is named so."""
-    return tool in dialect.writers or (tool.lower().startswith("mcp") and tool.endswith(tuple(SERVED)))

@@ -52,7 +52,7 @@ def is_reader(said: Said) -> bool:
 
 
 def reason_to_deny(session: Session, role: str | None, top: str, places: Iterable[str]) -> str | None:
-    """Say why the places may not be written now; None where they may."""
+    """Say why the places may not be written now; None where they may. With no place it is asked of the worktree."""
     places = list(places)
     names = [name for place in places if (name := inside(top, place)) is not None]
     private = tuple(
@@ -64,6 +64,8 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
     if own:
         return _told(f"{_list(own)}: only git taskctx itself writes there", "git taskctx status")
     turn = reason_of_turn(session, role)
+    if turn is not None and (not places or top in places):
+        return turn
     covers = compile_patterns(session.context.immutable.scope_patterns).covers
     wrong = [name for name in names if turn is not None or not covers(os.fsdecode(name))]
     wrong = _not_ignored(session.repository.git, wrong)

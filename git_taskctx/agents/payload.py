@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import re
 from collections.abc import Iterator
+
+from git_taskctx.agents.tools import kind_of, patched, places_in, served_name
 
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
@@ -19,9 +21,9 @@ _KEYS = (
     "file_path", "path", "notebook_path", "target_file", "target_notebook", "absolute_path", "filename", "source",
     "destination", "old_path", "new_path",
 )  # fmt: skip
+SHELLS = frozenset({"Bash"})
+"""Tools that run commands; a patch in one is applied by Codex itself, though `apply_patch` is not called."""
 _LISTS = ("paths", "file_paths", "files", "edits")
-_PATCHED = re.compile(r"^\s*\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)\s*$", re.MULTILINE)
-"""Headers of a Codex patch (codex-rs/apply-patch/src/parser.rs)."""
 
 
 class Unreadable(ValueError):
@@ -31,15 +33,36 @@ class Unreadable(ValueError):
 class Payload:
     """What of it concerns us; a plain class, which costs nothing to define."""
 
-    def __init__(self, cwd: str, tool: str, paths: tuple[str, ...], helper: str | None, *, again: bool) -> None:
+    def __init__(
+        self,
+        cwd: str,
+        tool: str,
+        served: str | None,
+        paths: tuple[str, ...],
+        roots: tuple[str, ...],
+        helper: str | None,
+        *,
+        again: bool,
+    ) -> None:
         self.cwd = cwd
         self.tool = tool
+        self.served = served
+        """What an MCP server calls its tool; None for one of the agent's own."""
         self.paths = paths
-        """Files that a tool is about to write, as they are named."""
+        """Files that a tool is about to write, as they are named; for a server's tool all that may be one."""
+        self.roots = roots
+        """Where a server's tool is told to be at home."""
         self.helper = helper
         """The kind of a sub-agent, where one acts; None for the session itself."""
         self.again = again
         """True when a hook has kept it from stopping before, and where it was cut off and cannot go on."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Tell whether nothing is asked: a server's tool reads, or a shell is given a command and no patch."""
+        if self.served is not None:
+            return kind_of(self.served) == "reads"
+        return self.tool in SHELLS and not self.paths
 
 
 def read(data: bytes, folder: str) -> Payload:
@@ -66,17 +89,38 @@ def _take(value: dict[str, Any], folder: str) -> Payload:
     roots = value.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
     cwd = next((one for one in (value.get("cwd"), root) if isinstance(one, str) and one), folder)
-    tool = value.get("tool_name")
+    called = value.get("tool_name")
+    tool = called if isinstance(called, str) else ""
+    served, given, roots = served_name(tool, value.get("mcp_context")), value.get("tool_input"), ()
+    if served is None:
+        paths = tuple(dict.fromkeys(_paths(given)))
+    else:
+        found = list(itertools.islice(places_in(_parsed(given)), MANY + 1))
+        if len(found) > MANY:
+            raise Unreadable(f"the arguments name more than {MANY} files")
+        paths, roots = (tuple(dict.fromkeys(path for path, root in found if root is kind)) for kind in (False, True))
     kind = value.get("agent_type") or value.get("subagent_type")
     loops = value.get("loop_count")
     cut_off = value.get("status") in ("aborted", "error")
     return Payload(
         cwd=os.path.join(folder, cwd),  # noqa: PTH118 - no path yet
-        tool=tool if isinstance(tool, str) else "",
-        paths=tuple(dict.fromkeys(_paths(value.get("tool_input")))),
+        tool=tool,
+        served=served,
+        paths=paths,
+        roots=roots,
         helper=kind if isinstance(kind, str) else None,
         again=value.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0) or cut_off,
     )
+
+
+def _parsed(given: Any) -> Any:
+    """Return arguments that may come as text, as Cursor has those of MCP tools."""
+    if isinstance(given, str):
+        try:
+            return json.loads(given)
+        except (ValueError, RecursionError):
+            return given
+    return given
 
 
 def _paths(given: Any) -> Iterator[str]:
@@ -85,10 +129,7 @@ def _paths(given: Any) -> Iterator[str]:
         if "*** Begin Patch" in given:
             yield from _patched(given)
             return
-        try:  # MCP tools of Cursor have their input as text
-            given = json.loads(given)
-        except (ValueError, RecursionError):
-            return
+        given = _parsed(given)
     if not isinstance(given, dict):
         return
     for key in _KEYS:
@@ -105,7 +146,7 @@ def _paths(given: Any) -> Iterator[str]:
 
 
 def _patched(patch: str) -> Iterator[str]:
-    for number, match in enumerate(_PATCHED.finditer(patch)):
+    for number, name in enumerate(patched(patch)):
         if number >= MANY:
             raise Unreadable(f"the patch names more than {MANY} files")
-        yield match[1]
+        yield name

@@ -24,18 +24,13 @@ def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
     return f"git taskctx agent-hook {dialect.events[moment]} --agent {dialect.name}{option}"
 
 
-def matcher(dialect: Dialect) -> str:
-    """Return for which tools the hook before a tool is called."""
-    return "|".join(sorted(dialect.writers, key=str.lower))
-
-
 def wiring(dialect: Dialect, role: str | None) -> dict[str, list[Any]]:
     """Return what stands under `hooks`: for each event a list with the one entry that is ours."""
     return {event: [_entry(dialect, moment, role)] for moment, event in dialect.events.items()}
 
 
 def _entry(dialect: Dialect, moment: Moment, role: str | None) -> dict[str, Any]:
-    matched = {"matcher": matcher(dialect)} if moment == "write" else {}
+    matched = {"matcher": dialect.matcher} if moment == "write" else {}
     run = {"command": command(dialect, moment, role)}
     if dialect.name == "cursor":
         once = {"loop_limit": 1} if moment in ("stop", "helper-stop") else {}
@@ -177,7 +172,7 @@ def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str
     lines = []
     for moment, event in dialect.events.items():
         lines += [f"[[hooks.{event}]]"]
-        lines += [f'matcher = "{matcher(dialect)}"'] if moment == "write" else []
+        lines += [f'matcher = "{dialect.matcher}"'] if moment == "write" else []
         lines += [f"[[hooks.{event}.hooks]]", 'type = "command"']
         lines += [f'command = "{command(dialect, moment, role)}"', f"timeout = {SECONDS}", ""]
     new = marked.add(text, "\n".join(lines), BEGIN, END, what=what)

@@ -45,7 +45,7 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
             sent = payload.read(_read_stdin(), folder)
         except payload.Unreadable as error:
             sent = error
-        if not _may_concern_us(sent, folder):
+        if (isinstance(sent, payload.Payload) and sent.is_idle) or not _may_concern_us(sent, folder):
             return 0
         from git_taskctx.agents.answer import answer
 
@@ -99,8 +99,8 @@ def _may_concern_us(sent: object, folder: str) -> bool:
     folders = {folder}
     if isinstance(sent, Payload):
         try:
-            places = [place for path in sent.paths for place in places_of(path, sent.cwd)]
-            folders |= {sent.cwd, *map(os.path.dirname, places)}
+            places = [place for path in (*sent.paths, *sent.roots) for place in places_of(path, sent.cwd)]
+            folders |= {sent.cwd, *map(os.path.dirname, places), *(places if sent.served is not None else ())}
         except ValueError:
             folders.add(sent.cwd)
     return any(is_active(*found) for found in map(found_from, folders) if found is not None)

@@ -1,7 +1,9 @@
 """The agents as they call their hooks: payloads in the shapes that each of them sends, and the forms it reads.
 
-The shapes follow the vendors' pages (dialects.py names them); the forms are theirs, said in JSON Schema: Codex's
-generated schemas (codex-rs/hooks/schema/generated), the tables of Claude Code's, Gemini CLI's and Cursor's references.
+The shapes are what Claude Code 2.1.197, Codex 0.171.0 and Gemini CLI 0.61.0 sent when they were run
+(test_vendors.py does it again), and what Cursor's page said in November 2026: its program comes from no registry. The
+forms are the vendors', said in JSON Schema: Codex's generated schemas (codex-rs/hooks/schema/generated, and in its
+program), the checks in Claude Code's program, the tables of Gemini CLI's and Cursor's references.
 """
 
 from __future__ import annotations
@@ -34,11 +36,20 @@ def _specific(event: str) -> dict[str, Any]:
 _TEXT = {"type": "string", "pattern": r"\S"}
 _BLOCK = _closed({"decision": {"const": "block"}, "reason": _TEXT}, "decision", "reason")
 _DENY = _closed({"decision": {"enum": ["deny", "block"]}, "reason": _TEXT}, "decision", "reason")
+_REMARK = _closed(
+    {"hookSpecificOutput": _closed({"hookEventName": {"const": "PreToolUse"}, "additionalContext": _TEXT})},
+    "hookSpecificOutput",
+)
 _CLAUDE = {**{event: _specific(event) for event in SPECIFIC}, "Stop": _BLOCK, "SubagentStop": _BLOCK}
+_CLAUDE["PreToolUse"] = {"oneOf": [_CLAUDE["PreToolUse"], _REMARK]}
 FORMS: dict[str, dict[str, dict[str, Any]]] = {
     "claude": _CLAUDE,
     "codex": _CLAUDE,
-    "gemini": {"SessionStart": _specific("SessionStart"), "BeforeTool": _DENY, "AfterAgent": _DENY},
+    "gemini": {
+        "SessionStart": _specific("SessionStart"),
+        "BeforeTool": {"oneOf": [_DENY, _closed({"systemMessage": _TEXT}, "systemMessage")]},
+        "AfterAgent": _DENY,
+    },
     "cursor": {
         "sessionStart": _closed({"additional_context": _TEXT, "env": {"type": "object"}}, "additional_context"),
         "preToolUse": _closed(
@@ -107,12 +118,17 @@ class Hooked(Desk):
         """Return what an agent sends whatever happens."""
         cwd = str(self.repo.path)
         common: dict[str, Any] = {
-            "claude": {"session_id": "s1", "transcript_path": "/t.jsonl", "cwd": cwd, "permission_mode": "default"},
-            "codex": {
-                "session_id": "s1", "turn_id": "t1", "transcript_path": None, "cwd": cwd, "model": "m",
-                "permission_mode": "default",
+            "claude": {
+                "session_id": "s1", "transcript_path": "/t.jsonl", "cwd": cwd, "prompt_id": "p1",
+                "permission_mode": "acceptEdits", "effort": {"level": "high"},
             },
-            "gemini": {"session_id": "s1", "transcript_path": "/t", "cwd": cwd, "timestamp": "2026-01-01T00:00:00Z"},
+            "codex": {
+                "session_id": "s1", "turn_id": "t1", "transcript_path": "/t.jsonl", "cwd": cwd, "model": "m",
+                "permission_mode": "bypassPermissions",
+            },
+            "gemini": {
+                "session_id": "s1", "transcript_path": "/t", "cwd": cwd, "timestamp": "2026-01-01T00:00:00.000Z"
+            },
             "cursor": {
                 "conversation_id": "c1", "generation_id": "g1", "model": "m", "cursor_version": "3.1.0",
                 "workspace_roots": [cwd], "user_email": None, "transcript_path": None,
@@ -157,7 +173,13 @@ class Hooked(Desk):
     def kept(self, agent: str, *options: str, **more: Any) -> str | None:
         """Return why an agent may not stop; None where it may."""
         event = EVENTS[agent]["stop"]
-        first = {"status": "completed", "loop_count": 0} if agent == "cursor" else {"stop_hook_active": False}
+        first: dict[str, Any] = {
+            "claude": {"last_assistant_message": "done", "background_tasks": [], "session_crons": []},
+            "codex": {"last_assistant_message": "done"},
+            "gemini": {"prompt": "go", "prompt_response": "done"},
+            "cursor": {"status": "completed", "loop_count": 0},
+        }[agent]
+        first |= {"stop_hook_active": False} if agent != "cursor" else {}
         answer = self.call(agent, event, self.payload(agent, event, **{**first, **more}), *options)
         return plain(reason_in(answer)) if answer is not None else None
 
@@ -166,7 +188,7 @@ def reason_in(answer: dict[str, Any]) -> str:
     """Return the one text in an answer, wherever the agent wants it."""
     inner = answer.get("hookSpecificOutput", answer)
     keys = ("permissionDecisionReason", "reason", "agent_message", "followup_message", "additionalContext")
-    found = [inner[key] for key in (*keys, "additional_context") if key in inner]
+    found = [inner[key] for key in (*keys, "additional_context", "systemMessage") if key in inner]
     assert len(found) == 1
     return str(found[0])
 

@@ -243,7 +243,7 @@ def test_what_others_put_beside_ours_stays(hooked: Hooked) -> None:
     path.write_text(json.dumps(document, indent=4))
     hooked.ok("agent-setup", "claude", "--remove")
     assert json.loads(path.read_text())["hooks"] == {
-        "PreToolUse": [{"matcher": "Edit|MultiEdit|NotebookEdit|Write", "hooks": [mine]}],
+        "PreToolUse": [{"matcher": DIALECTS["claude"].matcher, "hooks": [mine]}],
         "Stop": [{"hooks": [mine]}],
     }
 

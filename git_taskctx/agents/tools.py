@@ -1,0 +1,134 @@
+"""What a tool of an MCP server does to files, as far as its name and its arguments tell.
+
+Servers say so to the agent (`readOnlyHint`), but no agent hands that on to a hook. So the first verb in a tool's name
+decides, and what has none that is known is neither let through as a reader nor denied as a writer. Nothing is imported
+here that takes time: agents call their hooks at every tool call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+from collections.abc import Iterator
+
+TYPE_CHECKING = False  # typing itself would cost more than all that is done here
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    Kind = Literal["reads", "writes", "unknown"]
+
+READS = frozenset({
+    "analyze", "blame", "check", "compare", "count", "describe", "diff", "explain", "exists", "fetch", "find",
+    "get", "glob", "grep", "has", "head", "help", "history", "inspect", "is", "list", "load", "log", "lookup", "ls",
+    "ping", "preview", "query", "read", "recall", "resolve", "retrieve", "scan", "search", "select", "show",
+    "stat", "status", "summarize", "tail", "think", "thinking", "tree", "validate", "verify", "view", "wait",
+    "watch",
+})  # fmt: skip
+"""Verbs of tools that leave every file as it is."""
+WRITES = frozenset({
+    "add", "append", "apply", "checkout", "clone", "commit", "copy", "create", "cut", "delete", "destroy", "download",
+    "edit", "erase", "fix", "format", "generate", "init", "insert", "install", "link", "make", "merge", "mkdir",
+    "modify", "move", "mv", "overwrite", "patch", "prepend", "purge", "put", "rebase", "remove", "rename",
+    "replace", "reset", "restore", "rewrite", "rm", "save", "scaffold", "set", "stash", "store", "sync", "touch",
+    "truncate", "undo", "update", "upload", "upsert", "write",
+})  # fmt: skip
+FILES = frozenset({
+    "body", "buffer", "class", "code", "content", "definition", "dir", "directory", "document", "documents", "edit",
+    "editor", "file", "files", "folder", "function", "line", "lines", "notebook", "patch", "symbol", "symbols",
+    "text", "workspace",
+})  # fmt: skip
+"""Words in the names of tools that are about files, whatever their arguments say."""
+_CHANGES_WHAT_WAS_FOUND = frozenset({"edit", "overwrite", "rename", "replace", "write"})
+DEEPEST = 8
+"""Levels of a tool's arguments that are looked at."""
+LONGEST = 4096
+"""Characters of a path."""
+_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
+_NAMES_A_PLACE = frozenset({
+    "destination", "dest", "dir", "directory", "dst", "file", "filename", "filepath", "files", "folder", "notebook",
+    "path", "paths", "source", "src", "target", "uri",
+})  # fmt: skip
+_NAMES_A_ROOT = frozenset({
+    "base", "cwd", "project", "repo", "repository", "root", "workdir", "worktree", "working", "workspace",
+})  # fmt: skip
+_PATCHED = r"(?m)^[ \t]*\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$"
+"""Headers of a Codex patch (codex-rs/apply-patch/src/parser.rs)."""
+_DIFFED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
+_ESCAPED = rb"%([0-9A-Fa-f]{2})"
+
+
+def served_name(tool: str, context: Any) -> str | None:
+    """Return what an MCP server calls a tool of its own; None for a tool that is the agent's.
+
+    Claude Code and Codex say `mcp__server__tool`, Cursor `MCP:tool`, Gemini CLI `mcp_server_tool`, with the tool's
+    name beside it.
+    """
+    if tool.startswith("MCP:"):
+        return tool[4:]
+    if tool.startswith("mcp__"):
+        return tool[5:].partition("__")[2] or tool[5:]
+    if tool.startswith("mcp_"):
+        named = context.get("tool_name") if isinstance(context, dict) else None
+        return named if isinstance(named, str) and named else tool[4:]
+    return None
+
+
+def kind_of(name: str) -> Kind:
+    """Tell what a tool of a server does: as its first verb says, unless it goes on to write (`search_and_replace`)."""
+    words = words_of(name)
+    verbs = [word for word in words if word in READS or word in WRITES]
+    if not verbs:
+        return "unknown"
+    goes_on = any(
+        (word in WRITES and before in ("and", "or")) or (word in _CHANGES_WHAT_WAS_FOUND and before in READS)
+        for before, word in itertools.pairwise(words)
+    )
+    return "writes" if verbs[0] in WRITES or goes_on else "reads"
+
+
+def words_of(name: str) -> list[str]:
+    """Divide a name in whatever style into its words."""
+    return [word.lower() for word in re.findall(_WORD, name)]
+
+
+def patched(patch: str) -> Iterator[str]:
+    """Yield the files that a Codex patch names; in a command it may be told to apply it from elsewhere."""
+    moved = re.match(r"\s*cd\s+(['\"]?)([^\n'\"]+?)\1\s*&&", patch)
+    return (os.path.join(moved[2], match[1]) if moved else match[1] for match in re.finditer(_PATCHED, patch))  # noqa: PTH118
+
+
+def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, bool]]:
+    """Yield what in a tool's arguments is a path, and whether it only says where the server is at home.
+
+    What stands under a key that is named so is a path, and so is, under any key, what can be nothing else: a path from
+    the root, from here or from home, a `file:` address, and the files that a patch names.
+    """
+    words = words_of(key)
+    named = not _NAMES_A_PLACE.isdisjoint(words)
+    root = not _NAMES_A_ROOT.isdisjoint(words) and "in" not in words  # `projectPath`, and not `pathInProject`
+    if isinstance(given, dict) and depth < DEEPEST:
+        for inner, value in given.items():
+            if named and ("/" in inner or "." in inner):
+                yield inner, False
+            yield from places_in(value, inner if words_of(inner) else key, depth + 1)
+    elif isinstance(given, list) and depth < DEEPEST:
+        for value in given:
+            yield from places_in(value, key, depth + 1)
+    elif isinstance(given, str) and given:
+        if "\n" in given:
+            yield from ((name, False) for name in patched(given))
+            yield from ((match[1], False) for match in re.finditer(_DIFFED, given) if match[1] != "/dev/null")
+        elif len(given) <= LONGEST and (path := _path_of(given, named=named or root)) is not None:
+            yield path, root
+
+
+def _path_of(text: str, *, named: bool) -> str | None:
+    if text.startswith("file://"):
+        raw = os.fsencode(text[7:].removeprefix("localhost"))
+        return os.fsdecode(re.sub(_ESCAPED, lambda match: bytes([int(match[1], 16)]), raw))
+    if "://" in text:
+        return None
+    if text.startswith("~/"):
+        return os.path.expanduser(text)  # noqa: PTH111 - no pathlib here
+    return text if named or text.startswith(("/", "./", "../")) else None
