@@ -16,6 +16,7 @@ TOOLS = {
     "needs_prek": "prek",
     "needs_husky": "husky",
     "needs_lefthook": "lefthook",
+    "needs_lint_staged": "lint-staged",
 }
 """What a test with a marker needs."""
 OTHERS = os.pathsep.join(

@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 
 from git_taskctx.git.repository import Repository
+from git_taskctx.hooks.above import command_lines_above
 from git_taskctx.model.oids import CommitOid
 
 _AMEND = re.compile(rb"--am(e(nd?)?)?")
 """git takes every beginning of an option that is clear."""
-_DEPTH = 12
-"""So many processes up: shims, managers of hooks and shells stand between git and us."""
 
 
 def is_amend(repository: Repository, environ: Mapping[str, str], head: CommitOid) -> bool:
     """Tell whether a commit replaces `head`."""
-    for words in _ancestors():
+    for words in command_lines_above():
         if os.path.basename(words[0]) == b"git" and b"commit" in words[1:]:  # noqa: PTH119 - bytes
             options = words[1 : words.index(b"--")] if b"--" in words else words[1:]
             return any(_AMEND.fullmatch(word) for word in options)
@@ -36,17 +34,3 @@ def _has_author_of(repository: Repository, environ: Mapping[str, str], head: Com
         return False
     author = os.fsencode(f"author {name} <{mail}> {date.removeprefix('@')}")
     return author in repository.objects.get(head, "commit").split(b"\n\n", 1)[0].split(b"\n")
-
-
-def _ancestors() -> Iterator[list[bytes]]:
-    """Yield the command lines of the processes above us, nearest first, as far as the system shows them."""
-    pid = os.getppid()
-    for _ in range(_DEPTH):
-        folder = Path(f"/proc/{pid}")
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")[:-1]
-            pid = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
-        except (OSError, ValueError, IndexError):
-            return
-        if words:
-            yield words

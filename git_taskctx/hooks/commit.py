@@ -9,10 +9,8 @@ from git_taskctx.handoff.gate import Attempt, check_commit, staged_paths
 from git_taskctx.handoff.seal import catch_up
 from git_taskctx.handoff.session import Caller
 from git_taskctx.hooks.amend import is_amend
+from git_taskctx.hooks.aside import is_put_aside
 from git_taskctx.hooks.bodies import Line, Situation
-
-_PUT_ASIDE = ("lint-staged_unstaged.patch", "info/lefthook-unstaged.patch")
-"""Files in the git dir while lint-staged, or lefthook, keeps unstaged changes away from its commands."""
 
 
 def before_commit(caller: Caller, situation: Situation) -> list[Line]:
@@ -21,7 +19,7 @@ def before_commit(caller: Caller, situation: Situation) -> list[Line]:
     attempt = Attempt(
         index=situation.index,
         amends=head is not None and is_amend(caller.repository, situation.environ, head),
-        put_aside=_is_put_aside(caller, situation),
+        put_aside=is_put_aside(caller.repository, situation.environ),
     )
     try:
         return [Line(text, warns=True) for text in check_commit(caller, attempt)]
@@ -41,11 +39,3 @@ def after_commit(caller: Caller, situation: Situation) -> list[Line]:
     if caught.sealed is not None:
         lines.append(Line(caught.sealed.summary, caught.sealed.hints[0]))
     return lines
-
-
-def _is_put_aside(caller: Caller, situation: Situation) -> bool:
-    """Tell whether the worktree holds only what is staged, by what the tools that do so leave to be seen."""
-    if situation.environ.get("PRE_COMMIT") == "1":  # pre-commit and prek say so to every hook
-        return True
-    places = (caller.repository.git_dir, caller.repository.common_dir)
-    return any((place / name).exists() for place in places for name in _PUT_ASIDE)

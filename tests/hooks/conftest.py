@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "gated")
+pytest.register_assert_rewrite("desk", "gated", "around")
 
 from desk import executable  # noqa: E402 - found beside the tests
 from gated import Gated, put_hooks  # noqa: E402

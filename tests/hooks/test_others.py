@@ -55,11 +55,23 @@ def put_aside(desk: Gated, mark: str, unmark: str = ":") -> dict[str, str]:
     return {"GIT_DIR_OF_TEST": os.fspath(desk.repo.git_dir())}
 
 
-LINT_STAGED = 'touch "$GIT_DIR_OF_TEST/lint-staged_unstaged.patch";'
+PATCH = 'touch "$GIT_DIR_OF_TEST/{0}";'
+STASH = 'git stash store -q -m "{0}" "$(git stash create)";'
+AFTER = 'rm "$GIT_DIR_OF_TEST/{0}"; git stash drop -q'
 
 
 @pytest.mark.parametrize(
-    ("mark", "unmark"), [("PRE_COMMIT=1", ":"), (LINT_STAGED, 'rm "$GIT_DIR_OF_TEST/lint-staged_unstaged.patch"')]
+    ("mark", "unmark"),
+    [
+        pytest.param("PRE_COMMIT=1", ":", id="variable"),
+        *(
+            pytest.param(PATCH.format(file) + STASH.format(name), AFTER.format(file), id=file)
+            for file, name in (
+                ("lint-staged_unstaged.patch", "lint-staged automatic backup"),
+                ("info/lefthook-unstaged.patch", "lefthook auto backup"),
+            )
+        ),
+    ],
 )
 def test_what_a_tool_puts_aside_is_no_drift(desk: Gated, mark: str, unmark: str) -> None:
     """Dirt from before the task is put away while the gate is asked; the worktree is not as it was left, and passes."""
@@ -93,12 +105,13 @@ def test_other_drift_is_drift_there_too(validated: Gated) -> None:
     assert len(validated.records("drift")) == 1
 
 
-def test_the_same_without_the_sign_is_drift(desk: Gated) -> None:
-    """Nobody but a tool that says so may take away what was there."""
+@pytest.mark.parametrize("mark", ["", PATCH.format("lint-staged_unstaged.patch")], ids=["none", "left-behind"])
+def test_the_same_without_the_sign_is_drift(desk: Gated, mark: str) -> None:
+    """Nobody but a tool that is at it may take away what was there."""
     desk.repo.write("README", "mine\n")
     desk.init()
     desk.validate()
-    env = put_aside(desk, "")
+    env = put_aside(desk, mark)
     desk.repo.git("add", "parser.py")
     assert "drift since" in desk.blocked("commit", "-m", "x", env=env)[0]
 
