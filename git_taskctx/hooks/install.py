@@ -46,6 +46,8 @@ OTHERS = (
 )
 """The other hooks of githooks(5): they are led on to where they are."""
 _STDIN = ("post-rewrite", "pre-push")
+_LAST = "~taskctx"
+"""A command of lefthook's that it runs last: those without a priority come after all others, by name."""
 
 
 @dataclass
@@ -366,7 +368,7 @@ def _lefthook_block(place: Place, events: list[str]) -> bytes:
     for event in events:
         word = shlex.quote(os.fspath(place.private / event))
         run = json.dumps(f"test ! -x {word} || {word} {{0}}", ensure_ascii=False)
-        lines += [f"{event}:", "  commands:", "    taskctx:", f"      run: {run}", "      priority: 1000"]
+        lines += [f"{event}:", "  commands:", f"    {_LAST}:", f"      run: {run}"]
         if event in _STDIN:
             lines.append("      use_stdin: true")
     return "\n".join([*lines, "# git-taskctx: end", ""]).encode("utf-8", "surrogateescape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from dataclasses import dataclass
 
@@ -283,16 +284,20 @@ def test_husky_in_a_linked_worktree(bench: Bench) -> None:
 
 @pytest.mark.needs_lefthook
 def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
-    """Ours comes after the user's commands, and also where a commit only deletes."""
+    """Ours comes after the user's jobs and commands, whatever they are called, and also where a commit only deletes."""
     if _has_config_hooks(bench):
         pytest.skip("there ours runs beside lefthook")
     set_up(bench, LEFTHOOK)
+    note = f"echo {{}} >>'{bench.calls}'"
+    commands = {"zeta": {"run": note.format("zeta")}, "ninth": {"run": note.format("ninth"), "priority": 9}}
+    bench.repo.write("lefthook.yml", json.dumps({"pre-commit": {"commands": commands}}))
+    bench.repo.commit("more checks")
     do(bench, LEFTHOOK.install)
     ours(bench, LEFTHOOK)
     bench.repo.git("rm", "-q", "parser.py")
     bench.called()
     bench.repo.git("commit", "-q", "-m", "delete")
-    assert bench.called()[0] == "pre-commit"
+    assert bench.called()[:3] == ["ninth", "zeta", "pre-commit"]
 
 
 def _has_config_hooks(bench: Bench) -> bool:
