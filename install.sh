@@ -445,15 +445,35 @@ apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$1" </dev/null
 }
 
-# Hook managers that npm's registry alone has, into the environment of the tests.
+# Hook managers, into the environment of the tests: those that npm's registry alone has, and earlier versions of all.
 get_managers() {
     bin=$venv/node/node_modules/.bin
-    if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ]; then
-        # node knows its own authorities alone, and not those that the machine has been given
-        NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS-${SSL_CERT_FILE-/etc/ssl/certs/ca-certificates.crt}} \
-            npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$venv/node" husky@9 lefthook@2 </dev/null ||
-            note "husky and lefthook could not be installed: tests that need them cannot run"
+    if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ] || ! [ -x "$bin/lint-staged" ]; then
+        get_node "$venv/node" husky@9 lefthook@2 lint-staged@16
     fi
+    old=$venv/earlier
+    if ! [ -x "$old/node_modules/.bin/husky" ] || ! [ -x "$old/node_modules/.bin/lefthook" ]; then
+        get_node "$old" husky8@npm:husky@8 husky@9.0 lefthook@1
+    fi
+    if ! [ -x "$old/python/bin/pre-commit" ] || ! [ -x "$old/prek/bin/prek" ]; then
+        "$python" -m venv --clear "$old/python" && get_python 'pre-commit==4.0.*' 'prek==0.3.5' &&
+            get_python --target "$old/prek" 'prek==0.2.*' ||
+            note "earlier pre-commit and prek could not be installed: tests that need them cannot run"
+    fi
+}
+
+get_python() {
+    "$old/python/bin/python" -m pip --quiet --disable-pip-version-check install "$@"
+}
+
+# get_node FOLDER PACKAGE...
+get_node() {
+    folder=$1
+    shift
+    # node knows its own authorities alone, and not those that the machine has been given
+    NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS-${SSL_CERT_FILE-/etc/ssl/certs/ca-certificates.crt}} \
+        npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$folder" "$@" </dev/null ||
+        note "$* could not be installed: tests that need them cannot run"
 }
 
 # The names in a dependency group, for a pip that knows no groups.

@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+EARLIER = f"{sys.prefix}/earlier"
+"""Where the tests' own environment has earlier versions of the hook managers."""
 TOOLS = {
     "needs_lfs": "git-lfs",
     "needs_gcc": "cc",
@@ -17,6 +19,8 @@ TOOLS = {
     "needs_husky": "husky",
     "needs_lefthook": "lefthook",
     "needs_lint_staged": "lint-staged",
+    "needs_earlier_npm": f"{EARLIER}/node_modules/.bin/lefthook",
+    "needs_earlier_pip": f"{EARLIER}/prek/bin/prek",
 }
 """What a test with a marker needs."""
 OTHERS = os.pathsep.join(
@@ -40,3 +44,5 @@ def _own_tools() -> str:
 
 TOOL_PATH = os.pathsep.join([_own_tools(), f"{sys.prefix}/node/node_modules/.bin", OTHERS])
 """Where the tests' own environment has its tools, and PATH."""
+EARLIER_PATH = os.pathsep.join([f"{EARLIER}/python/bin", f"{EARLIER}/node_modules/.bin", OTHERS])
+"""The same with earlier versions."""

@@ -19,6 +19,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
+from git_taskctx.hooks import prek
 from git_taskctx.hooks.fire import Fired
 from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
 from git_taskctx.hooks.install import shared_folder
@@ -65,6 +66,8 @@ def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator
                 f"{seat.by} runs post-rewrite without the list of commits, so that their records are not carried along",
                 f"{seat.by} uninstall -t post-rewrite && git taskctx install",
             )
+        elif seat.event not in fired.events and (fault := _prek_fault(place, seat)):
+            yield Finding(level, f"{seat.event}: {fault}", "prek self update   # or as it was installed")
         elif seat.event not in fired.events:
             yield Finding(
                 level, f"{seat.event} is in place and does not fire", "git taskctx uninstall && git taskctx install"
@@ -74,6 +77,10 @@ def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator
     lost = any(seat.state == "in place" and seat.event not in fired.events | fired.skipped for seat in seats)
     if lost and fired.said:
         yield Finding("note", f"git said: {fired.said[:500]}", None)
+
+
+def _prek_fault(place: Place, seat: Seat) -> str | None:
+    return prek.find_fault(seat.path, seat.event, place.environ) if seat.path is not None else None
 
 
 def _examine_skipped(place: Place, seat: Seat, level: Level) -> Iterator[Finding]:

@@ -117,6 +117,8 @@ def _look(place: Place, event: str) -> Seat:
 
 def _look_husky(folder: Path, husky: Path, event: str) -> Seat:
     if not is_executable(folder / event):
+        if (folder / "h").is_file():
+            return Seat(event, "off", "this husky does not know it, a later one does: npm install husky@latest")
         return Seat(event, "off", f"husky's folder {folder} is not there: npx husky")
     script = husky / event
     who = read_author(script, event)

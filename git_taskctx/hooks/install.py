@@ -19,7 +19,7 @@ from pathlib import Path
 
 from git_taskctx import files
 from git_taskctx.handoff.managers import LEFTHOOK
-from git_taskctx.hooks import steps
+from git_taskctx.hooks import prek, steps
 from git_taskctx.hooks.health import is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside
 from git_taskctx.hooks.shims import EVENTS, author, is_shell, shim, with_block, without_block
@@ -102,6 +102,7 @@ def plan_install(place: Place, *, write_tracked: bool) -> Plan:
     for event in EVENTS:
         if event not in theirs and not (place.config_hooks(event) and place.has_config_hooks):
             put_file(plan, folder, event)
+    plan.left += [(event, why) for event in EVENTS if (why := prek.find_fault(folder / event, event, place.environ))]
     lead_neighbours(plan, folder)
     if theirs:
         _put_into_lefthook(plan, place, theirs, write_tracked=write_tracked)

@@ -3,96 +3,28 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from dataclasses import dataclass
 
 import pytest
 from bench import CHECK, Bench
 from gitrepo import ROOT, GitRepo
+from managers import (
+    HUSKY,
+    LEFTHOOK,
+    LOCAL,
+    MARKS,
+    PRE_COMMIT,
+    PREK,
+    TRACKED,
+    Manager,
+    do,
+    every_manager,
+    has_config_hooks,
+    ours,
+    ours_away,
+    set_up,
+)
 
 from git_taskctx.hooks.shims import EVENTS
-
-TRACKED = "--write-tracked"
-
-
-@dataclass(frozen=True)
-class Manager:
-    """A hook manager, with a check of the user's in its configuration."""
-
-    name: str
-    files: dict[str, str]
-    install: tuple[str, ...]
-    remove: tuple[str, ...]
-    displaces: bool = True
-    """Whether its installation takes ours out of force, until we are installed again."""
-    writes: bool = False
-    """Whether ours goes into a file of the worktree's, where git's configuration has no hooks."""
-
-
-_LOCAL = """\
-repos:
-- repo: local
-  hooks:
-  - {id: check, name: check, language: system, entry: sh check.sh, stages: [pre-commit], always_run: true}
-"""
-PRE_COMMIT = Manager(
-    "pre-commit",
-    {".pre-commit-config.yaml": _LOCAL},
-    ("pre-commit", "install"),
-    ("pre-commit", "uninstall"),
-    displaces=False,
-)
-PREK = Manager("prek", {".pre-commit-config.yaml": _LOCAL}, ("prek", "install"), ("prek", "uninstall"), displaces=False)
-HUSKY = Manager(
-    "husky",
-    {".husky/pre-commit": "sh check.sh\n"},
-    ("husky",),
-    ("git", "config", "--unset", "core.hooksPath"),
-    writes=True,
-)
-LEFTHOOK = Manager(
-    "lefthook",
-    {"lefthook.yml": "pre-commit:\n  commands:\n    check:\n      run: sh check.sh\n"},
-    ("lefthook", "install"),
-    ("lefthook", "uninstall"),
-    writes=True,
-)
-MARKS = {
-    "pre-commit": pytest.mark.needs_precommit,
-    "prek": pytest.mark.needs_prek,
-    "husky": pytest.mark.needs_husky,
-    "lefthook": pytest.mark.needs_lefthook,
-}
-every_manager = pytest.mark.parametrize(
-    "manager",
-    [pytest.param(one, id=one.name, marks=MARKS[one.name]) for one in (PRE_COMMIT, PREK, HUSKY, LEFTHOOK)],
-)
-
-
-def set_up(bench: Bench, manager: Manager) -> None:
-    """Commit the manager's configuration, and make a task active."""
-    bench.repo.write("check.sh", CHECK)
-    for name, text in manager.files.items():
-        bench.repo.write(name, text)
-    bench.repo.write(".gitignore", "lefthook-local.yml\n")
-    bench.repo.commit("checks")
-    bench.ok("init", "TASK-1", "--title", "Mend the parser")
-
-
-def do(bench: Bench, words: tuple[str, ...]) -> None:
-    """Run a manager's own command."""
-    done = subprocess.run(words, cwd=bench.repo.path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def ours(bench: Bench, manager: Manager) -> None:
-    """Install ours, as it must be beside this manager."""
-    bench.ok("install", *([TRACKED] if manager.writes else []))
-
-
-def ours_away(bench: Bench, manager: Manager) -> None:
-    """Take ours away."""
-    bench.ok("uninstall", *([TRACKED] if manager.writes else []))
 
 
 @every_manager
@@ -194,7 +126,7 @@ def test_an_original_hook_first_of_all(bench: Bench, manager: Manager, first: st
 )
 def test_tracked_files_are_written_only_when_asked(bench: Bench, manager: Manager) -> None:
     """Without the yes nothing of the worktree's changes, the answer is no, and the command to type is named."""
-    if _has_config_hooks(bench):
+    if has_config_hooks(bench):
         pytest.skip("this git has hooks in its configuration, and needs no file of the worktree's")
     set_up(bench, manager)
     do(bench, manager.install)
@@ -247,7 +179,7 @@ def test_named_in_their_configuration(bench: Bench, tool: str) -> None:
     commit = source.commit("hooks")
     set_up(bench, PRE_COMMIT)
     ids = "".join(f"  - id: {name}\n" for name in ("taskctx", "taskctx-post-commit"))
-    bench.repo.write(".pre-commit-config.yaml", f"{_LOCAL}- repo: {source.path}\n  rev: {commit}\n  hooks:\n{ids}")
+    bench.repo.write(".pre-commit-config.yaml", f"{LOCAL}- repo: {source.path}\n  rev: {commit}\n  hooks:\n{ids}")
     bench.repo.commit("name it")
     do(bench, (tool, "install", "-t", "pre-commit", "-t", "post-commit"))
     bench.called()
@@ -270,7 +202,7 @@ def test_husky_in_a_linked_worktree(bench: Bench) -> None:
     said = bench.run("doctor")
     assert "linked has no .husky/_: git runs no hook in that worktree" in said.out
     there = bench.run("doctor", cwd=linked)
-    if not _has_config_hooks(bench):
+    if not has_config_hooks(bench):
         assert there.code == 1
         assert "npx husky" in there.out
     (linked / ".husky" / "_").mkdir()
@@ -285,7 +217,7 @@ def test_husky_in_a_linked_worktree(bench: Bench) -> None:
 @pytest.mark.needs_lefthook
 def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
     """Ours comes after the user's jobs and commands, whatever they are called, and also where a commit only deletes."""
-    if _has_config_hooks(bench):
+    if has_config_hooks(bench):
         pytest.skip("there ours runs beside lefthook")
     set_up(bench, LEFTHOOK)
     note = f"echo {{}} >>'{bench.calls}'"
@@ -298,8 +230,3 @@ def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
     bench.called()
     bench.repo.git("commit", "-q", "-m", "delete")
     assert bench.called()[:3] == ["ninth", "zeta", "pre-commit"]
-
-
-def _has_config_hooks(bench: Bench) -> bool:
-    version = bench.repo.git("version").split()[2].split(".")
-    return (int(version[0]), int(version[1])) >= (2, 54)

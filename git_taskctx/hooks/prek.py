@@ -1,0 +1,33 @@
+"""Whether the prek that has a hook also runs ours beside it, as it does from 0.3.5 on."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from git_taskctx.hooks.health import read_author, read_script
+
+_OLDEST = (0, 3, 5)
+"""The first prek that runs `<hook>.legacy`; earlier ones move a hook there, and forget it."""
+_PROGRAM = re.compile(rb'^PREK="([^"\n]+)"$', re.MULTILINE)
+_VERSION = re.compile(r"prek (\d+)\.(\d+)\.(\d+)")
+
+
+def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None:
+    """Say why ours would not be run beside prek's hook at `path`; None where it would, or prek has it not."""
+    if read_author(path, event) != "prek":
+        return None
+    named = _PROGRAM.search(read_script(path) or b"")
+    program = named[1].decode("utf-8", "surrogateescape") if named else "prek"
+    try:
+        done = subprocess.run(
+            [program, "--version"], env=dict(environ), capture_output=True, text=True, timeout=30, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = _VERSION.match(done.stdout)
+    if found is None or tuple(map(int, found.groups())) >= _OLDEST:
+        return None
+    return f"{found[0]} runs no hook beside its own, as 0.3.5 and later do"
