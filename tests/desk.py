@@ -83,11 +83,16 @@ class Desk:
         return self._checked(Said(code, *texts))
 
     def process(
-        self, *args: str, cwd: Path | None = None, env: Mapping[str, str] | None = None, stdin: bytes = b""
+        self,
+        *args: str,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        git: bool = False,
     ) -> Said:
-        """Run a verb in a process of its own."""
+        """Run a verb in a process of its own, or git."""
         done = subprocess.run(
-            [sys.executable, "-m", "git_taskctx", *args],
+            ["git", *args] if git else [sys.executable, "-m", "git_taskctx", *args],
             cwd=cwd or self.repo.path,
             env=self.environment(env),
             input=stdin,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -143,7 +144,7 @@ class Git:
         result = Result(process.returncode, out, err)
         trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {result.code}  {_words(args)}")
         if result.code not in ok:
-            raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result))
+            raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result, self.cwd))
         return result
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
@@ -210,7 +211,14 @@ def _words(args: Sequence[str | bytes]) -> str:
     return " ".join(quote(os.fsencode(arg)) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
 
 
-def _git_hint(result: Result) -> str | None:
-    text = result.err.decode("utf-8", "replace")
+def _git_hint(result: Result, folder: Path) -> str | None:
+    """Return what to type about git's complaint; the lock that a killed git left is named, and never removed."""
+    text = os.fsdecode(result.err)
     match = re.search(r"git config --global --add safe\.directory .*", text)
-    return match[0].strip() if match else None
+    if match:
+        return match[0].strip()
+    match = re.search(r"Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists", text)
+    if match is None:
+        return None
+    lock = os.path.normpath(folder / (match[1] or f"{match[2]}.lock"))
+    return f"rm {shlex.quote(lock)}   # if no git is running"

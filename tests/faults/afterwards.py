@@ -38,7 +38,7 @@ class Model:
 def copy_of(desk: Desk, place: Path) -> Desk:
     """Copy a worktree with its repository, times kept."""
     shutil.copytree(desk.repo.path, place, symlinks=True)
-    return Desk(GitRepo(place))
+    return Desk(GitRepo(place, env=desk.repo.env))
 
 
 def watch(scene: Scene, desk: Desk, scratch: Path) -> Model:
@@ -128,7 +128,7 @@ def hold_again(scene: Scene, model: Model, desk: Desk) -> None:
     expected = {one.code for one in model.said if there or one is model.said[0]}
     assert said.code in expected, said.both
     once, twice = model.types[0], model.types[0] + model.types[1]
-    begun_anew = [*once, *once] if once[:1] == ["init"] else once
+    begun_anew = [*once, "init"] if "init" in once else once
     assert whole in (once, twice, begun_anew), f"{there} and then {whole}: {said.both}"
     now = state(desk)
     assert now in model.states, f"state: {now}\nexpected {model.states[0]}"

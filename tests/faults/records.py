@@ -32,7 +32,8 @@ def read_records(repo: GitRepo) -> Records:
 
 
 def added(before: Records, after: Records) -> list[str]:
-    """Return the types of the records that came, by context; every record from before must still be there."""
+    """Return the types of the records that came, by context, new ones last; every old record must still be there."""
     for context, chain in before.items():
         assert after[context][: len(chain)] == chain, f"records of {context} are lost"
-    return [record["type"] for context in sorted(after) for record in after[context][len(before.get(context, ())) :]]
+    ordered = sorted(after, key=lambda context: (context not in before, context))
+    return [record["type"] for context in ordered for record in after[context][len(before.get(context, ())) :]]

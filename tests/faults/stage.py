@@ -7,9 +7,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from afterwards import Model, copy_of, watch
+from afterwards import Model, copy_of, hold_untouched, watch
 from desk import Desk
 from scenes import Scene
+from states import States
 from steps import Fault, Way, run_steps
 
 
@@ -32,16 +33,26 @@ class Stage:
         self._number += 1
         return copy_of(self._desk, self._scratch / f"copy-{self._number}")
 
+    def states(self) -> States:
+        """Return every state that the verb goes through; each is held to leave the user's own alone."""
+        desk = self.copy()
+        before = desk.repo.census()
+        states = States(desk.repo.path, self._scratch, look=lambda: hold_untouched(self.scene, before, desk))
+        stepped = run_steps(self.way, desk, *self.scene.verb, record=self.record, see=states.see)
+        assert stepped.said.code == self.scene.code, stepped.said.both
+        assert states.steps == len(stepped.steps)
+        return states
+
     def discard(self, *desks: Desk) -> None:
         """Remove copies that have shown what they had to; those of a test that fails stay to be looked at."""
         for desk in desks:
             shutil.rmtree(desk.repo.path)
 
-    def count(self, *, reads: bool = False) -> int:
-        """Return how many steps the verb takes."""
+    def steps(self, *, reads: bool = False) -> tuple[str, ...]:
+        """Return the steps that the verb takes."""
         stepped = run_steps(self.way, self.copy(), *self.scene.verb, record=self.record, fault=Fault(reads=reads))
         assert stepped.said.code == self.scene.code, stepped.said.both
-        return len(stepped.steps)
+        return stepped.steps
 
 
 Prepare = Callable[[Scene], Stage]

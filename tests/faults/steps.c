@@ -8,6 +8,7 @@
  *   STEPS_FAULT  kill (every process), alone (only the first process), or the errno that the step gives
  *   STEPS_LASTS  1: from that step on every step fails, as on a disk that stays full
  *   STEPS_READS  1: opening for reading and reading are the steps, instead of what changes
+ *   STEPS_ASK    a socket; whoever listens there is told of each step, which waits for his answer
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,10 +21,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #define PIDS 4096
@@ -31,6 +34,7 @@ struct record { unsigned count, dead, pids; int pid[PIDS]; };
 
 static struct record *record;
 static char root[PATH_MAX], log_path[PATH_MAX];
+static struct sockaddr_un asked = { .sun_family = AF_UNIX };
 static unsigned at, lasts, reads, alone;
 static int failing;
 
@@ -44,6 +48,7 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	snprintf(root, sizeof root, "%s", variable("STEPS_ROOT"));
 	snprintf(log_path, sizeof log_path, "%s.log", path);
+	snprintf(asked.sun_path, sizeof asked.sun_path, "%s", variable("STEPS_ASK"));
 	at = atoi(variable("STEPS_AT"));
 	lasts = atoi(variable("STEPS_LASTS"));
 	reads = atoi(variable("STEPS_READS"));
@@ -91,6 +96,21 @@ static void note(const char *name, const char *path, const char *outcome)
 	}
 }
 
+/* Tell whoever listens of a step, and wait until he has seen how things stand before it. */
+static void ask(const char *name, const char *path)
+{
+	char line[PATH_MAX + 64];
+	int length = snprintf(line, sizeof line, "%s %s", name, path + strlen(root));
+	int fd = *asked.sun_path ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+	if (fd < 0)
+		return;
+	if (!connect(fd, (struct sockaddr *)&asked, sizeof asked)) {
+		syscall(SYS_write, fd, line, length);
+		syscall(SYS_read, fd, line, 1);
+	}
+	syscall(SYS_close, fd);
+}
+
 /* Count a step at a path that is known whole; true where it must fail. `room` tells whether it needs room on disk. */
 static int is_hit(const char *name, const char *path, int room)
 {
@@ -99,6 +119,9 @@ static int is_hit(const char *name, const char *path, int room)
 		return 0;
 	if (record->dead)
 		raise(SIGKILL);
+	int saved = errno;
+	ask(name, path);
+	errno = saved;
 	unsigned number = __sync_add_and_fetch(&record->count, 1);
 	int due = at && (number == at || (lasts && number > at));
 	int fails = due && failing && (room || failing == EIO);

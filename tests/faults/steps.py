@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
+import socket
 import struct
 import sys
-from collections.abc import Container, Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Container, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -83,8 +87,19 @@ class Shim:
         return {"LD_PRELOAD": os.fspath(self.library)}
 
 
-def run_steps(way: Way, desk: Desk, *args: str, record: Path, fault: Fault = Fault()) -> Stepped:
-    """Run a verb in processes whose steps are counted in `record`, with a fault at one of them."""
+def run_steps(
+    way: Way,
+    desk: Desk,
+    *args: str,
+    record: Path,
+    fault: Fault = Fault(),
+    git: bool = False,
+    see: Callable[[str], object] | None = None,
+) -> Stepped:
+    """Run a verb, or git, in processes whose steps are counted in `record`, with a fault at one of them.
+
+    `see` is called before each step, which waits for it; only `Shim` can do that.
+    """
     log = record.with_name(record.name + ".log")
     log.unlink(missing_ok=True)
     record.write_bytes(bytes(4 * (3 + _PIDS)))
@@ -97,9 +112,47 @@ def run_steps(way: Way, desk: Desk, *args: str, record: Path, fault: Fault = Fau
         "STEPS_READS": str(int(fault.reads)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    said = desk.process(*args, env={**way.environment(), **variables})
-    _wait_for_all(record)
+    with _listening(see) as place:
+        environment = {**way.environment(), **variables, "STEPS_ASK": place}
+        said = desk.process(*args, env=environment, git=git)
+        _wait_for_all(record)
     return Stepped(said, tuple(log.read_text(errors="replace").splitlines() if log.exists() else ()))
+
+
+@contextlib.contextmanager
+def _listening(see: Callable[[str], object] | None) -> Iterator[str]:
+    """Listen on a socket, and let `see` be told of every step; yield where it is. Raises: what `see` raises."""
+    if see is None:
+        yield ""
+        return
+    with tempfile.TemporaryDirectory(prefix="steps-") as folder, socket.socket(socket.AF_UNIX) as server:
+        place = f"{folder}/ask"
+        server.bind(place)
+        server.listen(64)
+        with ThreadPoolExecutor(1) as pool:
+            answering = pool.submit(_answer, server, see)
+            try:
+                yield place
+            finally:
+                with socket.socket(socket.AF_UNIX) as last:
+                    last.connect(place)
+                answering.result()
+
+
+def _answer(server: socket.socket, see: Callable[[str], object]) -> None:
+    failed: list[Exception] = []
+    while True:
+        with server.accept()[0] as asker:
+            step = asker.recv(1 << 16)
+            if not step:
+                break
+            try:
+                see(os.fsdecode(step))
+            except Exception as error:  # for whoever waits for the run; the process must go on
+                failed.append(error)
+            asker.send(b"\n")
+    if failed:
+        raise failed[0]
 
 
 def _wait_for_all(record: Path) -> None:
@@ -125,6 +178,20 @@ def _descriptor_of(pid: int) -> Iterator[int]:
 def some(values: Iterable[T], quick: Container[T]) -> list[Any]:
     """Return values to parametrize with: those that are not in `quick` are for deep runs."""
     return [value if value in quick else pytest.param(value, marks=pytest.mark.deep) for value in values]
+
+
+_NAMES = re.compile(r"objects/[0-9a-f]{2}\b|[0-9a-f]{8,}|(?<=tmp_obj_)\w+|(?<=tmp_pack_)\w+|(?<=tmp_idx_)\w+")
+
+
+def of_each_kind(steps: Iterable[str]) -> list[int]:
+    """Return the numbers of the first step and the last one of each kind: the same call, at a place of the same kind.
+
+    That one object is written after another is the same to whoever fails there.
+    """
+    kinds: dict[str, list[int]] = {}
+    for number, step in enumerate(steps, 1):
+        kinds.setdefault(_NAMES.sub("*", step), []).append(number)
+    return sorted({number for numbers in kinds.values() for number in (numbers[0], numbers[-1])})
 
 
 def spread(count: int, points: int) -> list[int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,10 @@ from gitrepo import GitRepo
 from records import added, read_records
 from scenes import CORE, SCENES, Scene
 from stage import Prepare, Stage
-from steps import Fault, run_steps, spread
+from states import key_beside
+from steps import Fault, Stepped, of_each_kind, run_steps, spread
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.ENFILE)
-SLICES = 4
 
 
 def hold_error(said: Said, what: str) -> None:
@@ -34,66 +35,80 @@ def hold_error(said: Said, what: str) -> None:
     assert all(line.startswith(("error: ", "hint: ", "  ")) for line in lines), said.err
 
 
-def fail_at(stage: Stage, at: int, error: int, *, lasts: bool, reads: bool = False) -> bool:
-    """Let one step fail, or every one from there on, and hold what must be true; false where no step was hit."""
-    desk, scene = stage.copy(), stage.scene
-    before = desk.repo.census()
-    fault = Fault(at, error, lasts=lasts, reads=reads)
-    stepped = run_steps(stage.way, desk, *scene.verb, record=stage.record, fault=fault)
-    print(f"{errno.errorcode[error]} at step {at}: {stepped.hit}: {stepped.said.code} {stepped.said.err!r}")
-    recorded = added(stage.model.before, read_records(desk.repo))
-    if reads and ".gitignore" in (stepped.hit or ""):
-        return True  # git itself takes an ignore file that does not read for none
-    if stepped.said.code != scene.code:
-        hold_error(stepped.said, f"{errno.errorcode[error]} at {stepped.hit}")
-    elif scene.verb != ("verify",):  # its answer stands without a record; anything else that is done is on record
+def fail_at_all(stage: Stage, steps: Sequence[int], errors: Sequence[int], *, lasts: bool, reads: bool = False) -> int:
+    """Let one step fail, or every one from there on, with the errors in turn, and hold what must be true.
+
+    What two of them leave alike is gone on with once. Returns: how many steps were hit.
+    """
+    start = stage.copy()
+    known: set[object] = set()
+    hits = 0
+    for at, error in zip(steps, itertools.cycle(errors)):
+        desk = stage.copy()
+        before = desk.repo.census()
+        fault = Fault(at, error, lasts=lasts, reads=reads)
+        stepped = run_steps(stage.way, desk, *stage.scene.verb, record=stage.record, fault=fault)
+        hits += stepped.hit is not None
+        print(f"{errno.errorcode[error]} at step {at}: {stepped.hit}: {stepped.said.code} {stepped.said.err!r}")
+        recorded = added(stage.model.before, read_records(desk.repo))
+        ignored = reads and ".gitignore" in (stepped.hit or "")  # git itself takes one that does not read for none
+        if not ignored:
+            hold_ending(stage, stepped, recorded, errno.errorcode[error])
+            hold_untouched(stage.scene, before, desk)
+        left = tuple(recorded), key_beside(desk.repo.path, start.repo.path)
+        if not ignored and left not in known:
+            known.add(left)
+            let_time_pass(desk)
+            hold_again(stage.scene, stage.model, desk)
+        stage.discard(desk)
+    print(f"{len(steps)} steps, {hits} hits, {len(known)} states")
+    return hits
+
+
+def hold_ending(stage: Stage, stepped: Stepped, recorded: list[str], error: str) -> None:
+    """Hold that a verb that met an error says so in one line, or that it did what it says, and that is on record."""
+    if stepped.said.code != stage.scene.code:
+        hold_error(stepped.said, f"{error} at {stepped.hit}")
+    elif stage.scene.verb != ("verify",):  # its answer stands without a record
         assert recorded == stage.model.types[0], stepped.said.both
-    hold_untouched(scene, before, desk)
-    let_time_pass(desk)
-    hold_again(scene, stage.model, desk)
-    stage.discard(desk)
-    return stepped.hit is not None
 
 
 @pytest.mark.parametrize("scene", CORE[2:5], ids=lambda scene: scene.name)
 def test_a_disk_that_is_full_from_some_step_on(stage: Prepare, scene: Scene) -> None:
     """The verb's own writing fails from a step on: it says so, and when there is room again it works."""
     prepared = stage(scene)
-    points = spread(prepared.count(), 2)
-    assert sum(fail_at(prepared, at, errno.ENOSPC, lasts=True) for at in points) >= 1
+    points = spread(len(prepared.steps()), 2)
+    assert fail_at_all(prepared, points, [errno.ENOSPC], lasts=True) >= 1
 
 
 @pytest.mark.deep
 @pytest.mark.needs_gcc
-@pytest.mark.parametrize("part", range(SLICES))
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_a_disk_that_is_full_from_every_step_on(stage: Prepare, scene: Scene, part: int) -> None:
-    """Every step of every process, git's included."""
+def test_a_disk_that_is_full_from_every_step_on(stage: Prepare, scene: Scene) -> None:
+    """Every kind of step of every process, git's included."""
     prepared = stage(scene)
-    steps = range(1 + part, prepared.count() + 1, SLICES)
-    assert sum(fail_at(prepared, at, errno.ENOSPC, lasts=True) for at in steps) >= len(steps) // 2
+    steps = of_each_kind(prepared.steps())
+    assert fail_at_all(prepared, steps, [errno.ENOSPC], lasts=True) >= len(steps) // 2
 
 
 @pytest.mark.deep
 @pytest.mark.needs_gcc
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: errno.errorcode[error])
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
-def test_every_step_fails_once(stage: Prepare, scene: Scene, error: int) -> None:
+def test_every_step_fails_once(stage: Prepare, scene: Scene) -> None:
     """A step that fails alone: a block that does not write, a quota, a table that is full for a moment."""
     prepared = stage(scene)
-    steps = range(1, prepared.count() + 1, 3)
-    assert sum(fail_at(prepared, at, error, lasts=False) for at in steps) >= len(steps) // 2
+    steps = of_each_kind(prepared.steps())
+    assert fail_at_all(prepared, steps, ERRORS, lasts=False) >= len(steps) // 2
 
 
 @pytest.mark.deep
 @pytest.mark.needs_gcc
-@pytest.mark.parametrize("error", [errno.EIO, errno.ENFILE], ids=lambda error: errno.errorcode[error])
 @pytest.mark.parametrize("scene", CORE, ids=lambda scene: scene.name)
-def test_every_reading_step_fails_once(stage: Prepare, scene: Scene, error: int) -> None:
+def test_every_reading_step_fails_once(stage: Prepare, scene: Scene) -> None:
     """Opening and reading can fail as well."""
     prepared = stage(scene)
-    steps = range(1, prepared.count(reads=True) + 1, 3)
-    assert sum(fail_at(prepared, at, error, lasts=False, reads=True) for at in steps) >= len(steps) // 2
+    steps = of_each_kind(prepared.steps(reads=True))
+    assert fail_at_all(prepared, steps, [errno.EIO, errno.ENFILE], lasts=False, reads=True) >= len(steps) // 2
 
 
 @pytest.fixture
