@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "records", "steps", "afterwards", "stage")
+pytest.register_assert_rewrite("desk", "records", "steps", "states", "afterwards", "afterwards_of_git", "stage")
 
 from desk import Desk  # noqa: E402 - found beside the tests
 from gitrepo import GitRepo  # noqa: E402

@@ -33,6 +33,8 @@ class Scene:
     """How it ends when it is typed a second time."""
     writes_files: bool = False
     """True when it is the verb's work to change the worktree."""
+    git: bool = False
+    """True for a command of git's, that has our hooks."""
 
 
 def edit(desk: Desk) -> None:
@@ -43,7 +45,7 @@ def edit(desk: Desk) -> None:
     desk.repo.chmod("tool", 0o755)
 
 
-def _begun(desk: Desk) -> None:
+def begun(desk: Desk) -> None:
     desk.init()
     edit(desk)
 
@@ -51,7 +53,7 @@ def _begun(desk: Desk) -> None:
 def _filtered(desk: Desk) -> None:
     desk.repo.write(".gitattributes", "*.py filter=up\n")
     desk.repo.config("filter.up.clean", "tr a-z A-Z")
-    _begun(desk)
+    begun(desk)
 
 
 def _filed(desk: Desk) -> None:
@@ -61,35 +63,35 @@ def _filed(desk: Desk) -> None:
     desk.repo.write("tasks/TASK-1.task.yaml", TASK_FILE.replace("it parses", "it parses everything"))
 
 
-def _implemented(desk: Desk) -> None:
-    _begun(desk)
+def implemented(desk: Desk) -> None:
+    begun(desk)
     desk.ok("snapshot", "--agent", "implementer")
 
 
 def _reviewed(desk: Desk) -> None:
-    _implemented(desk)
+    implemented(desk)
     desk.ok("snapshot", "--agent", "reviewer")
 
 
-def _validated(desk: Desk) -> None:
+def validated(desk: Desk) -> None:
     _reviewed(desk)
     desk.ok("snapshot", "--agent", "validator", "--done")
 
 
-def _committed(desk: Desk) -> None:
-    _validated(desk)
+def committed(desk: Desk) -> None:
+    validated(desk)
     desk.repo.commit("mended")
 
 
-def _drifted(desk: Desk) -> None:
-    _implemented(desk)
+def drifted(desk: Desk) -> None:
+    implemented(desk)
     desk.repo.write("parser.py", "drift\n")
     desk.repo.write("stray.py", "stray\n")
     desk.repo.remove("deep/new.py")
 
 
 def _counted(desk: Desk) -> None:
-    _drifted(desk)
+    drifted(desk)
     desk.ends(1, "verify")
 
 
@@ -99,44 +101,63 @@ def _put_right(desk: Desk) -> None:
 
 
 def _blocked(desk: Desk) -> None:
-    _implemented(desk)
+    implemented(desk)
     desk.ok("block", "--agent", "reviewer", "--finding", "no test")
 
 
-def _purged(desk: Desk) -> None:
-    _implemented(desk)
+def purged(desk: Desk) -> None:
+    implemented(desk)
     desk.ok("purge")
 
 
 def _lost(desk: Desk) -> None:
-    _implemented(desk)
+    implemented(desk)
     shutil.rmtree(desk.repo.at(".agent-output"))
 
 
 LOG = os.fspath(Path(__file__).resolve().parent.parent / "logs" / "pytest-8-fail.log")
 
 
-def _staged(desk: Desk) -> None:
-    _validated(desk)
+def staged(desk: Desk) -> None:
+    validated(desk)
     desk.repo.add()
 
 
-def _partly_committed(desk: Desk) -> None:
+def partly_committed(desk: Desk) -> None:
     desk.repo.config("taskctx.commit.partial", "true")
-    _validated(desk)
+    validated(desk)
     desk.repo.add("parser.py")
     desk.repo.commit_staged("a part")
 
 
 def _around(desk: Desk) -> None:
-    _implemented(desk)
+    implemented(desk)
     desk.repo.commit("early")
 
 
 def _switched(desk: Desk) -> None:
-    _implemented(desk)
+    implemented(desk)
     desk.repo.git("stash", "-q", "-u")
     desk.repo.git("commit", "-q", "--allow-empty", "-m", "elsewhere")
+
+
+def linked(desk: Desk) -> None:
+    """Make a repository to share with; it lies in the git dir, so that a copy of one has its own."""
+    desk.repo.git("init", "-q", "--bare", os.fspath(desk.repo.git_dir() / "other.git"))
+    desk.repo.git("remote", "add", "origin", "./.git/other.git")
+    desk.repo.git("push", "-q", "origin", "main", env={"GIT_TASKCTX": "0"})
+
+
+def _shared(desk: Desk) -> None:
+    linked(desk)
+    implemented(desk)
+
+
+def _fetched(desk: Desk) -> None:
+    _shared(desk)
+    desk.ok("push", "origin", "--with-snapshots")
+    desk.repo.git("push", "-q", "origin", "refs/notes/taskctx:refs/notes/theirs")
+    desk.ok("block", "--agent", "reviewer", "--finding", "ours alone")
 
 
 HOOK = ("hook",)
@@ -145,39 +166,42 @@ SNAPSHOT = ("snapshot", "--agent")
 
 SCENES = (
     Scene("init", edit, INIT, again=128),
-    Scene("start", _implemented, ("start", "--agent", "reviewer")),
-    Scene("snapshot", _begun, (*SNAPSHOT, "implementer")),
-    Scene("handoff", _implemented, (*SNAPSHOT, "reviewer")),
-    Scene("verify", _drifted, ("verify",), code=1, again=1),
+    Scene("start", implemented, ("start", "--agent", "reviewer")),
+    Scene("snapshot", begun, (*SNAPSHOT, "implementer")),
+    Scene("handoff", implemented, (*SNAPSHOT, "reviewer")),
+    Scene("verify", drifted, ("verify",), code=1, again=1),
     Scene("accept", _counted, ("resolve-drift", "--accept", "--note", "mine"), again=1),
-    Scene("restore", _drifted, ("restore", "--agent", "implementer"), writes_files=True),
-    Scene("block", _implemented, ("block", "--agent", "reviewer", "--finding", "no test")),
-    Scene("purge", _implemented, ("purge",)),
-    Scene("recover", _purged, ("recover", TASK)),
-    Scene("seal", _committed, ("verify",), again=0),
+    Scene("restore", drifted, ("restore", "--agent", "implementer"), writes_files=True),
+    Scene("block", implemented, ("block", "--agent", "reviewer", "--finding", "no test")),
+    Scene("purge", implemented, ("purge",)),
+    Scene("recover", purged, ("recover", TASK)),
+    Scene("seal", committed, ("verify",), again=0),
     Scene("rebuild", _filed, ("rebuild",)),
     # the same doors again, by other verbs
     Scene("snapshot through a filter", _filtered, (*SNAPSHOT, "implementer")),
-    Scene("wip", _begun, (*SNAPSHOT, "implementer", "--wip")),
+    Scene("wip", begun, (*SNAPSHOT, "implementer", "--wip")),
     Scene("done", _reviewed, (*SNAPSHOT, "validator", "--done")),
     Scene("attest", _counted, (*SNAPSHOT, "reviewer", "--attest", "mine")),
-    Scene("take over", _begun, ("start", "--agent", "reviewer", "--take-over", "it died")),
+    Scene("take over", begun, ("start", "--agent", "reviewer", "--take-over", "it died")),
     Scene("note", _put_right, ("resolve-drift", "--note", "put back"), again=1),
     Scene("unblock", _blocked, ("unblock", "--agent", "reviewer", "--finding", "F1"), again=1),
-    Scene("update", _implemented, ("update", "--agent", "implementer", "--session-id", "s1")),
-    Scene("attach", _begun, ("attach", "deep/new.py", "--type", "other")),
-    Scene("record-qa", _begun, ("record-qa", "--agent", "implementer", "--from", LOG, "--command", "pytest")),
+    Scene("update", implemented, ("update", "--agent", "implementer", "--session-id", "s1")),
+    Scene("attach", begun, ("attach", "deep/new.py", "--type", "other")),
+    Scene("record-qa", begun, ("record-qa", "--agent", "implementer", "--from", LOG, "--command", "pytest")),
     Scene("recover what is lost", _lost, ("recover", TASK)),
-    Scene("purge seals", _committed, ("purge",)),
-    Scene("init seals", _committed, ("init", "TASK-2", "--title", "Another"), again=128),
-    Scene("gate passes", _staged, (*HOOK, "pre-commit")),
-    Scene("gate counts drift", _drifted, (*HOOK, "pre-commit"), code=1, again=1),
-    Scene("hook seals", _committed, (*HOOK, "post-commit")),
-    Scene("hook records a part", _partly_committed, (*HOOK, "post-commit")),
+    Scene("purge seals", committed, ("purge",)),
+    Scene("init seals", committed, ("init", "TASK-2", "--title", "Another"), again=128),
+    Scene("gate passes", staged, (*HOOK, "pre-commit")),
+    Scene("gate counts drift", drifted, (*HOOK, "pre-commit"), code=1, again=1),
+    Scene("hook seals", committed, (*HOOK, "post-commit")),
+    Scene("hook records a part", partly_committed, (*HOOK, "post-commit")),
     Scene("hook records a bypass", _around, (*HOOK, "post-commit")),
     Scene("switch", _switched, (*HOOK, "post-checkout", "1" * 40, "2" * 40, "1")),
-    Scene("complete", _committed, ("complete",)),
-    Scene("snapshot is too late", _committed, (*SNAPSHOT, "implementer"), code=128, again=128),
+    Scene("complete", committed, ("complete",)),
+    Scene("sweep", purged, ("sweep", "--ttl", "0")),
+    Scene("push", _shared, ("push", "origin", "--with-snapshots")),
+    Scene("fetch", _fetched, ("fetch", "origin", "--with-snapshots")),
+    Scene("snapshot is too late", committed, (*SNAPSHOT, "implementer"), code=128, again=128),
 )
 CORE = SCENES[:12]
 QUICK = tuple(scene for scene in CORE if scene.name in {"init", "snapshot", "verify", "restore", "purge", "seal"})

@@ -11,7 +11,7 @@ from afterwards import Model, copy_of, hold_untouched, watch
 from desk import Desk
 from scenes import Scene
 from states import States
-from steps import Fault, Way, run_steps
+from steps import Fault, Stepped, Way, run_steps
 
 
 class Stage:
@@ -20,6 +20,7 @@ class Stage:
     def __init__(self, scene: Scene, desk: Desk, way: Way, scratch: Path) -> None:
         self.scene, self.way = scene, way
         self._desk, self._scratch, self._number = desk, scratch, 0
+        self.env = desk.repo.env
         scene.prepare(desk)
         self.record = scratch / "steps"
 
@@ -33,12 +34,17 @@ class Stage:
         self._number += 1
         return copy_of(self._desk, self._scratch / f"copy-{self._number}")
 
+    def run(self, desk: Desk, fault: Fault) -> Stepped:
+        """Run the scene's verb in a copy, with a fault at one of its steps."""
+        return run_steps(self.way, desk, *self.scene.verb, record=self.record, fault=fault, git=self.scene.git)
+
     def states(self) -> States:
         """Return every state that the verb goes through; each is held to leave the user's own alone."""
         desk = self.copy()
-        before = desk.repo.census()
-        states = States(desk.repo.path, self._scratch, look=lambda: hold_untouched(self.scene, before, desk))
-        stepped = run_steps(self.way, desk, *self.scene.verb, record=self.record, see=states.see)
+        before = {} if self.scene.git else desk.repo.census()
+        look = (lambda: None) if self.scene.git else (lambda: hold_untouched(self.scene, before, desk))
+        states = States(desk.repo.path, self._scratch, look=look)
+        stepped = run_steps(self.way, desk, *self.scene.verb, record=self.record, see=states.see, git=self.scene.git)
         assert stepped.said.code == self.scene.code, stepped.said.both
         assert states.steps == len(stepped.steps)
         return states
@@ -50,7 +56,7 @@ class Stage:
 
     def steps(self, *, reads: bool = False) -> tuple[str, ...]:
         """Return the steps that the verb takes."""
-        stepped = run_steps(self.way, self.copy(), *self.scene.verb, record=self.record, fault=Fault(reads=reads))
+        stepped = self.run(self.copy(), Fault(reads=reads))
         assert stepped.said.code == self.scene.code, stepped.said.both
         return stepped.steps
 

@@ -18,7 +18,7 @@ from records import added, read_records
 from scenes import CORE, SCENES, Scene
 from stage import Prepare, Stage
 from states import key_beside
-from steps import Fault, Stepped, of_each_kind, run_steps, spread
+from steps import Fault, Stepped, of_each_kind, spread
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.ENFILE)
 
@@ -46,8 +46,7 @@ def fail_at_all(stage: Stage, steps: Sequence[int], errors: Sequence[int], *, la
     for at, error in zip(steps, itertools.cycle(errors)):
         desk = stage.copy()
         before = desk.repo.census()
-        fault = Fault(at, error, lasts=lasts, reads=reads)
-        stepped = run_steps(stage.way, desk, *stage.scene.verb, record=stage.record, fault=fault)
+        stepped = stage.run(desk, Fault(at, error, lasts=lasts, reads=reads))
         hits += stepped.hit is not None
         print(f"{errno.errorcode[error]} at step {at}: {stepped.hit}: {stepped.said.code} {stepped.said.err!r}")
         recorded = added(stage.model.before, read_records(desk.repo))

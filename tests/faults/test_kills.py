@@ -12,7 +12,7 @@ from records import added, read_records
 from scenes import QUICK, SCENES, Scene
 from stage import Prepare, Stage
 from states import key_beside
-from steps import Fault, Stepped, run_steps, some, spread
+from steps import Fault, Stepped, some, spread
 
 every_scene = pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.name)
 
@@ -21,7 +21,7 @@ def kill(stage: Stage, at: int, kind: str) -> tuple[Desk, Stepped]:
     """Kill the verb at a step, in a fresh copy, and hold that the user's own is as it was."""
     desk = stage.copy()
     before = desk.repo.census()
-    stepped = run_steps(stage.way, desk, *stage.scene.verb, record=stage.record, fault=Fault(at, kind))
+    stepped = stage.run(desk, Fault(at, kind))
     if stepped.said.code == -signal.SIGKILL:
         hold_untouched(stage.scene, before, desk)
     else:  # steps of processes side by side: it took one less this time
