@@ -2,7 +2,7 @@
 
 A reader knows one family of tools by the lines that end their runs. It yields a report for each run that it finds; a
 run whose last line is missing, or contradicts what stands above it, is `unknown` with the reason. A log in which no
-tool is recognized gives no report at all.
+tool is recognized gives no report at all. Documents that tools write for machines are read first, and taken out.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterable
 
 from git_taskctx.capture.qa.compiled import read_cargo, read_go
 from git_taskctx.capture.qa.coverage import read_coverage
+from git_taskctx.capture.qa.documents import read_documents
 from git_taskctx.capture.qa.javascript import read_jest, read_vitest
 from git_taskctx.capture.qa.linters import read_eslint, read_mypy, read_ruff, read_ruff_format, read_tsc
 from git_taskctx.capture.qa.python import read_pytest, read_unittest
 from git_taskctx.capture.qa.silent import find_silent
-from git_taskctx.capture.qa.text import clean, divide
+from git_taskctx.capture.qa.tap import read_tap
+from git_taskctx.capture.qa.text import clean, cut, divide
 from git_taskctx.model.qa import QaReport, ReportStatus
+from git_taskctx.model.values import replace
 
 Reader = Callable[[str], Iterable[QaReport]]
 
@@ -32,8 +35,12 @@ READERS: tuple[Reader, ...] = (
     read_ruff_format,
     read_mypy,
     read_tsc,
+    read_tap,
     read_coverage,
 )
+
+_IN_PARTS = ("go test", "cargo test")
+"""What these print for people beside their events is about other packages."""
 
 _WORST: tuple[ReportStatus, ...] = ("failed", "unknown", "open", "passed", "measured")
 
@@ -47,14 +54,32 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
     text = clean(data, root=root)
     found: dict[str, QaReport] = {}
     for stream in divide(text):
+        documents, rest = read_documents(stream)
+        told: dict[str, QaReport] = {}
+        for report in documents:
+            told[report.tool] = _merge(told[report.tool], report) if report.tool in told else report
+        rest = cut(rest)
         for reader in READERS:
-            for report in reader(stream):
-                found[report.tool] = _merge(found[report.tool], report) if report.tool in found else report
+            for report in reader(rest):
+                known = told.get(report.tool) if report.tool not in _IN_PARTS else None
+                if known is not None:
+                    told[report.tool] = _agree(known, report)
+                else:
+                    found[report.tool] = _merge(found[report.tool], report) if report.tool in found else report
+        for tool, report in told.items():
+            found[tool] = _merge(found[tool], report) if tool in found else report
     if not found and exit_code == 0:
         silent = find_silent(text, command)
         if silent is not None:
             return (silent,)
     return tuple(found.values())
+
+
+def _agree(document: QaReport, printed: QaReport) -> QaReport:
+    """Put what a tool wrote for machines and what it printed of the same run together: the worse status stands."""
+    status = min(document.status, printed.status, key=_WORST.index)
+    note = document.note if status == document.status else printed.note
+    return replace(document, status=status, note=note)
 
 
 def _merge(one: QaReport, other: QaReport) -> QaReport:

@@ -9,7 +9,8 @@ from git_taskctx.capture.qa.text import TRUNCATED, number
 from git_taskctx.model.qa import QaReport, ReportStatus
 
 
-def _name(file: str, rule: str, text: str) -> str:
+def problem(file: str, rule: str, text: str) -> str:
+    """Return the name of a problem, without its line, so that it stays the same when lines move."""
     return f"{file.strip().replace(chr(92), '/')}: {rule} {text}".strip()
 
 
@@ -27,7 +28,7 @@ _ONE_LINE = re.compile(
 )
 _PROBLEMS = re.compile(r"^(\d+) problems?$", re.MULTILINE)
 _CRASHED = re.compile(r"^Oops! Something went wrong! :\($", re.MULTILINE)
-_TOO_MANY = re.compile(r"^ESLint found too many warnings \(maximum: \d+\)\.$", re.MULTILINE)
+TOO_MANY = re.compile(r"^ESLint found too many warnings \(maximum: \d+\)\.$", re.MULTILINE)
 
 
 def read_eslint(log: str) -> Iterator[QaReport]:
@@ -35,7 +36,7 @@ def read_eslint(log: str) -> Iterator[QaReport]:
     if _CRASHED.search(log):
         yield QaReport("eslint", "failed", failures_count=1, note="eslint crashed, or was misconfigured")
         return
-    many = bool(_TOO_MANY.search(log))
+    many = bool(TOO_MANY.search(log))
     file, names, rows = "", dict[str, None](), 0
     for match in _HEAD_OR_ROW.finditer(log):
         if match["file"]:
@@ -44,7 +45,7 @@ def read_eslint(log: str) -> Iterator[QaReport]:
             rows += 1
             if match["level"] == "error":
                 text, _, rule = match["text"].rpartition("  ")
-                names[_name(file, rule if text else "", text.strip() or rule)] = None
+                names[problem(file, rule if text else "", text.strip() or rule)] = None
         else:
             counts = {"errors": int(match["errors"]), "warnings": int(match["warnings"])}
             bad = counts["errors"] + (counts["warnings"] if many else 0)
@@ -65,7 +66,8 @@ def _one_line(log: str, *, many: bool) -> Iterator[QaReport]:
         return
     bad = [match for match in found if "Error" in (match["unix_level"], match["level"])]
     names = tuple(
-        _name(match["file"], match["unix_rule"] or match["rule"] or "", match["unix"] or match["text"]) for match in bad
+        problem(match["file"], match["unix_rule"] or match["rule"] or "", match["unix"] or match["text"])
+        for match in bad
     )
     counts = {"errors": len(bad), "warnings": len(found) - len(bad)}
     status: ReportStatus = "failed" if bad or many else "passed" if len(found) == told else "unknown"
@@ -99,7 +101,7 @@ def read_ruff(log: str) -> Iterator[QaReport]:
     rows = list(_RUFF_ROW.finditer(log))
     groups = ((row["file"] or row["file2"] or row["file3"], row["code"] or row["code2"] or row["code3"],
                row["text"] or row["text2"] or row["text3"]) for row in rows)  # fmt: skip
-    names = tuple(_name(file, code, text) for file, code, text in groups)
+    names = tuple(problem(file, code, text) for file, code, text in groups)
     statistics = _STATISTICS.findall(log)
     names = names or tuple(f"{code} {rule} ({times} times)" for times, code, rule in statistics)
     ends = list(_RUFF_END.finditer(log))
@@ -168,7 +170,7 @@ def read_mypy(log: str) -> Iterator[QaReport]:
 
 
 def _mypy_names(rows: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    return tuple(_name(row["file"], row["rule"] or "", row["text"]) for row in rows)
+    return tuple(problem(row["file"], row["rule"] or "", row["text"]) for row in rows)
 
 
 # tsc.
@@ -184,7 +186,7 @@ def read_tsc(log: str) -> Iterator[QaReport]:
     """Yield a report where errors of TypeScript's stand; it says nothing when there are none."""
     rows = list(_TSC_ROW.finditer(log))
     if rows:
-        names = tuple(_name(row["file"] or "tsc", row["code"], row["text"]) for row in rows)
+        names = tuple(problem(row["file"] or "tsc", row["code"], row["text"]) for row in rows)
         told = max((int(end[1]) for end in _TSC_END.finditer(log)), default=0)
         count = max(told, len(rows))
         yield QaReport("tsc", "failed", {"errors": count}, failures=names, failures_count=count)

@@ -45,7 +45,12 @@ def clean(data: bytes, *, root: str) -> str:
     text = _CI.sub("", text)
     if len(root) > 1:
         text = text.replace(root.rstrip("/") + "/", "")
-    return "".join(f"{line[:LINE].rstrip()}\n" for line in text.split("\n"))
+    return "".join(f"{line.rstrip()}\n" for line in text.split("\n"))
+
+
+def cut(text: str) -> str:
+    """Return a text with its lines cut to what is looked at."""
+    return "".join(f"{line[:LINE].rstrip()}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def divide(text: str) -> list[str]:
