@@ -18,7 +18,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_hints import ways_on
 from git_taskctx.handoff.proof_match import Matcher
-from git_taskctx.handoff.proof_range import BATCH, Commit, Range, first_parents, list_commits
+from git_taskctx.handoff.proof_range import BATCH, Commit, Range, find_cut, first_parents, list_commits
 from git_taskctx.handoff.proof_records import NOTE_LIMIT, Claim, Note, Told, cut, read_claims
 from git_taskctx.handoff.proof_scope import required_commits
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -84,16 +84,22 @@ def rules_of(config: Config, signers: bytes | None, *, missing: bool = False) ->
 
 
 def prove(
-    repository: Repository, what: Range, rules: Rules, *, renamed: Mapping[CommitOid, CommitOid] | None = None
+    repository: Repository,
+    what: Range,
+    rules: Rules,
+    *,
+    renamed: Mapping[CommitOid, CommitOid] | None = None,
+    beside: Sequence[str] = (),
 ) -> Proof:
     """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
 
-    `renamed` maps the old names of rewritten commits to the new ones. Raises: CouldNotTell when the range itself is
-    not in this clone.
+    `renamed` maps the old names of rewritten commits to the new ones; `beside` are commits of notes that are read
+    beside the ledger. Raises: CouldNotTell when the range itself is not in this clone.
     """
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
-    notes = find_ref(repository.git, NOTES_REF)
+    ours = find_ref(repository.git, NOTES_REF)
+    notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
     renamed = renamed or {}
     former = {new: old for old, new in renamed.items()}
     matcher, reader = Matcher(repository, rules.policy, renamed), _Reader(repository, notes, rules)
@@ -108,7 +114,8 @@ def prove(
             found[commit.oid] = _judge_merge(repository, found[commit.oid], found)
     required = required_commits(repository, what, found, rules.policy)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules) for commit in commits)
-    return _conclude(repository, what, rules, shown)
+    cut_at = find_cut(repository, what, known) if rules.policy.proof.scope != "tip" and not what.is_alone else None
+    return _conclude(repository, what, rules, shown, cut_at)
 
 
 def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
@@ -155,7 +162,7 @@ def _judge_batch(
 class _Reader:
     """Reads notes: all are looked up at once, and then read some at a time, each once."""
 
-    def __init__(self, repository: Repository, notes: str | None, rules: Rules) -> None:
+    def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
         self.repository, self.notes, self._rules = repository, notes, rules
         self._blobs: dict[str, tuple[str, ...]] = {}
         self._read: dict[tuple[str, ...], Note] = {}
@@ -163,14 +170,13 @@ class _Reader:
 
     def look_up(self, names: Sequence[str]) -> None:
         """Find the notes of many objects."""
-        if self.notes is None:
-            return
+        wanted = list(dict.fromkeys(names))
         try:
-            found = find_notes(self.repository.objects, self.notes, names)
+            for notes in self.notes:
+                for name, blobs in find_notes(self.repository.objects, notes, wanted).items():
+                    self._blobs[name] = tuple(dict.fromkeys((*self.blobs_of(name), *blobs)))
         except CouldNotTell as error:
             self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
-        else:
-            self._blobs |= {name: tuple(blobs) for name, blobs in found.items() if blobs}
 
     def read_ahead(self, names: Sequence[str]) -> None:
         """Read the notes of some objects, and let go those that were read before."""
@@ -333,15 +339,22 @@ def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
     )
 
 
-def _conclude(repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...]) -> Proof:
+def _conclude(
+    repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...], cut_at: CommitOid | None
+) -> Proof:
     required = [one for one in commits if one.required]
     verdicts = {one.verdict for one in required}
     worst = next((one for one in (Proven.VIOLATED, Proven.UNPROVEN) if one in verdicts), Proven.VERIFIED)
     reasons: tuple[Reason, ...] = ()
     if not commits:
         worst, reasons = Proven.UNPROVEN, (Reason(Code.EMPTY_RANGE, f"{what.name} holds no commit"),)
+    if cut_at is not None:
+        reasons = (Reason(Code.OBJECTS_MISSING, f"history is cut at {cut_at[:12]}, and commits of the range with it"),)
+        worst = Proven.UNPROVEN if worst is Proven.VERIFIED else worst
     bad = sum(one.verdict is worst for one in required)
-    if not commits:
+    if cut_at is not None and not bad:
+        summary = f"the commits before {cut_at[:12]} are not here"
+    elif not commits:
         summary = f"{cut(what.name)} holds no commit"
     elif len(commits) == 1:
         summary = f"{commits[0].commit[:12]} is {worst.value}"
@@ -349,8 +362,7 @@ def _conclude(repository: Repository, what: Range, rules: Rules, commits: tuple[
         summary = f"none of {len(commits)} commits must be proved"
     else:
         summary = f"{bad} of {len(required)} that must be proved {'is' if bad == 1 else 'are'} {worst.value}"
-    codes = {reason.code for one in required for reason in one.reasons} | {reason.code for reason in reasons}
-    return Proof(
+    proof = Proof(
         subject="commit",
         range=what.name,
         verdict=worst,
@@ -359,6 +371,6 @@ def _conclude(repository: Repository, what: Range, rules: Rules, commits: tuple[
         policy=what.policy,
         commits=commits,
         reasons=reasons,
-        hints=ways_on(repository, what, codes),
         warnings=rules.warnings,
     )
+    return replace(proof, hints=ways_on(repository, what, proof.codes))

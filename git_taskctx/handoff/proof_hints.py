@@ -10,7 +10,8 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range
 from git_taskctx.model.proof import MEANINGS, Code, Weight
 
-_NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED, Code.PART_OPEN}
+NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED, Code.PART_OPEN}
+_HISTORY = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING}
 _ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
 
 
@@ -19,11 +20,11 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tup
     asked, tip, ways = shlex.quote(what.name), what.tip, list[str]()
     if Code.EMPTY_RANGE in codes:
         ways.append(f"git log --oneline --end-of-options {asked}   # what is in the range")
-    if _NO_RECORDS & set(codes):
+    if NO_RECORDS & set(codes):
         ways.append(fetch_command(repository))
     if Code.POLICY_MISSING in codes:
         ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
-    if {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR} & set(codes) and (repository.common_dir / "shallow").exists():
+    if _HISTORY & set(codes) and (repository.common_dir / "shallow").exists():
         ways.append("git fetch --unshallow   # the history that is cut")
     if Code.MERGE_UNCHECKED in codes:
         ways.append(f"git taskctx verify {tip[:12]}^2   # what was merged, alone")

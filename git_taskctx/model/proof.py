@@ -189,3 +189,12 @@ class Proof:
     def required(self) -> tuple[CommitProof, ...]:
         """The commits that must be proved."""
         return tuple(one for one in self.commits if one.required)
+
+    @property
+    def codes(self) -> frozenset[Code]:
+        """Why it is not verified; a merge that rests on unproved parents is so for their reasons, too."""
+        codes = {reason.code for reason in self.reasons}
+        codes |= {reason.code for one in self.required for reason in one.reasons}
+        if Code.PARENT_UNPROVEN in codes:
+            codes |= {reason.code for one in self.commits for reason in one.reasons}
+        return frozenset(codes)

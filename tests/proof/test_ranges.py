@@ -292,6 +292,32 @@ def test_the_hint_brings_the_notes(tmp_path: Path) -> None:
     assert cut.told("HEAD") == "verified by commit"
 
 
+@pytest.mark.parametrize("scope", ["tip", "tasks", "every"])
+def test_history_that_is_cut(scene: Scene, scope: str) -> None:
+    """Commits of a range that a shallow clone does not have are not passed over, where they would have to be proved."""
+    scene.desk.ok("init", "TASK-2", "--title", "more")
+    scene.repo.write("other.py", "mended\n")
+    for agent in ("implementer", "reviewer"):
+        scene.desk.ok("snapshot", "--agent", agent)
+    scene.desk.ok("snapshot", "--agent", "validator", "--done")
+    scene.seal()
+    cut = scene.clone("cut", "--depth", "1")
+    cut.repo.git("fetch", "-q", "--depth=1", "origin", "main:main")
+    cut.repo.config("taskctx.proof.scope", scope)
+    found = cut.prove("main..HEAD")
+    if scope == "tip":
+        assert (found["verdict"], found["reasons"]) == ("verified", [])
+        return
+    assert (found["verdict"], [one["verdict"] for one in found["commits"]]) == ("unproven", ["verified"])
+    assert found["summary"] == f"the commits before {cut.repo.head()[:12]} are not here"
+    assert [reason["code"] for reason in found["reasons"]] == ["objects-missing"]
+    (hint,) = found["hints"]
+    assert hint == "git fetch --unshallow   # the history that is cut"
+    subprocess.run(hint, shell=True, cwd=cut.repo.path, check=True, capture_output=True)
+    whole = [one["verdict"] for one in cut.prove("main..HEAD")["commits"]]
+    assert whole == ["verified", "unproven", "verified"]
+
+
 def test_sha256(tmp_path: Path) -> None:
     """Repositories of the other hash are proved the same way."""
     repo = GitRepo.init(tmp_path / "repo", "--object-format=sha256")
