@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
-from git_taskctx.cli.proof import ProofFormat, prove, refuse_for_worktree
+from git_taskctx.cli.proof import ProofFormat, prove, prove_job, refuse_for_worktree
 from git_taskctx.errors import Usage
 
 
@@ -99,6 +99,13 @@ def verify(
     commit_map: Annotated[
         str | None, Option("--commit-map", metavar="FILE", help="Old and new names of commits, from git-filter-repo.")
     ] = None,
+    ci: Annotated[
+        bool, Option("--ci", help="Prove what this CI job is about, or REV; fetches what its clone lacks.")
+    ] = False,
+    reports: Annotated[
+        str | None,
+        Option("--reports", metavar="DIR", help="Also write the proof into DIR, as json, gitlab, sarif, junit."),
+    ] = None,
     format: Annotated[
         ProofFormat | None,
         Option("--format", metavar="FORMAT", help="text, json; of a proof also github, gitlab, sarif, junit."),
@@ -112,19 +119,22 @@ def verify(
     call.format = form if form in ("text", "json") else "text"
     asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
     given = [name for name, value in asked.items() if value]
-    if revision is None:
+    if revision is None and not ci:
         call.require_worktree("git taskctx verify HEAD")
-    if revision is None and not given:
+    if revision is None and not given and not ci:
         from git_taskctx.handoff.verify import is_at_rest
 
         revision = "HEAD" if is_at_rest(call.caller()) else None
-    if revision is not None:
+    if revision is not None or ci:
+        about = " ".join(["--ci"] * ci + ([revision] if revision is not None else []))
         if given:
-            raise Usage(
-                f"{given[0]} is about the worktree, not about {revision}", hint=f"git taskctx verify {revision}"
-            )
-        return prove(call, revision, policy=policy, commit_map=commit_map, form=form)
-    refuse_for_worktree(policy, commit_map, form)
+            raise Usage(f"{given[0]} is about the worktree, not about {about}", hint=f"git taskctx verify {about}")
+        if ci:
+            if commit_map is not None:
+                raise Usage("--ci and --commit-map exclude each other", hint=f"git taskctx verify {about}")
+            return prove_job(call, revision, policy=policy, form=form, reports=reports)
+        return prove(call, revision or "HEAD", policy=policy, commit_map=commit_map, form=form, reports=reports)
+    refuse_for_worktree(policy, commit_map, form, reports)
     if start_for is not None:
         if expect is not None:
             raise Usage(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import WRITES, Argument, Verb
@@ -20,20 +20,66 @@ REPORTS = get_args(ProofFormat)[2:]
 """Formats that only a proof has."""
 SUMMARY_LIMIT = 1024 * 1024
 """Bytes that GitHub takes of a step's summary."""
+EVENT_LIMIT = 64 * 1024 * 1024
+"""Bytes of an event; GitHub sends at most 25 MB."""
+FILES = {"gitlab": "code-quality.json", "sarif": "proof.sarif", "junit": "junit.xml"}
+"""What `--reports` writes beside `proof.json`."""
 CODES = {"verified": 0, "violated": 1, "unproven": 3}
 
 
-def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str) -> Answer:
+def prove(
+    call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str, reports: str | None
+) -> Answer:
     """Answer whether a commit, or each of a range, is what was validated."""
     repository = call.repository
     repository.begin()
     from git_taskctx.handoff.proof import prove
     from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
-    from git_taskctx.report.proofs import proof, proof_notes
 
     what = resolve_range(repository, revision, policy)
     renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
     found = prove(repository, what, rules_at(call, what.policy), renamed=renamed)
+    return _answer(call, found, form, reports)
+
+
+def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str, reports: str | None) -> Answer:
+    """Answer whether what a CI job is about is what was validated; what its clone lacks is fetched first."""
+    from git_taskctx.errors import CouldNotTell
+    from git_taskctx.git.repository import open_repository
+    from git_taskctx.handoff.jobs import name_commit, name_job, read_job
+    from git_taskctx.handoff.proof_job import not_told, prove_job
+
+    repository = open_repository(call.folder, {"GIT_TERMINAL_PROMPT": "0", **os.environ})
+    call._repository = repository.view(GIT_NO_LAZY_FETCH="0")  # what a partial clone left out is fetched, too
+    try:
+        job = name_job(revision) if revision is not None else read_job(os.environ, _read_event())
+    except CouldNotTell as error:
+        return _answer(call, not_told("this job", error), form, reports)
+    named = name_commit(policy) if policy is not None else None
+    found = prove_job(call.repository, job, lambda commit: rules_at(call, commit), policy=named)
+    return _answer(call, found, form, reports)
+
+
+def _read_event() -> Any:
+    """Return what GitHub tells of the event; None where it tells nothing. Raises: CouldNotTell, Fatal."""
+    import json
+
+    from git_taskctx.errors import CouldNotTell
+    from git_taskctx.files import read_plain
+
+    place = os.environ.get("GITHUB_EVENT_PATH")
+    data = read_plain(Path(place), limit=EVENT_LIMIT) if place else None
+    try:
+        return json.loads(data) if data is not None else None
+    except (ValueError, RecursionError) as error:
+        raise CouldNotTell(f"the event of this job does not read: {place}") from error
+
+
+def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
+    from git_taskctx.report.proofs import proof, proof_notes
+
+    if reports is not None:
+        _write_reports(found, call.folder / reports)
     raw = _report(found, form) if form in REPORTS else None
     return Answer(
         found,
@@ -47,9 +93,25 @@ def prove(call: Call, revision: str, *, policy: str | None, commit_map: str | No
     )
 
 
-def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str) -> None:
+def _write_reports(found: Proof, folder: Path) -> None:
+    """Write a proof in every form that machines read; no link is followed. Raises: Fatal."""
+    from git_taskctx.files import make_folder, write_atomic
+    from git_taskctx.report.machine import render_json
+
+    make_folder(folder)
+    write_atomic(folder / "proof.json", render_json(found).encode("utf-8", "surrogateescape"))
+    for form, name in FILES.items():
+        write_atomic(folder / name, _report(found, form))
+
+
+def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, reports: str | None) -> None:
     """Refuse what only a proof takes, where the worktree is asked about. Raises: Usage."""
-    given = {"--policy": policy, "--commit-map": commit_map, "--format": form if form in REPORTS else None}
+    given = {
+        "--policy": policy,
+        "--commit-map": commit_map,
+        "--reports": reports,
+        "--format": form if form in REPORTS else None,
+    }
     for option, value in given.items():
         if value is not None:
             from shlex import quote

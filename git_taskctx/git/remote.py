@@ -88,9 +88,10 @@ def list_remote(git: Git, remote: str, *patterns: str) -> dict[str, str]:
     return {ref: oid for oid, ref in pairs}
 
 
-def fetch_refs(git: Git, remote: str, refspecs: Sequence[str]) -> None:
-    """Fetch just these refs, and no tags. Raises: GitFailed."""
-    _talk(git, "fetch", "-q", "--no-tags", "--no-write-fetch-head", "--refmap=", "--end-of-options", remote, *refspecs)
+def fetch_refs(git: Git, remote: str, refspecs: Sequence[str], *words: str) -> None:
+    """Fetch just these refs, and no tags; `words` say how much history, as in `--depth=1`. Raises: GitFailed."""
+    alone = ("--no-tags", "--no-write-fetch-head", "--refmap=")
+    _talk(git, "fetch", "-q", *alone, *words, "--end-of-options", remote, *refspecs)
 
 
 def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, ...]:

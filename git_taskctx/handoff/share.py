@@ -14,6 +14,7 @@ from git_taskctx import secrets
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, Refused, TryAgain
 from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
 from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines
+from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs
 from git_taskctx.git.remote import Rejection, Sent, fetch_refs, list_remote, push_refs, remotes_of, url_of
@@ -94,7 +95,7 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
     theirs = list_remote(git, remote, NOTES_REF, *refs)
     if NOTES_REF not in theirs:
         return Merged(remote, there=False)
-    place = _place(git_remotes=remotes_of(git), remote=remote)
+    place = place_of(git, remote)
     wanted = [f"+{NOTES_REF}:{place}/notes"]
     ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
     ids = [one for one in ids if is_context_id(one)]
@@ -155,9 +156,9 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
         )
 
 
-def _place(*, git_remotes: Sequence[str], remote: str) -> str:
+def place_of(git: Git, remote: str) -> str:
     """Return the folder of what is fetched from `remote`, which may be an address."""
-    name = remote if remote in git_remotes else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
+    name = remote if remote in remotes_of(git) else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
     return f"{REMOTES}/{name}"
 
 
@@ -294,7 +295,7 @@ def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) 
     """Return the records that would leave, and the refs to send. Raises: Refused for a secret; Fatal without any."""
     repository = caller.repository
     git, ours = repository.git, find_ref(repository.git, NOTES_REF)
-    place = _place(git_remotes=remotes_of(git), remote=remote)
+    place = place_of(git, remote)
     theirs = find_ref(git, f"{place}/notes") if there else None
     if ours is None:
         raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')

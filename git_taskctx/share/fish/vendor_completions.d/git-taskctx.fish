@@ -208,6 +208,8 @@ complete -c git-taskctx -n '__git_taskctx_using verify' -l for -xa '(__git_taskc
 complete -c git-taskctx -n '__git_taskctx_using verify' -l strict -d 'What is staged counts too'
 complete -c git-taskctx -n '__git_taskctx_using verify' -l policy -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Judge by the policy of a commit'
 complete -c git-taskctx -n '__git_taskctx_using verify' -l commit-map -rF -d 'Old and new names of commits'
+complete -c git-taskctx -n '__git_taskctx_using verify' -l ci -d 'Prove what this CI job is about'
+complete -c git-taskctx -n '__git_taskctx_using verify' -l reports -xa '(__fish_complete_directories)' -d 'Also write the proof into a folder'
 complete -c git-taskctx -n '__git_taskctx_using verify' -l format -xa 'text json github gitlab sarif junit' -d 'Output for people or machines'
 complete -c git-taskctx -n '__git_taskctx_using verify adopt' -a '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)'
 complete -c git-taskctx -n '__git_taskctx_using verify fingerprint' -l exact -d 'Read every file again'

@@ -1,0 +1,221 @@
+"""What a job of a CI platform is about: which commit, what is new in it, and whose rules hold.
+
+Read from the variables and the event that the platform gives, and from nothing of the repository's. Branch names and
+titles in them are somebody else's words; only commits, refs and addresses are taken, each of its own form.
+
+Sources: GitHub's "Webhook events and payloads" and "Events that trigger workflows"; GitLab's "Predefined CI/CD
+variables reference".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from git_taskctx.errors import CouldNotTell, Usage
+from git_taskctx.model.values import dataclass, replace
+
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
+BRANCHES = "refs/heads/"
+NAME_A_RANGE = "git taskctx verify --ci BASE..HEAD   # name the commits"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A commit as it is named: by its oid, by a ref of the remote, or by what a user typed."""
+
+    oid: str | None = None
+    ref: str | None = None
+    """A ref of the remote that leads to it, for a server that gives no commit by its oid."""
+    words: str | None = None
+
+    def __str__(self) -> str:
+        """Return the most exact name."""
+        return self.oid or self.words or self.ref or "nothing"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a job is about."""
+
+    what: str
+    """In a few words, as in `pull request 7`."""
+    tip: Named
+    """The commit to be proved."""
+    bases: tuple[Named, ...] = ()
+    """What was there before it, the first that can be had; none where the tip is asked about alone."""
+    merge: Named | None = None
+    """The commit that the platform made of base and tip: its first parent is the base, as long as it merges the tip."""
+    trusted: Named | None = None
+    """The default branch, where something else was pushed: nothing of it is new, and its rules hold."""
+    home: str | None = None
+    """Address of the project that the change is meant for, where `origin` is a fork of it."""
+    fork: str | None = None
+    """Address of the fork that the change comes from."""
+
+
+def read_job(environ: Mapping[str, str], event: Any) -> Job:
+    """Return what the job is about, on the platform that runs it.
+
+    `event` is the JSON in GitHub's `GITHUB_EVENT_PATH`. Raises: Usage on no platform that is known; CouldNotTell where
+    it does not say what it should.
+    """
+    if environ.get("GITHUB_ACTIONS") == "true":
+        return _github(environ, event)
+    if environ.get("GITLAB_CI") == "true":
+        return _gitlab(environ)
+    raise Usage("this is no job of GitHub or GitLab, so the commits must be named", hint=NAME_A_RANGE)
+
+
+def name_job(revision: str) -> Job:
+    """Return the job that is about `REV` or `A..B`. Raises: Usage for `A...B`."""
+    start, dots, end = revision.partition("..")
+    if end.startswith("."):
+        hint = f"git taskctx verify --ci {start or 'HEAD'}..{end[1:] or 'HEAD'}"
+        raise Usage(f"'{revision}' is no range with a base", hint=hint)
+    if not dots:
+        return Job(revision, name_commit(revision))
+    return Job(revision, name_commit(end or "HEAD"), (name_commit(start or "HEAD"),))
+
+
+def name_commit(text: str) -> Named:
+    """Return the commit that a user names: an oid, a ref, or a branch, here or there."""
+    if _OID.fullmatch(text):
+        return Named(text)
+    branch = text.partition("origin/")[2] if text.startswith("origin/") else text
+    return Named(ref=text if text.startswith("refs/") else BRANCHES + branch, words=text)
+
+
+def _github(environ: Mapping[str, str], event: Any) -> Job:
+    name, sha = environ.get("GITHUB_EVENT_NAME", ""), _oid(environ.get("GITHUB_SHA"))
+    if not isinstance(event, Mapping):
+        raise CouldNotTell("the job does not say which event it is about (GITHUB_EVENT_PATH)", hint=NAME_A_RANGE)
+    if isinstance(event.get("pull_request"), Mapping):
+        return _pull_request(event, sha, is_target=name == "pull_request_target")
+    default = _branch(_at(event, "repository", "default_branch"))
+    if name == "merge_group":
+        head, base = (_oid(_at(event, "merge_group", f"{which}_sha")) for which in ("head", "base"))
+        if head is None or base is None:
+            raise CouldNotTell("the merge group names no commits", hint=NAME_A_RANGE)
+        refs = (_ref(_at(event, "merge_group", f"{which}_ref")) for which in ("head", "base"))
+        return Job("merge group", Named(head, next(refs)), (Named(base, next(refs)),))
+    if name == "push":
+        ref = _ref(event.get("ref")) or ""
+        if event.get("deleted") is True or _is_zero(event.get("after")):
+            raise CouldNotTell("the push deleted its ref, and there is nothing to prove")
+        return _push(ref, Named(sha or _oid(event.get("after")), ref or None), _oid(event.get("before")), default)
+    return _alone(name or "job", sha, _ref(environ.get("GITHUB_REF")), default)
+
+
+def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool) -> Job:
+    number = _at(event, "pull_request", "number")
+    head, base = (_oid(_at(event, "pull_request", which, "sha")) for which in ("head", "base"))
+    if head is None or base is None or not isinstance(number, int):
+        raise CouldNotTell("the pull request names no commits", hint=NAME_A_RANGE)
+    projects = [_at(event, "pull_request", which, "repo", "id") for which in ("head", "base")]
+    return Job(
+        what=f"pull request {number}",
+        tip=Named(head, f"refs/pull/{number}/head"),
+        bases=(Named(sha if is_target and sha else base, _branch(_at(event, "pull_request", "base", "ref"))),),
+        merge=Named(sha, f"refs/pull/{number}/merge") if sha is not None and not is_target else None,
+        fork=_address(_at(event, "pull_request", "head", "repo", "clone_url")) if projects[0] != projects[1] else None,
+    )
+
+
+def _gitlab(environ: Mapping[str, str]) -> Job:
+    sha = _oid(environ.get("CI_COMMIT_SHA"))
+    if environ.get("CI_MERGE_REQUEST_IID"):
+        return _merge_request(environ, sha)
+    default = _branch(environ.get("CI_DEFAULT_BRANCH"))
+    source, branch = environ.get("CI_PIPELINE_SOURCE", ""), _branch(environ.get("CI_COMMIT_BRANCH"))
+    if source == "push" and branch is not None:
+        return _push(branch, Named(sha, branch), _oid(environ.get("CI_COMMIT_BEFORE_SHA")), default)
+    tag = environ.get("CI_COMMIT_TAG")
+    return _alone(source or "job", sha, _ref(f"refs/tags/{tag}") if tag else branch, default)
+
+
+def _merge_request(environ: Mapping[str, str], sha: str | None) -> Job:
+    """Read a pipeline of a merge request.
+
+    `detached`: the commit is the source branch's. `merged_result`: it merges that into the target. `merge_train`: it
+    is what the target becomes when the train arrives, and is proved itself.
+    """
+    kind, number = environ.get("CI_MERGE_REQUEST_EVENT_TYPE", "detached"), environ["CI_MERGE_REQUEST_IID"]
+    here, source, target = (
+        environ.get(name)
+        for name in ("CI_PROJECT_ID", "CI_MERGE_REQUEST_SOURCE_PROJECT_ID", "CI_MERGE_REQUEST_PROJECT_ID")
+    )
+    is_fork = source != target
+    home, fork = (
+        _address(f"{environ.get(name)}.git")
+        for name in ("CI_MERGE_REQUEST_PROJECT_URL", "CI_MERGE_REQUEST_SOURCE_PROJECT_URL")
+    )
+    into = _branch(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME"))
+    bases = [
+        Named(_oid(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_SHA")), into),
+        Named(_oid(environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"))),
+    ]
+    job = Job(
+        what=f"merge request {number}",
+        tip=Named(sha, f"refs/merge-requests/{number}/head"),
+        bases=tuple(base for base in bases if base.oid or base.ref),
+        home=home if is_fork and here == source else None,
+        fork=fork if is_fork and here != source else None,
+    )
+    if kind == "merge_train":
+        return replace(job, what=f"merge train of {job.what}", tip=Named(sha, f"refs/merge-requests/{number}/train"))
+    head = _oid(environ.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA"))
+    if kind == "merged_result" and head is not None:
+        return replace(job, tip=Named(head, job.tip.ref), merge=Named(sha))
+    return job
+
+
+def _push(ref: str, tip: Named, before: str | None, default: str | None) -> Job:
+    """Return the job of a push: what is new since it, or since the default branch where the ref is new.
+
+    Only the default branch makes its own rules: whoever pushes to another one could loosen them with the push before.
+    """
+    what = f"push to {ref}"
+    bases = (Named(before),) if before is not None else ()
+    if ref == default or default is None:
+        return Job(what, tip, bases)
+    trusted = Named(ref=default)
+    return Job(what, tip, (*bases, trusted) if ref.startswith(BRANCHES) else (), trusted=trusted)
+
+
+def _alone(what: str, sha: str | None, ref: str | None, default: str | None) -> Job:
+    return Job(what, Named(sha, ref), trusted=Named(ref=default) if default not in (None, ref) else None)
+
+
+def _at(value: Any, *keys: str) -> Any:
+    for key in keys:
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, str) and set(value) == {"0"}
+
+
+def _oid(value: Any) -> str | None:
+    return value if isinstance(value, str) and _OID.fullmatch(value) and not _is_zero(value) else None
+
+
+def _ref(value: Any) -> str | None:
+    """Return a whole ref that git would take as the source of a fetch, and as nothing else."""
+    is_ref = (
+        isinstance(value, str)
+        and value.startswith("refs/")
+        and not re.search(r"[\s\x00-\x1f\x7f:*?\[\\^~]|\.\.", value)
+    )
+    return value if is_ref else None
+
+
+def _branch(name: Any) -> str | None:
+    return _ref(BRANCHES + name) if isinstance(name, str) and name else None
+
+
+def _address(value: Any) -> str | None:
+    return value if isinstance(value, str) and _ADDRESS.fullmatch(value) else None

@@ -1,0 +1,223 @@
+"""The proof that a CI job gives: what its clone lacks is fetched, and what cannot be had is told.
+
+A platform's clone has one commit, no notes, and often nobody who may write. Nothing is checked out, pushed, or written
+but objects and refs under `refs/taskctx/remotes`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Callable, Iterator
+
+from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.remote import fetch_refs, list_remote, remotes_of
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.jobs import Job, Named
+from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.proof_hints import NO_RECORDS, fetch_command
+from git_taskctx.handoff.proof_range import Range, find_commit, read_commit
+from git_taskctx.handoff.share import place_of
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.proof import Code, Proof, Proven, Reason
+from git_taskctx.model.values import replace
+
+DEEPER = ("--deepen=50", "--deepen=250", "--deepen=1250", "--unshallow")
+"""How far history is fetched, step by step, while something may lie further down."""
+_FURTHER_DOWN = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING, Code.OTHER_PARENT}
+"""Reasons that may go away with more history."""
+
+
+def prove_job(
+    repository: Repository, job: Job, rules: Callable[[CommitOid | None], Rules], *, policy: Named | None = None
+) -> Proof:
+    """Fetch what a job's clone lacks, and prove what the job is about; what cannot be had makes it unproven.
+
+    `rules` reads the policy from a commit; `policy` names another one than the job's. No more history is fetched than
+    the answer needs.
+    """
+    try:
+        return _Clone(repository, job).prove(rules, policy)
+    except (CouldNotTell, GitFailed) as error:
+        return not_told(job.what, error)
+
+
+def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
+    """Return the proof of nothing: what the job is about could not be told, or not be had."""
+    return Proof(
+        subject="commit",
+        range=what,
+        verdict=Proven.UNPROVEN,
+        summary=error.message,
+        scope="tip",
+        policy=None,
+        reasons=(Reason(Code.OBJECTS_MISSING, error.message),),
+        hints=(error.hint,) if error.hint else (),
+    )
+
+
+def borrow_notes(repository: Repository, remote: str, *words: str) -> str | None:
+    """Fetch the ledger of a remote beside ours, which stays as it is; return its commit, None where there is none.
+
+    `words` say how much of its history. Raises: GitFailed.
+    """
+    place = f"{place_of(repository.git, remote)}/notes"
+    theirs = list_remote(repository.git, remote, NOTES_REF).get(NOTES_REF)
+    if theirs is not None and find_ref(repository.git, place) != theirs:
+        fetch_refs(repository.git, remote, [f"+{NOTES_REF}:{place}"], *words)
+        theirs = find_ref(repository.git, place)
+    return theirs
+
+
+class _Clone:
+    """The clone that a platform made for a job."""
+
+    def __init__(self, repository: Repository, job: Job) -> None:
+        self.repository = repository
+        self.git = repository.git
+        self.job = job
+        names = remotes_of(self.git)
+        if not names and not job.home:
+            raise CouldNotTell("this clone has no remote to fetch from", hint="git remote add origin ADDRESS")
+        self.origin = "origin" if "origin" in names or not names else names[0]
+        self.home = job.home or self.origin
+        """Where the change is meant to go; what is there, only those put who may push."""
+        self.warnings: list[str] = []
+        self.ways: list[str] = []
+
+    @property
+    def is_shallow(self) -> bool:
+        return (self.repository.common_dir / "shallow").exists()
+
+    def prove(self, rules: Callable[[CommitOid | None], Rules], policy: Named | None) -> Proof:
+        """Fetch, and prove; then fetch deeper as long as that may change the answer."""
+        what = self._range(policy)
+        judged = rules(what.policy)
+        beside = list(self._notes(signed=judged.policy.proof.require_signed))
+        found = prove(self.repository, what, judged, beside=beside)
+        if not found.commits:  # nothing in it is new
+            what = self._alone(what.tip, what.policy)
+            found = prove(self.repository, what, judged, beside=beside)
+        for step in DEEPER:
+            if not self.is_shallow or not self._may_lie_deeper(found, what):
+                break
+            self._deepen(what, step)
+            found = prove(self.repository, what, judged, beside=beside)
+        return self._told(found)
+
+    def _range(self, policy: Named | None) -> Range:
+        tip = self._commit(self.job.tip, self.origin, depth=2)
+        trusted = self._commit(self.job.trusted, self.home) if self.job.trusted is not None else None
+        base = self._base(tip) if self.job.bases else None
+        rules = self._commit(policy, self.home) if policy is not None else None
+        if base is None or tip in (base, trusted):
+            return self._alone(tip, rules or (trusted if trusted != tip else None))
+        without = (base, trusted) if trusted not in (None, base) else (base,)
+        return Range(f"{base[:12]}..{tip[:12]}", tip, without, rules or trusted or base)
+
+    def _alone(self, tip: CommitOid, rules: CommitOid | None) -> Range:
+        """Return the range of one commit, judged by `rules`, else by its first parent."""
+        parents = read_commit(self.repository, tip).parents
+        before = self._commit(Named(parents[0]), self.origin) if parents else None
+        without = (before,) if before is not None else ()
+        return Range(tip[:12], tip, without, rules or before, is_alone=len(parents) < 2)
+
+    def _base(self, tip: CommitOid) -> CommitOid | None:
+        """Return the first of the job's bases that can be had. Raises: CouldNotTell for none."""
+        failed: CouldNotTell | None = None
+        if self.job.merge is not None:
+            with contextlib.suppress(CouldNotTell):  # no longer there; the next best base is
+                merge = read_commit(self.repository, self._commit(self.job.merge, self.origin))
+                if merge.parents[1:] == (tip,):
+                    return self._commit(Named(merge.parents[0]), self.home)
+        for named in self.job.bases:
+            try:
+                return self._commit(named, self.home)
+            except CouldNotTell as error:
+                failed = failed or error
+        if failed is not None:
+            raise failed
+        return None
+
+    def _commit(self, named: Named, remote: str, *, depth: int = 1) -> CommitOid:
+        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it."""
+        local = named.oid or named.words
+        found = self.repository.find_commit(local) if local is not None else None
+        if found is not None:
+            return found
+        why = ""
+        for wanted in (named.oid, named.ref):
+            if wanted is None:
+                continue
+            place = f"{place_of(self.git, remote)}/commits/{sha256_hex(wanted.encode())[:12]}"
+            try:
+                self._fetch(remote, f"+{wanted}:{place}", f"--depth={depth}")
+            except GitFailed as error:
+                why = why or error.message
+                continue
+            found = self.repository.find_commit(named.oid or place)
+            if found is not None:
+                return found
+        reason = why or f"{remote} does not have it any more"
+        hint = f"git fetch {shlex.quote(remote)} {shlex.quote(named.oid or named.ref or 'REF')}   # what git says of it"
+        raise CouldNotTell(f"the commit {named} is not in this clone, and cannot be fetched: {reason}", hint=hint)
+
+    def _fetch(self, remote: str, refspec: str, *words: str) -> None:
+        """Fetch with as little history as the clone has itself: a depth would cut one that is whole."""
+        fetch_refs(self.git, remote, [refspec], *(words if self.is_shallow else ()))
+
+    def _notes(self, *, signed: bool) -> Iterator[str]:
+        """Yield the notes of where the change goes, and those of a fork where only signatures count."""
+        yield from self._notes_of(self.home)
+        other = self.job.fork or (self.origin if self.job.home else None)
+        if other is not None and signed:
+            yield from self._notes_of(other)
+        elif other is not None:
+            self.ways.append(
+                f"git taskctx fetch {shlex.quote(other)} && git taskctx push {shlex.quote(self.home)}   "
+                "# a maintainer takes the fork's records over; unsigned ones prove nothing from there"
+            )
+
+    def _notes_of(self, remote: str) -> Iterator[str]:
+        name = shlex.quote(remote)
+        try:
+            theirs = borrow_notes(self.repository, remote, *(("--depth=1",) if self.is_shallow else ()))
+            if theirs is None:
+                self.warnings.append(f"no records are on {remote} ({NOTES_REF})")
+                self.ways.append(f"git taskctx push {name}   # in the clone where the task was done")
+                return
+            self.ways.append(
+                f"git taskctx push {name}   # in the clone where the task was done: what is there is not enough"
+            )
+            yield theirs
+        except GitFailed as error:
+            self.warnings.append(f"the records on {remote} cannot be fetched: {error.message}")
+            self.ways.append(f"git ls-remote {name} {NOTES_REF}   # what git says of it; may this job read {name}?")
+
+    def _may_lie_deeper(self, found: Proof, what: Range) -> bool:
+        if found.verdict is not Proven.UNPROVEN:
+            return False
+        parents = read_commit(self.repository, what.tip).parents
+        return bool(found.codes & _FURTHER_DOWN) or any(find_commit(self.repository, one) is None for one in parents)
+
+    def _deepen(self, what: Range, step: str) -> None:
+        for remote, commits in ((self.origin, [what.tip]), (self.home, list(what.without))):
+            if remote == self.origin == self.home:
+                commits = [what.tip, *what.without]
+            try:
+                fetch_refs(self.git, remote, commits, step)
+            except GitFailed as error:
+                self.warnings.append(f"no more history can be fetched from {remote}: {error.message}")
+            if remote == self.home:
+                break
+
+    def _told(self, found: Proof) -> Proof:
+        """Return a proof that says what to do where everything was fetched that can be."""
+        fetch = fetch_command(self.repository)
+        hints = [hint for hint in found.hints if hint != fetch]
+        if found.codes & NO_RECORDS:
+            hints = [*self.ways, *hints]
+        return replace(found, hints=tuple(hints), warnings=(*found.warnings, *dict.fromkeys(self.warnings)))
