@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 
+from git_taskctx.errors import GitFailed
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.proof_hints import NO_RECORDS
+from git_taskctx.handoff.proof_job import borrow_notes
 from git_taskctx.handoff.proof_range import Range, read_commit
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Proof
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
 
 BRANCHES = "refs/heads/"
 
@@ -33,21 +37,35 @@ def read_updates(data: bytes) -> list[Update]:
 
 
 def prove_push(
-    repository: Repository, remote: str, updates: Sequence[Update], rules: Callable[[CommitOid | None], Rules]
+    repository: Repository,
+    remote: str,
+    updates: Sequence[Update],
+    rules: Callable[[CommitOid | None], Rules],
+    *,
+    always: bool = True,
 ) -> list[Proof]:
     """Prove, for each branch of a push, the commits that `remote` does not have; nothing new needs no proof.
 
     What is deleted, and what is no branch (tags, notes, refs of ours), is not judged. The policy is that of what the
     remote has: the branch's own commit there, else where the new commits begin. `rules` reads it from a commit.
+    Without `always` only what that policy wants proved is. Records that are not here are looked for on the remote.
 
     Raises: CouldNotTell when a commit is not in this clone.
     """
     known = _tips_of(repository, remote)
-    return [
-        prove(repository, what, rules(what.policy))
-        for update in updates
-        if (what := _range_of(repository, update, known)) is not None
-    ]
+    ranges = [what for update in updates if (what := _range_of(repository, update, known)) is not None]
+    judged = [(what, by) for what in ranges if always | (by := rules(what.policy)).policy.hooks.pre_push]
+    proofs = [prove(repository, what, by) for what, by in judged]
+    if not remote or not any(proof.codes & NO_RECORDS for proof in proofs):
+        return proofs
+    try:
+        theirs = borrow_notes(repository, remote)
+    except GitFailed:  # the hint is to fetch them, which says why they do not come
+        return proofs
+    if theirs is not None:
+        proofs = [prove(repository, what, by, beside=[theirs]) for what, by in judged]
+    asked = f"git taskctx fetch {shlex.quote(remote)}"
+    return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
 
 
 def _tips_of(repository: Repository, remote: str) -> tuple[CommitOid, ...]:

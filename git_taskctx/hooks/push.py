@@ -10,15 +10,14 @@ from git_taskctx.model.proof import Proven
 
 
 def before_push(caller: Caller, situation: Situation) -> list[Line]:
-    """Let only proved commits leave.
+    """Let only proved commits leave, where the policy of HEAD or of what they are added to asks for it.
 
     Raises: Refused for commits that are not what was validated; CouldNotTell where nothing proves them.
     """
     repository = caller.repository
-    if not situation.rules(repository.find_commit("HEAD")).policy.hooks.pre_push:
-        return []
     remote = situation.args[0] if situation.args else ""
-    proofs = prove_push(repository, remote, read_updates(situation.stdin()), situation.rules)
+    always = situation.rules(repository.find_commit("HEAD")).policy.hooks.pre_push
+    proofs = prove_push(repository, remote, read_updates(situation.stdin()), situation.rules, always=always)
     for wanted, error in ((Proven.VIOLATED, Refused), (Proven.UNPROVEN, CouldNotTell)):
         for proof in proofs:
             if proof.verdict is wanted:
