@@ -32,8 +32,11 @@ def served_by_daemon(folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def served_by_http(folder: Path) -> Iterator[str]:
-    """Run `git http-backend` behind a small server, with pushes allowed; yield the address."""
+def served_by_http(folder: Path, *, wanted: str | None = None) -> Iterator[str]:
+    """Run `git http-backend` behind a small server, with pushes allowed; yield the address.
+
+    Without the one `Authorization` that is `wanted` it answers nobody.
+    """
     backend = subprocess.run(["git", "--exec-path"], capture_output=True, text=True, check=True).stdout.strip()
 
     class Handler(CGIHTTPRequestHandler):
@@ -43,6 +46,12 @@ def served_by_http(folder: Path) -> Iterator[str]:
             return True
 
         def run_cgi(self) -> None:
+            if wanted is not None and self.headers.get_all("Authorization") != [wanted]:
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", 'Basic realm="git"')
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             path, _, query = self.path.partition("?")
             length = int(self.headers.get("Content-Length") or 0)
             body = self.rfile.read(length) if length else b""
