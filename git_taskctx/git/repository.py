@@ -259,11 +259,29 @@ class Repository:
         return found.out.decode("utf-8", "replace").strip() or None
 
     def find_blob(self, commit: CommitOid | None, path: str) -> bytes | None:
-        """Return the content of `path` in `commit`; None where there is no such file."""
+        """Return the content of `path` in `commit`; None where there is no such file.
+
+        Raises: CouldNotTell where there is one that is not in this clone.
+        """
         if commit is None:
             return None
-        found = self.objects.find(f"{self.tree_of(commit)}:{path}")
+        tree = self.tree_of(commit)
+        found = self.objects.find(f"{tree}:{path}")
+        if found is None and self._names_blob(tree, path.encode("utf-8", "surrogateescape")):
+            raise CouldNotTell(f"{path} of the commit {commit[:12]} is not in this repository", hint="git fsck")
         return found.data if found is not None and found.kind == "blob" else None
+
+    def _names_blob(self, tree: str, path: bytes) -> bool:
+        """Tell whether a tree has a file of that name, whether or not its content is here. Raises: CouldNotTell."""
+        name, _, rest = path.partition(b"/")
+        if b" " + name + b"\0" not in self.objects.get(tree, "tree"):
+            return False
+        entry = next((one for one in self.objects.read_tree(tree) if one.name == name), None)
+        if entry is None or entry.mode == "160000":
+            return False
+        return (
+            self._names_blob(entry.oid, rest) if entry.mode == "40000" and rest else entry.mode != "40000" and not rest
+        )
 
     def close(self) -> None:
         """End the processes that still run."""

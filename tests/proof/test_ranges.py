@@ -133,6 +133,24 @@ def test_policy_is_the_bases(tmp_path: Path) -> None:
     assert clone.told("HEAD~1..HEAD") == "violated bypass bypass"
 
 
+def test_a_policy_that_is_not_here(tmp_path: Path) -> None:
+    """A policy whose content is missing is not taken for none: nothing is proved, and a file that is none is none."""
+    scene = Scene(tmp_path, policy="[proof]\nrequire_signed = false\nallowed_signers = 'parser.py/x'\n")
+    assert scene.done
+    clone = scene.clone("clone")
+    assert clone.told("HEAD") == "verified by commit"
+    for pack in list((clone.repo.git_dir() / "objects" / "pack").glob("*.pack")):
+        data = pack.read_bytes()
+        for part in pack.parent.glob(f"{pack.stem}.*"):
+            part.unlink()
+        clone.repo.git("unpack-objects", "-q", input=data)
+    blob = clone.repo.git("rev-parse", "HEAD:.taskctx.toml")
+    (clone.repo.git_dir() / "objects" / blob[:2] / blob[2:]).unlink()
+    said = clone.run("verify", "HEAD")
+    assert (said.code, said.out) == (3, "")
+    assert said.err.startswith("error: .taskctx.toml of the commit ")
+
+
 def test_agents_are_the_teams(tmp_path: Path) -> None:
     """Where the team committed its agents, a chain of others is none of theirs."""
     scene = Scene(tmp_path, policy='agents = ["implementer", "reviewer", "validator"]\n')
