@@ -128,15 +128,15 @@ def make_folder(path: Path) -> None:
             raise _as_error(error, path) from error
 
 
-def write_atomic(path: Path, data: bytes, *, settle: bool = True) -> None:
-    """Replace `path` by `data` (0600): temporary file beside it, fsync, rename, fsync of the folder.
+def write_atomic(path: Path, data: bytes, *, settle: bool = True, mode: int = 0o600) -> None:
+    """Replace `path` by `data`: temporary file beside it, fsync, rename, fsync of the folder.
 
-    A crash at any moment leaves the old bytes or the new ones. Without `settle` the folder is left to the caller, who
-    has more to write there. Raises: Fatal, ReadOnly.
+    A crash at any moment leaves the old bytes or the new ones; the umask holds for `mode`. Without `settle` the folder
+    is left to the caller, who has more to write there. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
     with told_of(path):
-        replace_file(path, data)
+        replace_file(path, data, mode=mode)
         if settle:
             fsync_folder(path.parent)
 

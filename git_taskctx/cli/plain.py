@@ -23,6 +23,7 @@ FAMILIES = {
     "hooks": ("install", "uninstall", "doctor"),
     "quality": ("record-qa", "compare-qa", "attach", "evidence"),
     "proof": ("adopt",),
+    "report": ("report",),
     "share": ("push", "fetch"),
     "hook": ("hook",),
     "agents": ("agent-hook", "agent-setup"),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from git_taskctx.errors import CouldNotTell
+from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.evidence import read_evidence
 from git_taskctx.handoff.session import Session
 from git_taskctx.model.qa import QaReport, QaRun
@@ -50,18 +51,28 @@ def compare_qa(session: Session, *, agent: str | None = None) -> Comparison:
     """
     if agent is not None:
         session.require_agent(agent)
-    before = {run.key: run for run in session.chain.baseline.runs or ()}
+    return compare_runs(session.chain, lambda run: stored_failures(session, run), agent=agent)
+
+
+def compare_runs(chain: Chain, names: Callable[[QaRun], Counter[str]], *, agent: str | None = None) -> Comparison:
+    """Hold the runs on record against the baseline; `names` gives the failures of each."""
+    before = {run.key: run for run in chain.baseline.runs or ()}
     after = {
         run.key: run
-        for run in session.chain.runs
+        for run in chain.runs
         if agent in (None, run.agent) and run not in before.values()  # a run that became the baseline is no run since
     }
     if not before and not after:
         who = f" by {agent}" if agent else ""
-        return Comparison(Outcome.COULD_NOT_TELL, f"no QA of {session.task} is on record{who}", ())
-    rows = tuple(_compare(session, key, before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after)))
+        return Comparison(Outcome.COULD_NOT_TELL, f"no QA of {chain.task} is on record{who}", ())
+    rows = tuple(_compare(names, key, before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after)))
     outcome = min((row.outcome for row in rows), key=_BADNESS.index)
     return Comparison(outcome, _summary(outcome, rows), rows)
+
+
+def named_failures(reports: Iterable[QaReport]) -> Counter[str]:
+    """Return every failure that reports name."""
+    return Counter(f"{report.tool}: {name}" for report in reports for name in report.failures)
 
 
 def _summary(outcome: Outcome, rows: Iterable[Compared]) -> str:
@@ -73,13 +84,13 @@ def _summary(outcome: Outcome, rows: Iterable[Compared]) -> str:
     return "could not tell whether something fails that did not fail before the task"
 
 
-def _compare(session: Session, key: str, before: QaRun | None, now: QaRun | None) -> Compared:
+def _compare(names: Callable[[QaRun], Counter[str]], key: str, before: QaRun | None, now: QaRun | None) -> Compared:
     if now is None:
         return Compared(key, Outcome.COULD_NOT_TELL, "not run since", before, None)
     if before is None:
         outcome, reason = _alone(now)
         return Compared(key, outcome, reason, None, now)
-    then, these = _names(session, before), _names(session, now)
+    then, these = names(before), names(now)
     new, gone = tuple((these - then).elements()), tuple((then - these).elements())
     outcome, reason = _judge(before, now, new, sum(these.values()))
     still = sum((these & then).values())
@@ -118,7 +129,7 @@ def _failures(run: QaRun) -> int:
     return sum(report.failures_count for report in run.reports)
 
 
-def _names(session: Session, run: QaRun) -> Counter[str]:
+def stored_failures(session: Session, run: QaRun) -> Counter[str]:
     """Return every failure of a run: from its stored log, else those that are named on record."""
     from git_taskctx.capture.qa import read_log
 
@@ -131,7 +142,7 @@ def _names(session: Session, run: QaRun) -> Counter[str]:
             reports = read_log(data, command=run.command, exit_code=run.exit_code, root=root) or reports
     except CouldNotTell as error:
         session.warnings.append(error.message)
-    return Counter(f"{report.tool}: {name}" for report in reports for name in report.failures)
+    return named_failures(reports)
 
 
 def _moved(before: QaRun, now: QaRun) -> Iterable[str]:

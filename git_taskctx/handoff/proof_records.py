@@ -221,17 +221,23 @@ def _is_agent(name: str) -> bool:
     return True
 
 
-def _note_facts(facts: _Facts, record: Record) -> None:
+def bypasses_of(record: Record) -> tuple[str, ...]:
+    """Return what a record says was bypassed, by the names of `commit.allow_bypass`."""
     extra = record.extra
-    if record.type == "bypass":
-        facts.bypasses.append((str(extra.get("kind", "no-verify")), record))
-    if extra.get("force_secrets"):
-        facts.bypasses.append(("force-secrets", record))
-    if "attest" in extra and extra["attest"] is not None:
-        facts.bypasses.append(("attest", record))
-        if not _is_text(extra["attest"]) and extra["attest"] is not True:
-            facts.unexplained.append(record)
-    if record.type == "resolve" and not _is_text(extra.get("note")):
+    kinds = (
+        (str(extra.get("kind", "no-verify")), record.type == "bypass"),
+        ("force-secrets", bool(extra.get("force_secrets"))),
+        ("attest", extra.get("attest") is not None),
+    )
+    return tuple(kind for kind, is_so in kinds if is_so)
+
+
+def _note_facts(facts: _Facts, record: Record) -> None:
+    facts.bypasses += ((kind, record) for kind in bypasses_of(record))
+    attest = record.extra.get("attest")
+    if attest is not None and not _is_text(attest) and attest is not True:
+        facts.unexplained.append(record)
+    if record.type == "resolve" and not _is_text(record.extra.get("note")):
         facts.unexplained.append(record)
     if record.type == "qa":
         facts.runs.append(record)

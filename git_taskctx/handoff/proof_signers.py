@@ -17,9 +17,10 @@ from collections.abc import Iterable, Iterator
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.signing import Checked, check_signatures, find_signature
+from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.proof_records import Claim, Told, cut
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.model.record import SIGNATURE, Record
+from git_taskctx.model.record import SIGNATURE
 
 OPENPGP = "openpgp"
 _KEY_TYPES = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
@@ -54,9 +55,11 @@ class Signers:
         """Return what stands against the signatures of a chain, up to the record that names the commit."""
         last = claim.record.seq if claim is not None else len(told.entries)
         mine = (entry for entry in told.entries if entry.record.seq <= last)
-        return tuple(reason for entry in mine if (reason := self._judge(entry.line, entry.record)) is not None)[:5]
+        return tuple(reason for entry in mine if (reason := self.judge(entry)) is not None)[:5]
 
-    def _judge(self, line: str, record: Record) -> Reason | None:
+    def judge(self, entry: Entry) -> Reason | None:
+        """Return what stands against the signature of a record that was checked; None where it is good."""
+        line, record = entry.line, entry.record
         if find_signature(record.extra.get(SIGNATURE)) is None:
             return Reason(Code.UNSIGNED, f"record {record.id} ({record.type}) is not signed", record.id)
         checked = self._checked.get(line)

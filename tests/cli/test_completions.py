@@ -187,7 +187,7 @@ def zsh_specs() -> dict[str, set[str]]:
         arrays[name] = expand(value)
     found = {}
     for verbs, value in re.findall(r"^    \(([^\n)]*)\) specs=\((.*?)\) ;;$", body, re.MULTILINE | re.DOTALL):
-        options = set(re.findall(r"""['"{,+*)](--[a-z-]+|-C)(?==?[\[},+])""", expand(value)))
+        options = set(re.findall(r"""['"{,+*)](--[a-z-]+|-[Co])(?==?[\[},+])""", expand(value)))
         for verb in verbs.split("|"):
             found[verb.strip("'")] = options
     return found
@@ -206,7 +206,7 @@ def test_zsh_knows_every_verb_and_option() -> None:
 def test_zsh_knows_which_options_take_a_value() -> None:
     """An option has a message for its value exactly where it takes one."""
     text = ZSH.read_text()
-    valued = set(re.findall(r"""['")*](--[a-z-]+|-C)[=+]\[""", text))
+    valued = set(re.findall(r"""['")*](--[a-z-]+|-[Co])[=+]\[""", text))
     plain = set(re.findall(r"""['")*](--[a-z-]+)\[""", text)) | {"-h", "--help"}
     every = {name for options in [*OPTIONS.values(), ROOT_OPTIONS] for name in options}
     assert valued == every - FLAGS

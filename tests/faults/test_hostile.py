@@ -41,7 +41,7 @@ PAGED = ("status", "log", "diff", "config", "cat-file", "ls-tree", "diff-tree", 
 READING: tuple[tuple[str, ...], ...] = (
     ("status",), ("get",), ("log",), ("list",), ("verify",), ("verify", "--exact"), ("verify", "--for", "reviewer"),
     ("verify", "--strict"), ("diff",), ("diff", "--type", "from-base"), ("diff", "--path"), ("fingerprint",),
-    ("fingerprint", "--exact"), ("config", "--show-origin"), ("schema",), ("status", "--format", "json"),
+    ("report",), ("fingerprint", "--exact"), ("config", "--show-origin"), ("schema",), ("status", "--format", "json"),
 )  # fmt: skip
 WRITING: tuple[tuple[str, ...], ...] = (
     ("snapshot", "--agent", "implementer"), ("start", "--agent", "reviewer"),

@@ -21,7 +21,7 @@ PLACES = (
     ".git/objects", ".git/taskctx", ".git/logs",
 )  # fmt: skip
 QUICK = (".", ".agent-output/tasks", ".git/objects", ".git/taskctx")
-READING = (("status",), ("get",), ("log",), ("list",), ("fingerprint",), ("diff",))
+READING = (("status",), ("get",), ("log",), ("list",), ("fingerprint",), ("diff",), ("report",))
 WRITING = (
     ("snapshot", "--agent", "implementer"),
     ("start", "--agent", "reviewer"),

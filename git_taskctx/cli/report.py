@@ -1,0 +1,91 @@
+"""The verb `report`: a task as one page for people."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import READS, Argument, Option, Verb
+from git_taskctx.errors import BadData, Refused, Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.git.repository import Repository
+
+
+def report(
+    call: Call,
+    subject: Annotated[
+        str | None, Argument(metavar="[TASK|REV]", help="The task, or a commit of one; by default the active task.")
+    ] = None,
+    output: Annotated[
+        str | None, Option("-o", "--output", metavar="FILE", help="Where to write the page; - is standard output.")
+    ] = None,
+    force: Annotated[bool, Option("--force", help="Replace FILE whatever it is.")] = False,
+) -> Answer:
+    """Tell a task as one page of HTML, for people.
+
+    Without -o it goes to standard output, or, on a terminal, to a file in the git dir, where it is no change.
+    """
+    from git_taskctx import files
+    from git_taskctx.cli.proof import rules_at
+    from git_taskctx.handoff.account import account_of
+    from git_taskctx.report import text
+    from git_taskctx.report.page import render_page
+
+    if output == "":
+        raise Usage("the name of the output file is empty", hint="git taskctx report -o report.html")
+    place = Path(call.folder, output) if output not in (None, "-") else None
+    if place is not None and not force:
+        _require_ours(place)
+    repository = call.repository
+    account = account_of(call.caller(), subject, lambda commit: rules_at(call, commit))
+    page = render_page(account)
+    data = {"task": account.task, "context": account.context_id, "proof": account.proof, "verdict": account.verdict}
+    if place is None and output is None and call.format == "text" and sys.stdout.isatty():
+        files.make_folder(repository.private_dir)
+        place = repository.private_dir / f"report-{account.task}.html"
+        files.write_atomic(place, page)
+    elif place is not None:
+        files.write_atomic(place, page, mode=0o666)
+    else:
+        told = {**data, "path": None, "bytes": len(page), "gaps": account.gaps, "html": page.decode("utf-8")}
+        return Answer(told, raw=page, notes=lambda document: text.notes(document, account.gaps, account.hints))
+    where = os.fspath(place)
+    warnings = (*account.gaps, *_is_a_change(repository, place))
+    return Answer(
+        {**data, "path": where, "bytes": len(page), "gaps": account.gaps, "html": None},
+        text=lambda document: document.line(("wrote ", "ok"), where),
+        notes=lambda document: text.notes(document, warnings, account.hints),
+    )
+
+
+def _require_ours(place: Path) -> None:
+    """Refuse to replace what is no report. Raises: Refused; Fatal for a link or an odd file."""
+    from git_taskctx import files
+    from git_taskctx.report.page import LIMIT, MARK
+
+    try:
+        found = files.read_plain(place, limit=LIMIT)
+    except BadData:  # too large to be one
+        found = b""
+    if found is not None and not found.startswith(MARK):
+        raise Refused(
+            f"{place} is no report of git-taskctx, and is not replaced", hint="git taskctx report --force -o FILE"
+        )
+
+
+def _is_a_change(repository: Repository, place: Path) -> tuple[str, ...]:
+    """Say so where the page lies in the worktree, and git does not ignore it."""
+    folder = place.parent.resolve()
+    if not folder.is_relative_to(repository.toplevel.resolve()) or folder.is_relative_to(repository.git_dir.resolve()):
+        return ()
+    inside = folder.relative_to(repository.toplevel.resolve()) / place.name
+    if repository.git.run("check-ignore", "-q", "--", os.fspath(inside), ok=(0, 1, 128)).code != 1:
+        return ()
+    return (f"{os.fspath(inside)} lies in the worktree, and is a change there like any other",)
+
+
+VERBS = (Verb("report", report, common=READS),)

@@ -1,0 +1,309 @@
+"""A task as it can be told here: of an active or archived context, or of a commit from the notes alone.
+
+What is not in this clone is a gap, and every gap is told; nothing that is missing ever counts as good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
+from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
+from git_taskctx.git.patch import make_patches
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff import ledger
+from git_taskctx.handoff.chain import Chain, fold
+from git_taskctx.handoff.compare import Comparison, compare_runs, named_failures, stored_failures
+from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.ledger import Entry
+from git_taskctx.handoff.lifecycle import choose_context
+from git_taskctx.handoff.opening import find_context, find_contexts, load_from_ref
+from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.proof_hints import fetch_command
+from git_taskctx.handoff.proof_range import resolve_range
+from git_taskctx.handoff.proof_records import NOTE_LIMIT, Told, read_claims
+from git_taskctx.handoff.proof_signers import Signers
+from git_taskctx.handoff.seal import open_current
+from git_taskctx.handoff.session import Caller, Session
+from git_taskctx.handoff.turns import Bypassed, Drifted, Raised, Turn, all_bypasses, drifts_of, findings_of, turns_of
+from git_taskctx.handoff.verify import judge_session
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
+from git_taskctx.model.proof import CommitProof, Proof
+from git_taskctx.model.qa import QaRun
+from git_taskctx.model.record import SIGNATURE, Record
+from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.verdict import Verdict
+
+STEPS = 40
+"""So many steps are shown with their diffs, the last ones."""
+DIFF_LIMIT = 2 * 1024 * 1024
+"""Bytes that are kept of a diff that is to be shown."""
+RulesAt = Callable[[CommitOid | None], Rules]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A diff that is to be read; what is binary is only named in it."""
+
+    data: bytes
+    is_whole: bool
+    """False where it is longer than what is kept of it."""
+    added: int
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that can be told of a task."""
+
+    task: str
+    context_id: str
+    records: tuple[Record, ...]
+    """Oldest first; as the note has them where they do not make one chain."""
+    context: Context | None = None
+    """With the task's text; None where only the records are here."""
+    chain: Chain | None = None
+    """None where the records do not add up."""
+    aside: tuple[Record, ...] = ()
+    """Records of the sides of forks that do not hold."""
+    proof: Proof | None = None
+    """On the task's commit, where it has one that is here."""
+    verdict: Verdict | None = None
+    """On the worktree, where the task goes on in it."""
+    signatures: Mapping[str, str | None] = field(default_factory=dict)
+    """Of each record what stands against its signature, None where it is good; nothing where none is signed."""
+    qa: Comparison | None = None
+    turns: tuple[Turn, ...] = ()
+    shown: frozenset[tuple[TreeOid, TreeOid]] = frozenset()
+    """The trees of those steps whose diffs are to be shown."""
+    differences: Mapping[tuple[TreeOid, TreeOid], Difference] = field(default_factory=dict)
+    """Those diffs; what cannot be made here is missing."""
+    drifts: tuple[Drifted, ...] = ()
+    bypasses: tuple[Bypassed, ...] = ()
+    findings: tuple[Raised, ...] = ()
+    gaps: tuple[str, ...] = ()
+    """What could not be told."""
+    warnings: tuple[str, ...] = ()
+    """What is odd about what could be told."""
+    hints: tuple[str, ...] = ()
+    """Commands that may bring what is missing."""
+
+
+def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
+    """Tell of the task or the commit that is asked about; by default of the active task, without one of HEAD.
+
+    Raises: Fatal for what names neither; CouldNotTell where no record is about a commit.
+    """
+    if asked is not None and caller.task is None and _is_task(caller, asked):
+        caller, asked = replace(caller, task=asked), None
+    if asked is None and (caller.task or caller.store.active() or caller.store.marker()):
+        return _of_task(caller, rules)
+    return _of_commit(caller, asked or "HEAD", rules)
+
+
+def _is_task(caller: Caller, word: str) -> bool:
+    if not is_task_id(word):
+        return False
+    known = find_contexts(caller.repository).values()
+    return word == caller.store.active() or any(one.task_id == word for one in known if isinstance(one, Context))
+
+
+def _of_task(caller: Caller, rules: RulesAt) -> Account:
+    store, repository = caller.store, caller.repository
+    store.check()
+    if caller.task is None or (caller.task == store.active() and caller.context_id in (None, store.marker())):
+        return _of_files(caller, rules)
+    context_id = choose_context(caller, caller.task)
+    if context_id in store.archived():
+        return _of_files(replace(caller, context_id=context_id), rules)
+    context = find_context(repository, context_id)
+    if context is None:
+        raise Fatal(f"no context of {caller.task} is here", hint="git taskctx list")
+    read = ledger.read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
+    return _of_session(_session(caller, context, read.entries, tuple(read.aside)), rules)
+
+
+def _of_files(caller: Caller, rules: RulesAt) -> Account:
+    with open_current(caller) as (session, caught):
+        # what was put on record just now stands in the records, and the next report is to say the same
+        session.warnings = [warning for warning in session.warnings if warning not in caught.told]
+        return _of_session(session, rules)
+
+
+def _session(caller: Caller, context: Context, entries: list[Entry], aside: tuple[Entry, ...] = ()) -> Session:
+    """Return a context that only the refs keep, as one that was put away."""
+    refs = ledger.refs_of(caller.repository, context.context_id)
+    chain = fold(entry.record for entry in entries)
+    return Session(caller, context, chain, entries, refs, aside=aside, archived=True)
+
+
+def _of_session(session: Session, rules: RulesAt) -> Account:
+    chain, repository = session.chain, session.repository
+    gaps, proof, verdict = list[str](), None, None
+    if chain.sealed is not None and repository.objects.find(chain.sealed) is not None:
+        proof = _prove(repository, chain.sealed, rules)
+    elif chain.sealed is not None:
+        gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
+    elif session.archived:
+        gaps.append("the context was put away before its commit was sealed, so there is nothing to prove")
+    else:
+        verdict = _judge(session, gaps)
+    told = Told(session.context.context_id, session.task, tuple(session.entries), ())
+    policy = proof.policy if proof is not None else chain.base
+    account = _tell(session.caller, told, session, rules(policy), gaps)
+    return replace(account, proof=proof, verdict=verdict, aside=tuple(one.record for one in session.aside))
+
+
+def _judge(session: Session, gaps: list[str]) -> Verdict | None:
+    try:
+        with read_worktree(session.repository, keep=False) as reading:
+            return judge_session(session, Present(reading))
+    except TaskctxError as error:
+        gaps.append(f"the worktree could not be read: {error.message}")
+        return None
+
+
+def _prove(repository: Repository, revision: str, rules: RulesAt) -> Proof:
+    what = resolve_range(repository, revision)
+    return prove(repository, what, rules(what.policy))
+
+
+def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
+    repository = caller.repository
+    if repository.find_commit(revision) is None:
+        raise Fatal(f"'{revision}' names no commit, and no task that is known here", hint="git taskctx list")
+    proof = _prove(repository, revision, rules)
+    about = _commit_with_records(caller, proof)
+    held, gaps = rules(proof.policy), list[str]()
+    told = _read_told(repository, about, held)
+    session = None
+    if told.reasons:
+        gaps.append("the records do not make one chain, so nothing that rests on them is told")
+    else:
+        context = _context_of(repository, told)
+        if context is None:
+            gaps.append(f"the text of {told.task} is not in this clone, only its records")
+        else:
+            session = _session(caller, context, list(told.entries))
+    return replace(_tell(caller, told, session, held, gaps), proof=proof)
+
+
+def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
+    """Return the commit of a proof whose records are to be told. Raises: CouldNotTell where that is none."""
+    tip = proof.commits[0]
+    if tip.context is None:  # a merge rests on what it merges
+        others = [one for one in proof.commits if one.context is not None and caller.task in (None, one.task)]
+        if len({one.context for one in others}) != 1:
+            ways = [f"git taskctx report {one.commit[:12]}   # {one.task}" for one in others[:5]]
+            missing = "no record is about it or its tree" if not ways else "it merges several tasks"
+            told = next((reason.message for reason in tip.reasons), missing)
+            raise CouldNotTell(
+                f"nothing can be told of {tip.commit[:12]}: {told if not ways else missing}",
+                hint="\n".join(ways or proof.hints or (fetch_command(caller.repository),)),
+            )
+        tip = others[0]
+    if caller.task not in (None, tip.task):
+        raise CouldNotTell(
+            f"the records about {tip.commit[:12]} are of {tip.task}", hint=f"git taskctx report --task {caller.task}"
+        )
+    return tip
+
+
+def _read_told(repository: Repository, about: CommitProof, rules: Rules) -> Told:
+    """Return what the notes say of a commit's context, on the commit or its tree, else on its own anchors."""
+    notes, objects = find_ref(repository.git, NOTES_REF), repository.objects
+    places = [about.commit, *([about.tree] if about.tree else [])]
+    blobs = find_notes(objects, notes, places) if notes else {}
+    found = [objects.find(blob, limit=NOTE_LIMIT) for blob in {blob for some in blobs.values() for blob in some}]
+    near = {line for one in found if one is not None and one.whole for line in note_lines(one.data)}
+    for lines in (near, {line for page in ledger.pages_of(repository, about.context or "", notes) for line in page}):
+        for told in read_claims(sorted(lines), rules.policy, rules.agents).told:
+            if told.context == about.context:
+                return told
+    raise CouldNotTell(f"the records about {about.commit[:12]} are not in this clone", hint=fetch_command(repository))
+
+
+def _context_of(repository: Repository, told: Told) -> Context | None:
+    """Return the context that the records vouch for, where the refs keep it: theirs, or a later one's."""
+    shas = [told.entries[-1].record.context_sha]
+    try:
+        later = ledger.read_entries(repository, told.context)
+    except BadData:
+        later = []
+    if [entry.line for entry in later[: len(told.entries)]] == [entry.line for entry in told.entries]:
+        shas.append(later[-1].record.context_sha)
+    try:
+        return next((one for sha in shas if (one := load_from_ref(repository, told.context, sha)) is not None), None)
+    except (BadData, CouldNotTell):
+        return None
+
+
+def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gaps: list[str]) -> Account:
+    """Tell what the records say, and the diffs between the trees that are here."""
+    repository, records = caller.repository, tuple(entry.record for entry in told.entries)
+    account = Account(
+        told.task,
+        told.context,
+        records,
+        context=session.context if session is not None else None,
+        signatures=_signatures(repository, told, rules),
+        bypasses=tuple(all_bypasses(records)),
+        drifts=drifts_of(records),
+    )
+    if not told.reasons:
+        try:
+            account = _add_up(account, repository, session, gaps)
+        except BadData as error:
+            gaps.append(f"the records do not add up: {error.message}")
+    fetch = fetch_command(repository)
+    ways = (f"{fetch} --with-snapshots   # where another clone has what is missing",) if gaps else ()
+    warnings = tuple(session.warnings) if session is not None else ()
+    return replace(account, gaps=tuple(dict.fromkeys(gaps)), hints=ways, warnings=warnings)
+
+
+def _add_up(account: Account, repository: Repository, session: Session | None, gaps: list[str]) -> Account:
+    """Tell what rests on all records together. Raises: BadData where they do not add up."""
+    chain, turns = fold(account.records), turns_of(account.records)
+    shown = tuple(step.trees for turn in turns for step in turn.steps)[-STEPS:]
+    differences = {trees: one for trees in shown if (one := _difference(repository, *trees)) is not None}
+    if set(shown) - set(differences):
+        gaps.append("trees of some snapshots are not in this clone, so what changed between them cannot be shown")
+    return replace(
+        account,
+        chain=chain,
+        turns=turns,
+        shown=frozenset(shown),
+        differences=differences,
+        findings=findings_of(chain, account.records),
+        qa=compare_runs(chain, lambda run: _failures(session, run)),
+    )
+
+
+def _difference(repository: Repository, since: TreeOid, tree: TreeOid) -> Difference | None:
+    """Return what differs between two trees; None where one of them is not here whole."""
+    try:
+        (patch,) = make_patches(repository, [(since, tree)], binaries=False)
+    except CouldNotTell:
+        return None
+    end = len(patch.data)
+    if end > DIFF_LIMIT:
+        end = patch.data.rfind(b"\n", 0, DIFF_LIMIT) + 1
+    return Difference(patch.data[:end], end == len(patch.data), patch.added, patch.deleted)
+
+
+def _failures(session: Session | None, run: QaRun) -> Counter[str]:
+    """Return the failures of a run: all that its log names, where that is here, else those on record."""
+    return stored_failures(session, run) if session is not None else named_failures(run.reports)
+
+
+def _signatures(repository: Repository, told: Told, rules: Rules) -> dict[str, str | None]:
+    if not any(SIGNATURE in entry.record.extra for entry in told.entries):
+        return {}
+    signers = Signers(repository, rules.signers)
+    signers.check([told])
+    judged = {entry.record.id: signers.judge(entry) for entry in told.entries}
+    return {name: reason.message if reason is not None else None for name, reason in judged.items()}

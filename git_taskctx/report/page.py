@@ -1,0 +1,186 @@
+"""A task as one page that needs nothing else: no script, no network, the same bytes for the same input.
+
+Whatever came from a repository is text on it: jinja2 escapes it, and `printable` makes visible what a screen obeys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from git_taskctx import __version__
+from git_taskctx.model.proof import Proven
+from git_taskctx.model.record import SIGNATURE
+from git_taskctx.model.values import dataclass
+from git_taskctx.model.verdict import Outcome
+from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
+from git_taskctx.report.document import printable
+from git_taskctx.report.history import event_of, notes_of
+
+if TYPE_CHECKING:
+    import jinja2
+
+    from git_taskctx.handoff.account import Account
+    from git_taskctx.handoff.turns import Step, Turn
+    from git_taskctx.model.record import Record
+
+MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
+"""How every page begins; no other file is replaced unasked."""
+LIMIT = 32 * 1024 * 1024
+"""No page has more bytes."""
+DIFF_ROOM = 6 * 1024 * 1024
+"""So many characters of diffs are on a page."""
+RECORDS = 500
+"""So many records are on a page, the first ones and the last ones; and so many other things of each kind."""
+CAUSES = 50
+"""So many causes of drift are named, and of a text so many characters shown."""
+TEXT = 8192
+_FIRST = 50
+_VERDICTS = {
+    Outcome.YES: ("ok", "as recorded"),
+    Outcome.NO: ("bad", "drift"),
+    Outcome.COULD_NOT_TELL: ("warn", "could not tell"),
+}
+_PROVEN = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
+_WORDS = {
+    Outcome.YES: ("ok", "not worse"),
+    Outcome.NO: ("bad", "worse"),
+    Outcome.COULD_NOT_TELL: ("warn", "could not tell"),
+}
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A step as the page shows it."""
+
+    number: int
+    agent: str
+    turn: int
+    round: int
+    step: Step
+    stat: str
+    files: Sequence[FileDiff] | None
+    """None where they cannot be told, or are not shown."""
+    is_cut: bool = False
+    """True where the diff is longer than what is kept of it."""
+    is_gap: bool = False
+    """True where they cannot be told."""
+
+
+def render_page(account: Account) -> bytes:
+    """Return the whole page."""
+    task = account.context.immutable.task_snapshot if account.context is not None else None
+    shown, left_out = _shown(account.records)
+    changes = _changes(account)
+    text = _template(Room(LIMIT // 4)).render(
+        account=account,
+        task=task,
+        title=task.title if task is not None else account.task,
+        word=_word(account),
+        version=__version__,
+        turns=_turns(account, shown),
+        shown=frozenset(record.seq for record in shown),
+        left_out=left_out,
+        changes=changes,
+        changed={change.turn for change in changes},
+        signed=any(SIGNATURE in record.extra for record in account.records),
+        places=tuple(dict.fromkeys(map(place_of, account.records))),
+        place_of=place_of,
+        most=RECORDS,
+        file_lines=FILE_LINES,
+        words=_WORDS,
+        proven=_PROVEN,
+        event_of=event_of,
+        notes_of=notes_of,
+        causes_of=causes_of,
+    )
+    return MARK + text.encode("utf-8")
+
+
+def _word(account: Account) -> tuple[str, str, str]:
+    """Return the verdict: its class, its word, and a sentence."""
+    if account.proof is not None:
+        return _PROVEN[account.proof.verdict], account.proof.verdict.value, account.proof.summary
+    if account.verdict is not None:
+        return (*_VERDICTS[account.verdict.outcome], account.verdict.summary)
+    return ("warn", "could not tell", "nothing was proved here")
+
+
+def _shown(records: Sequence[Record]) -> tuple[tuple[Record, ...], int]:
+    """Return the records that are on the page, and how many are not."""
+    if len(records) <= RECORDS:
+        return tuple(records), 0
+    return (*records[:_FIRST], *records[_FIRST - RECORDS :]), len(records) - RECORDS
+
+
+def _turns(account: Account, shown: Sequence[Record]) -> list[tuple[int, Turn | None, Sequence[Record]]]:
+    """Return each turn with those of its records that are shown; one without a name where they do not add up."""
+    if not account.turns:
+        return [(1, None, shown)]
+    seen = {record.seq for record in shown}
+    kept = (
+        (number, turn, [record for record in turn.records if record.seq in seen])
+        for number, turn in enumerate(account.turns, 1)
+    )
+    return [(number, turn, records) for number, turn, records in kept if records]
+
+
+def _changes(account: Account) -> list[_Change]:
+    room, changes = Room(DIFF_ROOM), list[_Change]()
+    for number, turn in enumerate(account.turns, 1):
+        for step in turn.steps:
+            found = account.differences.get(step.trees)
+            place = (len(changes) + 1, turn.agent, number, turn.round, step)
+            if found is None:
+                changes.append(_Change(*place, "", None, is_gap=step.trees in account.shown))
+                continue
+            stat = f"+{found.added} \u2212{found.deleted}"
+            changes.append(_Change(*place, stat, files_of(found.data, room), is_cut=not found.is_whole))
+    return changes[-RECORDS:]
+
+
+def place_of(record: Record) -> str:
+    """Say in which worktree of which clone a record was written."""
+    return f"worktree {record.extra.get('worktree', 'unknown')} of clone {record.extra.get('clone', 'unknown')}"
+
+
+def causes_of(record: Record) -> list[dict[str, str]]:
+    """Return the causes of drift that a record names, whoever wrote it."""
+    told = record.extra.get("causes")
+    causes = [cause for cause in told if isinstance(cause, Mapping)] if isinstance(told, list) else []
+    names = ("path", "kind", "detail")
+    found = [{name: str(cause[name]) if cause.get(name) else "" for name in names} for cause in causes[:CAUSES]]
+    count = record.extra.get("count")
+    if isinstance(count, int) and count > len(found):
+        found.append({"path": "", "kind": f"and {count - len(found)} more", "detail": ""})
+    return found
+
+
+def _template(room: Room) -> jinja2.Template:
+    import jinja2
+    from markupsafe import Markup
+
+    def visible(value: Any) -> Any:
+        """Show no character that a screen would obey, and no text that there is no room for."""
+        if not isinstance(value, str) or isinstance(value, Markup):
+            return value
+        text = printable(value if len(value) <= TEXT else f"{value[:TEXT]}… ({len(value)} characters)")
+        return text if room.take(text) else "…"
+
+    made = jinja2.Environment(
+        loader=jinja2.DictLoader({"page.html": _source("page.html")}),
+        autoescape=True,
+        finalize=visible,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    made.globals["css"] = Markup(_source("page.css"))  # noqa: S704 - a file of ours
+    made.filters["short"] = lambda oid: str(oid)[:12] if oid else "none"
+    return made.get_template("page.html")
+
+
+def _source(name: str) -> str:
+    return resources.files("git_taskctx.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,529 @@
+"""`report`: the whole page, where it is written, for which tasks it is, and what it says when it cannot tell."""
+
+from __future__ import annotations
+
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desk import TASK, Desk, plain
+from gitrepo import GitRepo
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from report.reading import Page
+from report.story import HOSTILE_WORDS, account, begun, play
+
+from git_taskctx import __version__
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.record import RECORD_TYPES, Record
+from git_taskctx.model.values import replace
+from git_taskctx.report.page import LIMIT, MARK, RECORDS, render_page
+
+WHOLE = """\
+TASK-1: Discount on a cart
+Skip to the chain
+Task report / TASK-1
+Discount on a cart
+context <context>, begun on main, base commit <oid>
+Commit: verified
+<oid> verified by commit: Give a discount tree <oid>
+Do not take this page’s word for it: git taskctx verify <oid> judges by the policy of <oid>.
+Chain 20 Changes 5 Findings 1 QA 1 Drift 2 Bypasses 0 Task
+The chain
+Who did what, when, oldest first. Times are UTC. All in one place: worktree main of clone <clone>. \
+The records are not signed: whoever can push notes could have written them.
+implementer done coder-model-implementer
+reviewer done coder-model-reviewer
+validator done, owns the tree coder-model-validator
+implementer, round 1 its changes
+<time>
+init implementer began at <oid>, tree <oid>
+by A U Thor
+<time>
+qa implementer python -m unittest: passed, exit code 0, E1 (baseline)
+by coder-model-implementer · tree <oid>
+<time>
+snapshot implementer 1: tree <oid> +1 -0
+by coder-model-implementer · commit <oid>
+reviewer, round 1
+<time>
+start reviewer from implementer, round 1, tree <oid>
+by coder-model-reviewer · commit <oid>
+<time>
+block reviewer F1: a discount over 100 makes the total negative
+by coder-model-reviewer
+implementer, round 2 its changes
+<time>
+start implementer back from reviewer, round 2, tree <oid>
+by coder-model-implementer · commit <oid>
+<time>
+snapshot implementer 2: tree <oid> +2 -0
+by coder-model-implementer · commit <oid>
+<time>
+drift implementer parser.py edited
+by A U Thor · tree <oid> · commit <oid>
+<time>
+resolve implementer as expected again
+tried the rounding by hand; put back
+by A U Thor · tree <oid>
+<time>
+drift implementer README edited
+by A U Thor · tree <oid> · commit <oid>
+<time>
+snapshot implementer 3: tree <oid> +3 -1 [accepted]
+by A U Thor · commit <oid>
+<time>
+resolve implementer accepted
+tried the rounding by hand; put back
+by A U Thor · tree <oid>
+reviewer, round 2 its changes
+<time>
+start reviewer from implementer, round 2, tree <oid>
+by coder-model-reviewer · commit <oid>
+<time>
+unblock reviewer F1 closed
+by coder-model-reviewer
+<time>
+snapshot reviewer 1: tree <oid> +3 -1
+by coder-model-reviewer · commit <oid>
+validator, round 1 its changes
+<time>
+start validator from reviewer, round 1, tree <oid>
+by coder-model-validator · commit <oid>
+<time>
+qa validator python -m unittest: failed, exit code 1, E2
+by coder-model-validator · tree <oid>
+<time>
+snapshot validator 1: tree <oid> +3 -1 [done]
+by coder-model-validator · commit <oid>
+<time>
+seal validator commit <oid> is what was validated
+by A U Thor · tree <oid>
+<time>
+purge validator put away
+by A U Thor
+Changes, agent by agent
+implementer, round 1 +1 −0
+by coder-model-implementer · snapshot 1 · in the chain · git diff <oid> <oid>
+prices.py +1 −0 new file, mode 100644
+@@ -0,0 +1 @@ +return 1
+implementer, round 2 +1 −0
+by coder-model-implementer · snapshot 2 · in the chain · git diff <oid> <oid>
+prices.py +1 −0
+@@ -1 +1,2 @@ return 1 +checked
+implementer, round 2: drift that was accepted +1 −1
+by A U Thor · snapshot 3 · in the chain · git diff <oid> <oid>
+README +1 −1
+@@ -1 +1 @@ -read me +accepted
+reviewer, round 2 +0 −0
+by coder-model-reviewer · snapshot 1 · in the chain · git diff <oid> <oid>
+logo.bin new file, mode 100644, binary, content not shown
+validator, round 1 +0 −0
+by coder-model-validator · snapshot 1 · in the chain · git diff <oid> <oid>
+Nothing was changed.
+Findings
+F1 closed
+a discount over 100 makes the total negative
+raised by reviewer (coder-model-reviewer) <time>, record 5 · closed by reviewer (coder-model-reviewer) <time>, record 14
+QA, before and after
+worse 1 new failure
+python -m unittest
+worse 1 new failure
+before the task
+passed, exit code 0, by implementer (coder-model-implementer), <time>, log E1, tree <oid>
+last run
+failed, exit code 1, by validator (coder-model-validator), <time>, log E2, tree <oid>
+fails now: unittest: test_bounds (test_prices.TotalTest.test_bounds)
+unittest failures 0 -> 1
+Drift
+After implementer’s snapshot resolved
+parser.py edited
+found <time> by A U Thor, record 8
+tried the rounding by hand; put back
+put back <time> by A U Thor, record 9
+After implementer’s snapshot resolved
+README edited
+found <time> by A U Thor, record 10
+tried the rounding by hand; put back
+accepted as the work of the owner <time> by A U Thor, record 12
+Bypasses
+None is on record.
+The task, as it was captured
+Regular customers get a discount, in percent.
+Evidence
+E1 qa_log: <log>, 100 bytes: python -m unittest sha256 <oid>
+E2 qa_log: <log>, 364 bytes: python -m unittest sha256 <oid>
+Made by git-taskctx <version> from the records in refs/notes/taskctx and the trees of this clone.
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """A worktree with one commit."""
+    return begun(tmp_path / "work")
+
+
+def read(desk: Desk, *args: str) -> Page:
+    """Report to standard output, and read it."""
+    said = desk.ok("report", *args)
+    assert said.out.encode().startswith(MARK)
+    return Page(said.out.encode())
+
+
+def test_the_whole_page(desk: Desk, tmp_path: Path) -> None:
+    """Everything about a task stands on the page, from its commit and by its name, with links that lead somewhere."""
+    play(desk, tmp_path)
+    desk.repo.commit("Give a discount")
+    desk.ok("verify")
+    page = read(desk, TASK)
+    text = plain("".join(f"{line}\n" for line in page.lines))
+    for log in ("before", "after"):
+        text = text.replace(f"{tmp_path}/{log}.log", "<log>")
+    clone = desk.ok("log", "--task", TASK, "--format", "json").document()["data"][0]["clone"]
+    assert text.replace(clone, "<clone>").replace(__version__, "<version>") == WHOLE
+    assert len(page.ids) == len(set(page.ids))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert desk.ok("report", "--task", TASK).out == desk.ok("report", TASK).out
+    sealed = read(desk, "HEAD").lines
+    assert "purge validator put away" not in sealed
+    assert sealed[1:5] == page.lines[1:5]
+
+
+def test_the_same_input_gives_the_same_bytes(desk: Desk, tmp_path: Path) -> None:
+    """Two reports are equal, also when the first one is what notices the commit, and in another time and place."""
+    play(desk, tmp_path)
+    assert desk.ok("report").out == desk.ok("report").out
+    desk.repo.commit("Give a discount")
+    first = desk.process("report", TASK, env={"TZ": "Asia/Tokyo", "LC_ALL": "C"})
+    second = desk.process("report", TASK, cwd=desk.repo.path / ".git", env={"GIT_WORK_TREE": str(desk.repo.path)})
+    assert first.out == second.out
+    assert (first.err, first.code) == ("", 0)
+
+
+# Where it is written
+
+
+def test_to_a_file(desk: Desk, tmp_path: Path) -> None:
+    """The page is written whole, as the umask has it; only a report of ours is replaced, unless it is forced."""
+    desk.init()
+    path = tmp_path / "pages" / "report.html"
+    assert "no such file or directory" in desk.refuses("report", "-o", str(path), code=128)
+    path.parent.mkdir()
+    said = desk.ok("report", "-o", str(path))
+    assert (said.out, said.err) == (f"wrote {path}\n", "")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert path.read_bytes() == desk.ok("report").out.encode()
+    desk.ok("block", "--agent", "implementer", "--finding", "one")
+    desk.ok("report", "--output", str(path))
+    assert b"F1" in path.read_bytes()
+    path.write_bytes(b"mine\n")
+    assert "is no report of git-taskctx, and is not replaced" in desk.refuses("report", "-o", str(path))
+    assert path.read_bytes() == b"mine\n"
+    desk.ok("report", "-o", str(path), "--force")
+    assert path.read_bytes().startswith(MARK)
+    assert [one.name for one in path.parent.iterdir()] == ["report.html"]
+
+
+def test_no_odd_place_is_written(desk: Desk, tmp_path: Path) -> None:
+    """A link, a FIFO, a folder and a large file are left alone, forced or not; an empty name is refused."""
+    desk.init()
+    target = tmp_path / "target"
+    target.write_bytes(MARK)
+    link, fifo, folder, large = (tmp_path / name for name in ("link", "fifo", "folder", "large"))
+    link.symlink_to(target)
+    os.mkfifo(fifo)
+    folder.mkdir()
+    for place in (link, fifo, folder):
+        for more in ((), ("--force",)):
+            said = desk.refuses("report", "-o", str(place), *more, code=128)
+            assert "and git-taskctx opens none there" in said
+    assert target.read_bytes() == MARK
+    with large.open("wb") as file:
+        file.write(MARK)
+        file.truncate(LIMIT + 1)
+    assert "is no report" in desk.refuses("report", "-o", str(large))
+    assert "the name of the output file is empty" in desk.refuses("report", "-o", "", code=129)
+
+
+def test_in_the_worktree_it_is_a_change(desk: Desk) -> None:
+    """A page in the worktree is told to be one, unless git ignores it; from a folder below it counts from there."""
+    desk.init()
+    below = desk.repo.write("docs/readme").parent
+    said = desk.ok("report", "-o", "report.html", cwd=below)
+    assert said.err == "warning: docs/report.html lies in the worktree, and is a change there like any other\n"
+    desk.repo.write(".gitignore", "*.html\n")
+    assert desk.ok("report", "-o", "report.html", cwd=below).err == ""
+    assert desk.ok("report", "-o", ".git/page").err == ""
+
+
+def test_on_a_terminal(desk: Desk) -> None:
+    """Without a file a terminal gets no markup: the page goes to the git dir, where it is no change; a pipe gets it."""
+    desk.init()
+    leader, follower = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "git_taskctx", "report"],
+        cwd=desk.repo.path,
+        env=desk.environment({"NO_COLOR": "1"}),
+        stdin=subprocess.DEVNULL,
+        stdout=follower,
+        stderr=subprocess.PIPE,
+        check=True,
+    )
+    os.close(follower)
+    path = desk.repo.git_dir() / "taskctx" / f"report-{TASK}.html"
+    assert os.read(leader, 10_000).decode() == f"wrote {path}\r\n"
+    os.close(leader)
+    assert done.stderr == b""
+    assert path.read_bytes() == desk.ok("report").out.encode() == desk.ok("report", "-o", "-").out.encode()
+    assert desk.repo.git("status", "--porcelain") == ""
+
+
+def test_for_machines(desk: Desk, tmp_path: Path) -> None:
+    """JSON tells where the page is, or holds it, with the verdict."""
+    desk.init()
+    path = tmp_path / "report.html"
+    told = desk.data("report", "-o", str(path))
+    assert (told["path"], told["bytes"], told["html"]) == (str(path), path.stat().st_size, None)
+    assert (told["task"], told["proof"], told["verdict"]["outcome"]) == (TASK, None, "could-not-tell")
+    assert desk.data("report")["html"] == path.read_text()
+
+
+# What it is about
+
+
+def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
+    """At work, drifted, as recorded, put away: each is told as what it is, and nothing but a proof as verified."""
+    desk.init()
+    seen = [read(desk).lines[5:7]]
+    desk.implement()
+    seen.append(read(desk).lines[5:7])
+    desk.repo.write("parser.py", "drift\n")
+    seen.append(read(desk).lines[5:8])
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("purge")
+    page = read(desk, TASK)
+    seen.append(page.lines[5:9])
+    assert [[plain(line) for line in lines] for lines in seen] == [
+        ["Worktree: could not tell", "implementer is at work since <time>; nothing changed yet"],
+        ["Worktree: as recorded", "the worktree is as implementer left it (snapshot 1, <time>)"],
+        [
+            "Worktree: drift",
+            "drift since implementer's snapshot 1 (<time>): 1 path changed",
+            "parser.py edited",
+        ],
+        [
+            "Verdict: could not tell",
+            "nothing was proved here",
+            "What this page cannot tell",
+            "the context was put away before its commit was sealed, so there is nothing to prove",
+        ],
+    ]
+    assert desk.refuses("report", "nonsense", code=128) == (
+        "error: 'nonsense' names no commit, and no task that is known here\nhint: git taskctx list\n"
+    )
+    assert "nothing can be told of" in desk.refuses("report", code=3)
+
+
+def test_drift_counts_nothing(desk: Desk) -> None:
+    """A report is a reading verb: the budget, the ledger and the worktree are as they were."""
+    desk.init()
+    desk.implement()
+    desk.repo.write("parser.py", "drift\n")
+    before, records = desk.repo.census(), desk.records()
+    assert desk.ok("report").out
+    assert (desk.repo.census(), desk.records()) == (before, records)
+
+
+def clone_of(desk: Desk, place: Path, *args: str, notes: bool = True) -> Desk:
+    """Clone as CI would."""
+    desk.repo.git("clone", "-q", *args, desk.repo.path.as_uri(), str(place))
+    made = Desk(GitRepo(place))
+    if notes:
+        made.repo.git("fetch", "-q", "origin", "refs/notes/taskctx:refs/notes/taskctx")
+    return made
+
+
+def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
+    """The records are told, and proved; the text, and diffs whose trees are not here, are told to be missing."""
+    play(desk, tmp_path)
+    desk.repo.commit("Give a discount")
+    desk.ok("verify")
+    clone = clone_of(desk, tmp_path / "clone")
+    said = clone.ok("report", "HEAD")
+    page = Page(said.out.encode())
+    assert "Commit: verified" in page.lines
+    assert page.section("What this page cannot tell", "The chain")[:4] == [
+        "What this page cannot tell",
+        "the text of TASK-1 is not in this clone, only its records",
+        "trees of some snapshots are not in this clone, so what changed between them cannot be shown",
+        "git taskctx fetch origin --with-snapshots # where another clone has what is missing",
+    ]
+    assert "warning: the text of TASK-1 is not in this clone" in said.err
+    assert page.lines.count("Could not tell: a tree is not in this clone.") == 4
+    assert "Its text is not in this clone." in page.lines
+    assert "fails now: unittest: test_bounds (test_prices.TotalTest.test_bounds)" in page.lines
+    desk.repo.git("init", "-q", "--bare", str(tmp_path / "hub"))
+    desk.ok("push", str(tmp_path / "hub"), "--with-snapshots", "--task", TASK)
+    clone.repo.git("remote", "set-url", "origin", str(tmp_path / "hub"))
+    clone.ok("fetch", "origin", "--with-snapshots")
+    whole = Page(clone.ok("report", "HEAD").out.encode())
+    assert "What this page cannot tell" not in whole.lines
+    assert whole.section("Changes, agent by agent", "Findings") == Page(desk.ok("report", "HEAD").out.encode()).section(
+        "Changes, agent by agent", "Findings"
+    )
+
+
+def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
+    """Without notes, and for a commit that no record is about, the exit code is 3 and no file is written."""
+    desk.init()
+    desk.validate()
+    desk.repo.commit("Mend the parser")
+    desk.ok("verify")
+    clone = clone_of(desk, tmp_path / "clone", "--depth=1", notes=False)
+    path = tmp_path / "report.html"
+    said = clone.refuses("report", "HEAD", "-o", str(path), code=3)
+    assert plain(said) == (
+        "error: nothing can be told of <oid>: there is no refs/notes/taskctx in this clone\n"
+        "hint: git taskctx fetch origin\n"
+        "hint: git fetch --deepen=1   # or: git taskctx verify HEAD --policy COMMIT, which you trust\n"
+    )
+    assert "no record is about it or its tree" in desk.refuses("report", "HEAD~1", "-o", str(path), code=3)
+    assert not path.exists()
+
+
+def test_a_violated_commit_is_shown_as_one(desk: Desk, tmp_path: Path) -> None:
+    """Records that were edited are listed for what they are; nothing that rests on them is told."""
+    desk.init()
+    desk.validate()
+    desk.repo.commit("Mend the parser")
+    desk.ok("verify")
+    repo = desk.repo
+    for place in ("HEAD", "HEAD^{tree}"):
+        note = repo.git("notes", "--ref=taskctx", "show", place)
+        repo.git("notes", "--ref=taskctx", "add", "-f", "-F", "-", place, input=note.replace("A U Thor", "Mallory", 4))
+    page = read(desk, "HEAD")
+    assert page.lines[5] == "Commit: violated"
+    assert "the records do not make one chain, so nothing that rests on them is told" in page.lines
+    assert page.section("Findings", "Drift") == [
+        "Findings",
+        "Could not tell: the records do not add up.",
+        "QA, before and after",
+        "Could not tell: the records do not add up.",
+    ]
+    assert "verified" not in " ".join(page.lines)
+
+
+def test_a_merge_of_one_task(desk: Desk) -> None:
+    """A merge commit is told by the task that it merges."""
+    desk.repo.checkout("-b", "topic")
+    desk.init()
+    desk.validate()
+    desk.repo.commit("Mend the parser")
+    desk.ok("verify")
+    desk.repo.checkout("main")
+    desk.repo.write("elsewhere.py", "elsewhere\n")
+    desk.repo.commit("others")
+    desk.repo.git("merge", "-q", "--no-ff", "-m", "merge it", "topic")
+    assert [plain(line) for line in read(desk, "HEAD").lines[3:9]] == [
+        "Mend the parser",
+        "context <context>, begun on topic, base commit <oid>",
+        "Commit: verified",
+        "1 of 1 that must be proved is verified",
+        "<oid> verified by merge: merge it tree <oid>",
+        "<oid> verified by commit (need not be): Mend the parser tree <oid>",
+    ]
+
+
+def test_a_bypass_and_a_part(desk: Desk) -> None:
+    """What went around the gate is listed, with the record that says so."""
+    desk.ok("install")
+    desk.init()
+    desk.implement()
+    desk.repo.add()
+    commit = desk.repo.commit_staged("early", "--no-verify")
+    desk.run("verify")
+    page = read(desk)
+    listed = page.section("Bypasses", "The task, as it was captured")
+    assert len(listed) == 2
+    assert listed[1].startswith("no-verify 2")
+    assert f"commit {commit[:12]} went around the gate (commit): " in listed[1]
+
+
+# What anybody can have written
+
+
+def test_hostile_words_are_text(desk: Desk, tmp_path: Path) -> None:
+    """No word of anybody becomes an element, an attribute or a character that a screen obeys."""
+    friendly = begun(tmp_path / "friendly")
+    play(friendly, tmp_path)
+    play(desk, tmp_path, HOSTILE_WORDS)
+    data = desk.ok("report").out.encode()
+    page = Page(data)
+    assert page.names == Page(friendly.ok("report").out.encode()).names
+    assert {name for _, attributes in page.elements for name in attributes} == {
+        "aria-label", "charset", "class", "content", "dir", "href", "http-equiv", "id", "lang", "name", "open", "role",
+        "tabindex",
+    }  # fmt: skip
+    assert all(link.startswith("#") for link in page.links)
+    assert all(character.isprintable() or character in "\n\t" for character in data.decode())
+
+
+EXTRA = (
+    "attest", "causes", "clone", "count", "evidence", "fields", "finding", "from", "holds", "how", "kind", "n", "note",
+    "reason", "reopened", "run", "signature", "stat", "text", "worktree",
+)  # fmt: skip
+"""What of a record the page looks at."""
+
+
+def anything() -> st.SearchStrategy[Any]:
+    """JSON of any shape."""
+    leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
+    return st.recursive(leaves, lambda some: st.lists(some) | st.dictionaries(st.text(max_size=5), some), max_leaves=6)
+
+
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(RECORD_TYPES),
+            st.dictionaries(st.sampled_from(EXTRA), anything()),
+            st.text(max_size=30),
+        ),
+        max_size=8,
+    )
+)
+def test_records_of_others_never_break_the_page(desk: Desk, written: list[tuple[Any, dict[str, Any], str]]) -> None:
+    """Whatever stands in records that are no chain, there is a page, sound and without a new kind of element."""
+    if not (desk.repo.path / ".agent-output").exists():
+        desk.init()
+    told = account(desk)
+    (first,) = told.records
+    records = tuple(
+        replace(first, type=kind, extra=extra, actor=text, time=text, id=f"{number}", seq=number)
+        for number, (kind, extra, text) in enumerate(written, 1)
+    )
+    page = Page(render_page(replace(told, chain=None, turns=(), records=records or told.records, signatures={})))
+    assert len(page.ids) == len(set(page.ids))
+    assert "script" not in page.names
+    assert "img" not in page.names
+
+
+def test_the_size_is_bounded(desk: Desk) -> None:
+    """Thousands of long records give a page that says how many it leaves out, and is not larger than its limit."""
+    desk.init()
+    told = account(desk)
+    (first,) = told.records
+    long = "<" * 1_000_000
+    records = tuple(
+        replace(first, seq=number, actor=long, commit=CommitOid(long), extra={"note": long})
+        for number in range(1, 2 * RECORDS + 1)
+    )
+    page = render_page(replace(told, chain=None, turns=(), records=records))
+    assert len(page) < LIMIT
+    assert f"{RECORDS} records in the middle are not shown" in page.decode()
+    assert isinstance(records[0], Record)
