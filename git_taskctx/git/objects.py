@@ -27,7 +27,7 @@ DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
 PIECE = 16 * 1024 * 1024
 """Bytes that are held at once of an object that is read in pieces."""
-_QUESTIONS = 500
+QUESTIONS = 500
 """So many names fit into a pipe at once, so that nobody waits for the other."""
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
@@ -100,8 +100,8 @@ class ObjectStore:
     def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:
         """Read objects that will be asked for next, many with one question each way. Raises: CouldNotTell."""
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._pending and oid != self.empty_tree]
-        for start in range(0, len(wanted), _QUESTIONS):
-            some = wanted[start : start + _QUESTIONS]
+        for start in range(0, len(wanted), QUESTIONS):
+            some = wanted[start : start + QUESTIONS]
             self._ask(some)
             self._ahead |= {oid: self._answer(oid, limit) for oid in some}
 

@@ -8,6 +8,7 @@ because the bytes of a compressed one depend on the zlib at hand. The patch appl
 from __future__ import annotations
 
 import base64
+import contextlib
 import gzip
 import io
 import os
@@ -15,11 +16,12 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
-from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.objects import ObjectStore
+from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.git.objects import QUESTIONS, ObjectStore
 from git_taskctx.git.private import private_folder, quarantine
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import Git, Result, stop
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
@@ -129,31 +131,58 @@ def compress(data: bytes) -> bytes:
 
 
 def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *, binaries: bool = True) -> list[Patch]:
-    """Return the diff of each pair of trees; the same pair is compared once.
+    """Return the diff of each pair of trees; the same pair is compared once, and all of them in one process.
 
     Without `binaries` the content of binary files is left out: such a patch is to be read, not applied.
 
     Raises: CouldNotTell when objects are missing.
     """
     repository.objects.flush()
-    made: dict[tuple[TreeOid, TreeOid], Patch] = {}
-    with private_folder(repository) as folder:
-        git = bare_git(repository, folder)
-        for old, new in pairs:
-            if old == new:
-                made[old, new] = Patch(b"", 0, 0)
-            elif (old, new) not in made:
-                made[old, new] = _parse(_diff(repository, git, old, new), repository.objects if binaries else None)
+    made = dict.fromkeys(pairs, Patch(b"", 0, 0))
+    wanted = [(old, new) for old, new in made if old != new]
+    if wanted:
+        with private_folder(repository) as folder:
+            git = bare_git(repository, folder)
+            for start in range(0, len(wanted), QUESTIONS):
+                for pair, raw in _diffs(repository, git, wanted[start : start + QUESTIONS]):
+                    made[pair] = _parse(raw, repository.objects if binaries else None)
     return [made[pair] for pair in pairs]
 
 
-def _diff(repository: Repository, git: Git, old: TreeOid, new: TreeOid) -> bytes:
-    done = git.run(*_OPTIONS, "--end-of-options", old, new, ok=(0, 128))
-    if done.code != 0:
-        fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
-        hint = fetch if repository.is_partial else "git fsck"
-        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {done.complaint}", hint=hint)
-    return done.out
+def _diffs(
+    repository: Repository, git: Git, pairs: list[tuple[TreeOid, TreeOid]]
+) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
+    """Yield the diff of each pair, one at a time: together they may be large. Raises: CouldNotTell."""
+    heads = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
+    process = git.start(*_OPTIONS, "--stdin")
+    try:
+        with contextlib.suppress(BrokenPipeError):  # its code tells
+            _end_of(process.stdin).write(b"".join(heads))
+            _end_of(process.stdin).close()
+        at, lines = -1, list[bytes]()
+        for line in _end_of(process.stdout):  # git says each pair before its diff, in which no such line stands
+            if at + 1 < len(heads) and line == heads[at + 1]:
+                if at >= 0:
+                    yield pairs[at], b"".join(lines)
+                at, lines = at + 1, []
+            else:
+                lines.append(line)
+        complaint = _end_of(process.stderr).read()
+        if process.wait(git.time_limit) != 0 or at + 1 != len(pairs):
+            old, new = pairs[max(at, 0)]
+            why = Result(process.returncode, b"", complaint).complaint
+            fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
+            hint = fetch if repository.is_partial else "git fsck"
+            raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {why}", hint=hint)
+        yield pairs[at], b"".join(lines)
+    finally:
+        stop(process)
+
+
+def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise GitFailed("`git diff-tree --stdin` has no pipes")
+    return pipe
 
 
 def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from git_taskctx.errors import CouldNotTell
@@ -31,13 +31,16 @@ class Facts:
     """What else the chain goes on."""
 
 
-def find_patch(repository: Repository, old: TreeOid | None, new: TreeOid) -> PatchPlace | None:
-    """Return the patch between two trees; None where one of them is not here whole."""
+def find_patches(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> list[PatchPlace | None]:
+    """Return the patch between the trees of each pair; None where one of them is not here whole.
+
+    All come from one git process, unless one of them does not.
+    """
     try:
-        (patch,) = make_patches(repository, [(old or repository.objects.empty_tree, new)])
+        shas = [patch.identity for patch in make_patches(repository, list(pairs))]
     except CouldNotTell:
-        return None
-    return PatchPlace(patch.identity, BlobOid(repository.objects.hash("blob", _content(patch.identity))))
+        return [None] if len(pairs) == 1 else [find_patches(repository, [pair])[0] for pair in pairs]
+    return [PatchPlace(sha, BlobOid(repository.objects.hash("blob", _content(sha)))) for sha in shas]
 
 
 def facts_of(repository: Repository, parent: CommitOid | None, tree: TreeOid) -> Facts:
@@ -46,7 +49,7 @@ def facts_of(repository: Repository, parent: CommitOid | None, tree: TreeOid) ->
         before = repository.tree_of(parent)
     except CouldNotTell:
         return Facts()
-    place = find_patch(repository, before, tree)
+    (place,) = find_patches(repository, [(before, tree)])
     if place is None:
         return Facts({"parent_tree": before})
     repository.objects.add_blob(_content(place.sha))

@@ -113,7 +113,8 @@ def prove(
         if len(commit.parents) > 1 and found[commit.oid].by is None:
             found[commit.oid] = _judge_merge(repository, found[commit.oid], found)
     required = required_commits(repository, what, found, rules.policy)
-    shown = tuple(_tell(found[commit.oid], commit.oid in required, rules) for commit in commits)
+    paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
+    shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
     cut_at = find_cut(repository, what, known) if rules.policy.proof.scope != "tip" and not what.is_alone else None
     return _conclude(repository, what, rules, shown, cut_at)
 
@@ -153,10 +154,20 @@ def _judge_batch(
         signers = Signers(reader.repository, rules.signers)
     if signers is not None:
         signers.check(one.told for some in candidates.values() for one in some)
-    return {
-        commit.oid: _choose(matcher, reader, signers, commit, candidates[commit.oid], notices[commit.oid])
-        for commit in commits
-    }
+        candidates = {oid: [_with_signers(one, signers) for one in some] for oid, some in candidates.items()}
+    if matcher.policy.proof.by_patch:
+        open_commits = [commit for commit in commits if _may_be_by_patch(candidates[commit.oid])]
+        for oid, candidate in _by_patch(matcher, reader, signers, open_commits).items():
+            candidates[oid].insert(0, candidate)
+    return {commit.oid: _choose(reader, commit, candidates[commit.oid], notices[commit.oid]) for commit in commits}
+
+
+def _with_signers(one: Candidate, signers: Signers) -> Candidate:
+    return replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim)))
+
+
+def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
+    return all(one.reasons and not one.is_violated for one in candidates)
 
 
 class _Reader:
@@ -241,20 +252,9 @@ def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[C
     ]
 
 
-def _choose(
-    matcher: Matcher,
-    reader: _Reader,
-    signers: Signers | None,
-    commit: Commit,
-    candidates: list[Candidate],
-    notices: tuple[Reason, ...],
-) -> Found:
+def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
     """Return the candidate that proves a commit; else the one that says most clearly why it is not proved."""
-    if signers is not None:
-        candidates = [replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim))) for one in candidates]
     proving = next((one for one in candidates if not one.reasons), None)
-    if proving is None and matcher.policy.proof.by_patch and not any(one.is_violated for one in candidates):
-        proving = _by_patch(matcher, reader, signers, commit)
     told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
     if proving is not None:
@@ -273,22 +273,28 @@ def _choose(
     return Found(commit, reasons, told)
 
 
-def _by_patch(matcher: Matcher, reader: _Reader, signers: Signers | None, commit: Commit) -> Candidate | None:
-    place = matcher.patch_place(commit)
-    if place is None:
-        return None
-    reader.look_up([place.blob])
-    for told in reader.read(reader.blobs_of(place.blob)).told:
-        for claim in told.claims:
-            if claim.is_part or claim.record.extra.get("patch") != place.sha or told.reasons or claim.reasons:
-                continue
-            if signers is not None:
-                signers.check([told])
-                if signers.against(told, claim):
+def _by_patch(
+    matcher: Matcher, reader: _Reader, signers: Signers | None, commits: Sequence[Commit]
+) -> dict[CommitOid, Candidate]:
+    """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
+    places = matcher.patch_places(commits)
+    reader.look_up([place.blob for place in places.values()])
+    reader.read_ahead([place.blob for place in places.values()])
+    chains = {oid: reader.read(reader.blobs_of(place.blob)).told for oid, place in places.items()}
+    if signers is not None:
+        signers.check(told for some in chains.values() for told in some)
+    found: dict[CommitOid, Candidate] = {}
+    for oid, some in chains.items():
+        for told in some:
+            for claim in told.claims:
+                patch = claim.record.extra.get("patch")
+                if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
                     continue
-            equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
-            return Candidate(told, claim, "patch", (), (*claim.notices, equal))
-    return None
+                if signers is not None and signers.against(told, claim):
+                    continue
+                equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
+                found.setdefault(oid, Candidate(told, claim, "patch", (), (*claim.notices, equal)))
+    return found
 
 
 def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
@@ -317,8 +323,11 @@ def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, F
     return replace(one, task=None, context=None, reasons=(), by="merge")
 
 
-def _tell(one: Found, required: bool, rules: Rules) -> CommitProof:
-    reasons = tuple(dict.fromkeys(one.reasons))
+def _tell(
+    one: Found, required: bool, rules: Rules, paths: Mapping[tuple[TreeOid, Reason], tuple[str, ...]]
+) -> CommitProof:
+    told = dict.fromkeys(one.reasons)
+    reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in told)
     verdict = Proven.VERIFIED if one.by is not None else Proven.UNPROVEN
     if any(reason.weight is Weight.VIOLATED for reason in reasons):
         verdict = Proven.VIOLATED

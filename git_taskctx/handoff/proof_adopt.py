@@ -104,7 +104,8 @@ def _choose(
         if reasons:
             against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
             text = f"{commit.oid[:12]} is not proved by it for {told.task} ({against})"
-        paths = tuple(path for reason in fit.reasons for path in reason.paths)
+        differing = matcher.find_paths((commit.tree, reason) for reason in fit.reasons)
+        paths = tuple(path for some in differing.values() for path in some)
         hint = f"git taskctx log --task {told.task} --context {told.context}"
         refused.append(Refused(text, hint=hint, paths=paths))
     if refused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import BadData, CouldNotTell
@@ -42,6 +42,8 @@ class Matcher:
         self.policy = policy
         self._repository = repository
         self._renamed = renamed
+        self._other: dict[tuple[TreeOid, Reason], TreeOid] = {}
+        """The trees of claims that are about others, by the commit's tree and what is told of it."""
         self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
 
     def fit(self, commit: Commit, claim: Claim) -> Fit:
@@ -62,32 +64,45 @@ class Matcher:
             return Fit(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
         return Fit(True, tuple(self._base(commit, claim)), notices)
 
-    def patch_place(self, commit: Commit) -> PatchPlace | None:
-        """Return where notes about a commit's patch would be; None where its parent is not in this clone."""
-        from git_taskctx.handoff.patches import find_patch
+    def patch_places(self, commits: Iterable[Commit]) -> dict[CommitOid, PatchPlace]:
+        """Return where notes about the commits' patches would be; not of one whose parent is not in this clone."""
+        from git_taskctx.handoff.patches import find_patches
 
-        parent = find_commit(self._repository, commit.parent) if commit.parent else None
-        if len(commit.parents) > 1 or (parent is None and commit.parent is not None):
-            return None
-        return find_patch(self._repository, parent.tree if parent else None, commit.tree)
+        pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
+        for commit in commits:
+            parent = find_commit(self._repository, commit.parent) if commit.parent else None
+            if len(commit.parents) < 2 and (parent is not None or commit.parent is None):
+                pairs[commit.oid] = (parent.tree if parent else self._repository.objects.empty_tree, commit.tree)
+        places = find_patches(self._repository, list(pairs.values()))
+        return {oid: place for oid, place in zip(pairs, places, strict=True) if place is not None}
 
     def _other_tree(self, commit: Commit, claim: Claim) -> Reason:
+        """Say that a claim is about another tree; the paths are looked for when all that is to be told is known."""
         record = claim.record
-        paths = self._paths(claim.tree, commit.tree)
-        if record.commit == commit.oid:
-            return Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id, paths)
-        about = f"{record.id} is about the tree {claim.tree[:12]} of {record.task}"
-        return Reason(Code.MISPLACED, about, record.id, paths)
+        reason = Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id)
+        if record.commit != commit.oid:
+            about = f"{record.id} is about the tree {claim.tree[:12]} of {record.task}"
+            reason = Reason(Code.MISPLACED, about, record.id)
+        self._other[commit.tree, reason] = claim.tree
+        return reason
 
-    def _paths(self, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
-        """Return what differs, where both trees are in this clone."""
-        if any(self._repository.objects.find(tree) is None for tree in (old, new)):
-            return ()
+    def find_paths(self, told: Iterable[tuple[TreeOid, Reason]]) -> dict[tuple[TreeOid, Reason], tuple[str, ...]]:
+        """Return what differs between a commit's tree and the one of a claim that is about another, for many at once.
+
+        Nothing for a tree that is not in this clone.
+        """
+        asked = {one: (self._other[one], one[0]) for one in told if one in self._other}
+        if not asked:
+            return {}
+        there = self._repository.objects.sizes({tree for pair in asked.values() for tree in pair})
+        asked = {one: pair for one, pair in asked.items() if all(tree in there for tree in pair)}
         try:
-            (changes,) = compare_many(self._repository, [(old, new)])
+            changes = compare_many(self._repository, list(asked.values()))
         except CouldNotTell:
-            return ()
-        return tuple(quote(change.path) for change in changes[:SHOWN])
+            return {}
+        return {
+            one: tuple(quote(change.path) for change in some[:SHOWN]) for one, some in zip(asked, changes, strict=True)
+        }
 
     def _is_parent(self, commit: Commit, claim: Claim) -> bool:
         """Tell whether a commit sits where it must: on that commit, or on one that it became, or one with its tree."""
