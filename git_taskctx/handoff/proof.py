@@ -75,6 +75,11 @@ class Found:
     parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
     """The task's commits before this one, each with its tree."""
 
+    @property
+    def is_violated(self) -> bool:
+        """True when something is wrong, not only missing."""
+        return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
+
 
 def rules_of(config: Config, signers: bytes | None, *, missing: bool = False) -> Rules:
     """Return the rules that a configuration makes."""
@@ -109,9 +114,11 @@ def prove(
     for start in range(0, len(commits), BATCH):
         found |= _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
     _prove_parts(found, known)
-    for commit in reversed(commits):  # a merge rests on its parents
-        if len(commit.parents) > 1 and found[commit.oid].by is None:
-            found[commit.oid] = _judge_merge(repository, found[commit.oid], found)
+    merges = [commit for commit in reversed(commits) if len(commit.parents) > 1 and found[commit.oid].by is None]
+    if merges:
+        from git_taskctx.handoff.proof_merge import prove_merges
+
+        prove_merges(repository, merges, found)
     required = required_commits(repository, what, found, rules.policy)
     paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
@@ -305,22 +312,6 @@ def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit
             if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
                 part = replace(found[commit.oid], task=one.task, context=one.context)
                 found[commit.oid] = replace(part, reasons=(), by="part")
-
-
-def _judge_merge(repository: Repository, one: Found, found: Mapping[CommitOid, Found]) -> Found:
-    """Prove a merge by its parents, where it is the one that git makes of them."""
-    if any(reason.weight is Weight.VIOLATED for reason in one.reasons):
-        return one
-    open_parents = [parent for parent in one.commit.parents if parent in found and found[parent].by is None]
-    if open_parents:
-        names = ", ".join(parent[:12] for parent in open_parents)
-        return replace(one, reasons=(Reason(Code.PARENT_UNPROVEN, f"not proved: {names}"),))
-    from git_taskctx.handoff.proof_merge import check_merge
-
-    reason = check_merge(repository, one.commit)
-    if reason is not None:
-        return replace(one, reasons=(reason,))
-    return replace(one, task=None, context=None, reasons=(), by="merge")
 
 
 def _tell(

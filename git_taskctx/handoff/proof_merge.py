@@ -3,44 +3,142 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
+from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.proof_range import Commit, find_commit
-from git_taskctx.model.oids import TreeOid
+from git_taskctx.handoff.proof_range import COMMIT_LIMIT, Commit, find_commit
+from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Reason
+from git_taskctx.model.values import replace
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.proof import Found
 
 WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: by git as it comes, and by servers, which do not follow renamed folders."""
+_MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
+_USAGE = 129
+"""How git ends that does not know an option."""
 
 
-def check_merge(repository: Repository, merge: Commit) -> Reason | None:
-    """Return why a merge is not the automatic one of its parents; None where it is.
+class _Made(NamedTuple):
+    """What git made of two parents."""
+
+    tree: TreeOid | None = None
+    """None for a conflict."""
+    refused: str | None = None
+    """Why it made nothing."""
+
+
+def prove_merges(repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Found]) -> None:
+    """Prove merges by their parents, where they are what git makes of them; `merges` has each after its parents."""
+    merges = [merge for merge in merges if not found[merge.oid].is_violated]
+    hopeful: dict[CommitOid, Commit] = {}
+    for merge in merges:
+        if not (_open_parents(merge, found) - hopeful.keys()):
+            hopeful[merge.oid] = merge
+    told = check_merges(repository, list(hopeful.values()))
+    for merge in merges:
+        one, open_parents = found[merge.oid], _open_parents(merge, found)
+        if open_parents:
+            names = ", ".join(parent[:12] for parent in merge.parents if parent in open_parents)
+            found[merge.oid] = replace(one, reasons=(Reason(Code.PARENT_UNPROVEN, f"not proved: {names}"),))
+        elif (reason := told[merge.oid]) is not None:
+            found[merge.oid] = replace(one, reasons=(reason,))
+        else:
+            found[merge.oid] = replace(one, task=None, context=None, reasons=(), by="merge")
+
+
+def _open_parents(merge: Commit, found: Mapping[CommitOid, Found]) -> set[CommitOid]:
+    return {parent for parent in merge.parents if parent in found and found[parent].by is None}
+
+
+def check_merges(repository: Repository, merges: Sequence[Commit]) -> dict[CommitOid, Reason | None]:
+    """Return why each merge is not the automatic one of its parents; None where it is.
+
+    One git process makes all of them again; one more for each that it cannot make, and one each before git 2.39, which
+    takes no list.
+    """
+    repository.objects.read_ahead([parent for merge in merges for parent in merge.parents], limit=COMMIT_LIMIT)
+    known = {parent: find_commit(repository, parent) for parent in {one for merge in merges for one in merge.parents}}
+    told: dict[CommitOid, Reason | None] = {}
+    left = []
+    for merge in merges:
+        parents = [one for parent in merge.parents if (one := known[parent]) is not None]
+        if len(merge.parents) != 2:
+            told[merge.oid] = _unchecked(f"a merge of {len(merge.parents)} parents is not made again")
+        elif len(parents) != 2:
+            told[merge.oid] = _unchecked("a parent of the merge is not in this clone")
+        elif parents[0].oid in parents[1].parents and parents[1].tree == merge.tree:
+            told[merge.oid] = None  # nothing had happened on the other side: no history is needed to see that
+        else:
+            left.append(merge)
+    return {**told, **(_make_again(repository, left) if left else {})}
+
+
+def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[CommitOid, Reason | None]:
+    """Check merges by making them again.
 
     git runs over our own empty git dir, so that no configuration, attribute or driver has a say, and what it writes is
     thrown away.
     """
-    if len(merge.parents) != 2:
-        return Reason(Code.MERGE_UNCHECKED, f"a merge of {len(merge.parents)} parents is not made again")
-    ours, theirs = (find_commit(repository, parent) for parent in merge.parents)
-    if ours is None or theirs is None:
-        return Reason(Code.MERGE_UNCHECKED, "a parent of the merge is not in this clone")
-    if ours.oid in theirs.parents and theirs.tree == merge.tree:
-        return None  # nothing had happened on the other side: no history is needed to see that
+    told: dict[CommitOid, Reason | None] = {}
+    shallow = repository.common_dir / "shallow"
     with private_folder(repository) as folder:
         (folder / "bare").mkdir()
         git = bare_git(repository, folder / "bare", new=folder / "new")
-        shallow = repository.common_dir / "shallow"
         if shallow.exists():
             git = git.with_env(GIT_SHALLOW_FILE=os.fspath(shallow))
         for settings in WAYS:
-            with_settings = git.with_settings(settings)
-            done = with_settings.run("merge-tree", "--write-tree", ours.oid, theirs.oid, ok=(0, 1, 128, 129))
-            if done.code > 1:
-                return Reason(Code.MERGE_UNCHECKED, f"git cannot make the merge again: {done.complaint}")
-            if done.code == 0 and TreeOid(done.out.decode().strip()) == merge.tree:
-                return None
+            left = [merge for merge in merges if merge.oid not in told]
+            for merge, made in zip(left, _make(git.with_settings(settings), left), strict=True):
+                if made.refused is not None:
+                    told[merge.oid] = _unchecked(f"git cannot make the merge again: {made.refused}")
+                elif made.tree == merge.tree:
+                    told[merge.oid] = None
+    other = Reason(Code.MERGE_EDITED, "it is not the automatic merge of its parents")
     if shallow.exists():
-        return Reason(Code.MERGE_UNCHECKED, "history is cut, and the merge base with it")
-    return Reason(Code.MERGE_EDITED, "it is not the automatic merge of its parents")
+        other = _unchecked("history is cut, and the merge base with it")
+    return dict.fromkeys((merge.oid for merge in merges), other) | told
+
+
+def _unchecked(why: str) -> Reason:
+    return Reason(Code.MERGE_UNCHECKED, why)
+
+
+def _make(git: Git, merges: Sequence[Commit]) -> list[_Made]:
+    """Make merges again; git ends at one that it cannot make, and is asked anew for those after it."""
+    made: list[_Made] = []
+    while len(made) < len(merges):
+        left = merges[len(made) :]
+        asked = "".join(f"{' '.join(merge.parents)}\n" for merge in left).encode()
+        done = git.run(*_MERGE, "--stdin", stdin=asked, ok=(0, 1, 128, _USAGE))
+        if done.code == _USAGE:
+            return [*made, *(_make_alone(git, merge) for merge in left)]
+        made += list(_read(done.out))[: len(left)]
+        if len(made) < len(merges):
+            made.append(_Made(refused=done.complaint))
+    return made
+
+
+def _make_alone(git: Git, merge: Commit) -> _Made:
+    done = git.run(*_MERGE, *merge.parents, ok=(0, 1, 128, _USAGE))
+    if done.code > 1:
+        return _Made(refused=done.complaint)
+    return _Made(TreeOid(done.out.decode("utf-8", "replace").split("\n")[0]) if done.code == 0 else None)
+
+
+def _read(out: bytes) -> Iterator[_Made]:
+    """Read what `git merge-tree --stdin` says: of each merge 1 or 0, its tree, the paths in conflict, and nothing."""
+    fields = iter(out.split(b"\0"))
+    for status in fields:
+        tree = next(fields, b"")
+        if not tree:
+            return
+        yield _Made(TreeOid(tree.decode("ascii", "replace")) if status == b"1" else None)
+        while next(fields, b""):
+            continue
