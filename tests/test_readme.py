@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -132,6 +133,24 @@ def test_a_handoff_to_another_machine(repo: GitRepo, tmp_path: Path) -> None:
         for line in block.splitlines():
             run(line, place)
     assert other.oracle() == repo.oracle()
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_attestations(repo: GitRepo) -> None:
+    """What is typed to export a proof gives a document a line."""
+    (block,) = blocks(section("Attestations"), "sh")
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    run('git taskctx init TASK-1 --title "discount" --agents dev', repo)
+    repo.write("prices.py", "2\n")
+    run("git taskctx snapshot --agent dev --done", repo)
+    repo.commit()
+    run("git taskctx verify", repo)
+    for line in block.splitlines():
+        run(line, repo)
+    assert [set(json.loads(line)) for line in repo.read("proof.intoto.jsonl").splitlines()] == [
+        {"_type", "subject", "predicateType", "predicate"}
+    ] * 2
 
 
 @pytest.mark.usefixtures("git_taskctx")

@@ -24,6 +24,7 @@ FAMILIES = {
     "quality": ("record-qa", "compare-qa", "attach", "evidence"),
     "proof": ("adopt",),
     "report": ("report",),
+    "export": ("export",),
     "share": ("push", "fetch"),
     "hook": ("hook",),
     "agents": ("agent-hook", "agent-setup"),

@@ -11,7 +11,7 @@ from git_taskctx.cli.options import WRITES, Argument, Verb
 from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.proof import Rules
+    from git_taskctx.handoff.proof import Found, Rules
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.proof import Proof
 
@@ -31,14 +31,7 @@ def prove(
     call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str, reports: str | None
 ) -> Answer:
     """Answer whether a commit, or each of a range, is what was validated."""
-    repository = call.repository
-    repository.begin()
-    from git_taskctx.handoff.proof import prove
-    from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
-
-    what = resolve_range(repository, revision, policy)
-    renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
-    found = prove(repository, what, rules_at(call, what.policy), renamed=renamed)
+    found, _ = judge(call, revision, policy=policy, commit_map=commit_map)
     return _answer(call, found, form, reports)
 
 
@@ -91,6 +84,26 @@ def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
         hints=found.hints,
         paths=tuple(dict.fromkeys(path for one in found.required for reason in one.reasons for path in reason.paths)),
     )
+
+
+def judge(
+    call: Call,
+    revision: str,
+    *,
+    policy: str | None,
+    commit_map: str | None = None,
+    keep: dict[CommitOid, Found] | None = None,
+) -> tuple[Proof, Rules]:
+    """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
+    repository = call.repository
+    repository.begin()
+    from git_taskctx.handoff.proof import prove
+    from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
+
+    what = resolve_range(repository, revision, policy)
+    renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
+    rules = rules_at(call, what.policy)
+    return prove(repository, what, rules, renamed=renamed, keep=keep), rules
 
 
 def _write_reports(found: Proof, folder: Path) -> None:

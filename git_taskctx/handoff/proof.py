@@ -74,6 +74,8 @@ class Found:
     context: str | None = None
     parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
     """The task's commits before this one, each with its tree."""
+    candidate: Candidate | None = None
+    """The records about it, where they are kept."""
 
     @property
     def is_violated(self) -> bool:
@@ -95,11 +97,13 @@ def prove(
     *,
     renamed: Mapping[CommitOid, CommitOid] | None = None,
     beside: Sequence[str] = (),
+    keep: dict[CommitOid, Found] | None = None,
 ) -> Proof:
     """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
 
     `renamed` maps the old names of rewritten commits to the new ones; `beside` are commits of notes that are read
-    beside the ledger. Raises: CouldNotTell when the range itself is not in this clone.
+    beside the ledger; `keep` gets what was found out about each commit, with the records about it. Raises:
+    CouldNotTell when the range itself is not in this clone.
     """
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
@@ -112,13 +116,18 @@ def prove(
     reader.look_up([name for some in places.values() for _, name in some])
     found: dict[CommitOid, Found] = {}
     for start in range(0, len(commits), BATCH):
-        found |= _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
+        judged = _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
+        if keep is None:  # the records of many commits are more than a memory holds
+            judged = {oid: replace(one, candidate=None) for oid, one in judged.items()}
+        found |= judged
     _prove_parts(found, known)
     merges = [commit for commit in reversed(commits) if len(commit.parents) > 1 and found[commit.oid].by is None]
     if merges:
         from git_taskctx.handoff.proof_merge import prove_merges
 
         prove_merges(repository, merges, found)
+    if keep is not None:
+        keep |= found
     required = required_commits(repository, what, found, rules.policy)
     paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
@@ -267,11 +276,11 @@ def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], no
     if proving is not None:
         parts = proving.claim.parts if proving.claim is not None else ()
         notices = (*proving.notices, *told)
-        return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts)
+        return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts, proving)
     chosen = next((one for one in candidates if one.is_violated), None) or next(iter(candidates), None)
     if chosen is not None:
         reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *told)
-        return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context)
+        return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context, candidate=chosen)
     reasons = wrong or ((reader.error,) if reader.error else ())
     if not reasons:
         code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
@@ -310,7 +319,7 @@ def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit
         parts = dict(one.parts)
         for commit in first_parents(known, one.commit) if parts else ():
             if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
-                part = replace(found[commit.oid], task=one.task, context=one.context)
+                part = replace(found[commit.oid], task=one.task, context=one.context, candidate=one.candidate)
                 found[commit.oid] = replace(part, reasons=(), by="part")
 
 

@@ -12,6 +12,7 @@ import typing
 from collections.abc import Mapping
 from typing import Any
 
+from git_taskctx.model.attestation import Handoff
 from git_taskctx.model.codec import field_hints
 from git_taskctx.model.context import SCHEMA_VERSION, Context
 from git_taskctx.model.export import EXPORT_VERSION, Export
@@ -59,8 +60,10 @@ SCHEMAS: Mapping[str, Any] = {
     "metrics": Metrics,
     "manifest": Manifest,
     "proof": Proof,
+    "handoff": Handoff,
 }
-"""Name of each schema, and the class that it describes: `context.json`, role exports, a record, side files, a proof."""
+"""Name of each schema, and the class that it describes: `context.json`, role exports, a record, side files, a proof,
+what `export --format in-toto` says of a chain."""
 
 _VERSIONS = {Context: SCHEMA_VERSION, Export: EXPORT_VERSION}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from git_taskctx.errors import TaskctxError
@@ -13,8 +13,18 @@ from git_taskctx.model.codec import to_plain
 def render_json(data: Any, *, error: Mapping[str, Any] | None = None) -> str:
     """Return the document for what a verb gave; `error` is set when the answer is not yes."""
     document = {"success": error is None, "data": to_plain(data), "error": error}
-    text = json.dumps(document, ensure_ascii=False, indent=2)
-    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
+    return _escaped(json.dumps(document, ensure_ascii=False, indent=2)) + "\n"
+
+
+def render_lines(documents: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return documents as JSON lines: compact, keys in the order given."""
+    lines = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in documents)
+    return "".join(f"{_escaped(line)}\n" for line in lines).encode("utf-8")
+
+
+def _escaped(text: str) -> str:
+    """Return JSON in which no character is left that a terminal may obey."""
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def render_json_error(error: TaskctxError) -> str:

@@ -359,7 +359,7 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 @given(histories())
-@settings(quiet, max_examples=3000)
+@settings(quiet, max_examples=1000)
 def test_git_blame_says_the_same_for_long(steps: list[Step]) -> None:
     """The same, for as long as it takes."""
     check_blame(steps)

@@ -1,0 +1,161 @@
+"""The verb `export`: proved commits as attestations that others read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.options import Argument, Option, Verb
+from git_taskctx.errors import CouldNotTell, Refused, Usage
+
+if TYPE_CHECKING:
+    from git_taskctx.handoff.attest import Attested
+    from git_taskctx.model.attestation import JudgedBy
+    from git_taskctx.model.proof import Proof
+
+_URI = re.compile(r"[a-z][a-z0-9+.-]*:[!#$&-;=?-Z_a-z~%\[\]]+")
+"""RFC 3986, the scheme in lower case as in-toto asks for it."""
+
+
+def export(
+    call: Call,
+    format: Annotated[
+        Literal["agent-trace", "in-toto"],
+        Option("--format", metavar="FORMAT", help="agent-trace: who brought which line; in-toto: what was proved."),
+    ],
+    revision: Annotated[
+        str | None, Argument(metavar="[REV]", help="A commit, or A..B; by default HEAD, or the task's with --task.")
+    ] = None,
+    output: Annotated[
+        str | None, Option("-o", "--output", metavar="FILE", help="Where to write them; by default stdout.")
+    ] = None,
+    human: Annotated[
+        list[str] | None, Option("--human", metavar="NAME", help="An actor who is a person; may be repeated.")
+    ] = None,
+    resource_uri: Annotated[
+        str | None, Option("--resource-uri", metavar="URI", help="Where consumers of in-toto find the repository.")
+    ] = None,
+    policy: Annotated[str | None, Option("--policy", metavar="REV", help="Judge by the policy of REV.")] = None,
+) -> Answer:
+    """Write proved commits as attestations that others read.
+
+    Only what is verified is attested, one JSON document a line; of a violated commit in-toto gets the verdict alone.
+    """
+    from git_taskctx.cli.proof import CODES, judge
+    from git_taskctx.handoff.attest import attest, find_range, judged_by
+    from git_taskctx.handoff.proof import Found
+    from git_taskctx.model.oids import CommitOid, check_task_id
+    from git_taskctx.report import text
+    from git_taskctx.report.machine import render_lines
+
+    _check(call, format, revision, human, resource_uri)
+    if revision is None:
+        revision = find_range(call.repository, check_task_id(call.task)) if call.task else "HEAD"
+    keep: dict[CommitOid, Found] = {}
+    proof, rules = judge(call, revision, policy=policy, keep=keep)
+    judged = judged_by(proof, rules.policy)
+    attested = attest(proof, keep, judged)
+    _require_proof(proof, revision, attested, may_fail=format == "in-toto")
+    warnings = [*proof.warnings, *_left_out(proof)]
+    if format == "in-toto":
+        documents = list(_statements(proof, attested, judged, resource_uri))
+    else:
+        documents, missing = _traces(call, attested, human or [])
+        warnings += missing
+    data = render_lines(documents)
+    if output is not None:
+        _write(Path(call.folder, output), data)
+    code = CODES[proof.verdict.value]
+    return Answer(
+        documents,
+        raw=data if output is None else None,
+        text=lambda document: None,
+        notes=lambda document: text.notes(document, warnings, proof.hints if code else ()),
+        code=code,
+        reason=proof.summary if code else None,
+        hints=proof.hints,
+    )
+
+
+def _check(call: Call, form: str, revision: str | None, human: list[str] | None, resource_uri: str | None) -> None:
+    """Refuse what does not go together. Raises: Usage."""
+    if revision is not None and call.task is not None:
+        raise Usage("a revision and --task exclude each other", hint=f"git taskctx export --format {form} {revision}")
+    if human and form != "agent-trace":
+        raise Usage("--human is for agent-trace", hint="git taskctx export --format agent-trace --human NAME")
+    if resource_uri is not None and form != "in-toto":
+        raise Usage("--resource-uri is for in-toto", hint="git taskctx export --format in-toto --resource-uri URI")
+    if resource_uri is not None and not _URI.fullmatch(resource_uri):
+        raise Usage(f"{resource_uri!a} is no URI", hint="--resource-uri git+https://example.com/repository")
+
+
+def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may_fail: bool) -> None:
+    """Refuse to attest what is not proved. Raises: Refused, CouldNotTell."""
+    verdict = proof.verdict.value
+    hint = "\n".join((f"git taskctx verify {quote(revision)}   # says why", *proof.hints))
+    if verdict == "unproven":
+        raise CouldNotTell(f"{proof.summary}, and nothing is attested", hint=hint)
+    if verdict == "violated" and not may_fail:
+        raise Refused(f"{proof.summary}, and nothing is attested", hint=hint)
+    if verdict == "verified" and not attested:
+        raise CouldNotTell(
+            f"no commit of {revision} has records of its own: merges are proved by their parents", hint=hint
+        )
+
+
+def _left_out(proof: Proof) -> Iterator[str]:
+    left = sum(one.verdict.value != "verified" and not one.required for one in proof.commits)
+    if left and proof.verdict.value == "verified":
+        told = "is not proved, need not be, and is" if left == 1 else "are not proved, need not be, and are"
+        yield f"{left} of {len(proof.commits)} commits {told} left out"
+
+
+def _statements(
+    proof: Proof, attested: list[Attested], judged: JudgedBy, resource: str | None
+) -> Iterator[dict[str, Any]]:
+    """Yield the statements of a range, the oldest commit first; where one is violated, that alone."""
+    from git_taskctx.report.intoto import failure_of, statements_of
+
+    if proof.verdict.value == "violated":
+        for failed in reversed(proof.required):
+            if failed.verdict is proof.verdict:
+                yield failure_of(failed, judged, resource=resource)
+        return
+    for one in attested:
+        yield from statements_of(one.handoff, resource=resource)
+
+
+def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the trace of each commit, the oldest first, and what could not be told apart in them."""
+    from git_taskctx.git.lines import trace_lines
+    from git_taskctx.handoff.work import works_on
+    from git_taskctx.report.agenttrace import trace_record
+
+    works = works_on(call.repository, attested)
+    traces = trace_lines(call.repository, [(work.base, work.states) for work in works])
+    rows = zip(attested, works, traces, strict=True)
+    missing = [
+        f"{one.commit.oid[:12]}: the tree that {turn.agent or 'the task'} left is not in this clone, and what it changed "
+        "is told with what came after (git taskctx fetch --with-snapshots)"
+        for one, work in zip(attested, works, strict=True)
+        for turn in work.missing
+    ]
+    return [trace_record(one, work, trace, humans=humans) for one, work, trace in rows], missing
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a file of the user's, whole or not at all; what is no plain file is written to. Raises: Fatal."""
+    from git_taskctx.files import replace_file, told_of
+
+    with told_of(path):
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)
+        else:
+            replace_file(path, data, mode=0o666)
+
+
+VERBS = (Verb("export", export, common=("task",)),)

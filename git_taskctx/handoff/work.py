@@ -1,0 +1,179 @@
+"""The work on a commit as a history of trees: what was there, what each agent made of it, what was committed.
+
+Trees that are not in this clone (a clone has notes long before it has snapshots) are left out, and what they changed
+is told together with what came after: nobody's work is ever taken for somebody else's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.lines import State
+from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.attest import Attested
+from git_taskctx.handoff.proof_range import find_commit
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, field
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one actor did in a row, for one agent; or what was found at `init`, or in the commit alone."""
+
+    record: str
+    """The record of its last snapshot; of `init`, or of the commit."""
+    agent: str | None
+    """None where the lines are no agent's."""
+    actor: str
+    time: str
+    accepted: bool = False
+    """True when it was not the agent's own, but accepted by the actor."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How the tree of a commit came about."""
+
+    base: TreeOid
+    """The tree of the commit's first parent."""
+    states: tuple[State, ...]
+    """The last one is the commit's tree."""
+    turns: tuple[tuple[Turn, ...], ...]
+    """For each state whose turns it is: none where it is history, several where the trees between them are missing."""
+    missing: tuple[Turn, ...] = ()
+    """Turns that cannot be told from the one after."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    turn: Turn
+    trees: tuple[TreeOid, ...]
+    """The tree that it left, and what can stand in for it."""
+    heads: tuple[CommitOid, ...] = ()
+    """Where HEAD had moved to meanwhile: what came from there is nobody's work."""
+
+
+@dataclass
+class _Builder:
+    """Puts the states in a row."""
+
+    repository: Repository
+    base: TreeOid
+    commit: CommitOid
+    there: set[str]
+    states: list[State] = field(default_factory=list)
+    turns: list[tuple[Turn, ...]] = field(default_factory=list)
+    last: int = 0
+    waiting: list[Turn] = field(default_factory=list)
+    moved: list[int] = field(default_factory=list)
+    missing: list[Turn] = field(default_factory=list)
+
+    def begin(self, tree: TreeOid) -> None:
+        """Begin with the base, and with the tree that HEAD had when the task began."""
+        self.last = self._ground(self.base)
+        self.last = self._ground(tree)
+
+    def _ground(self, tree: TreeOid) -> int:
+        """Return the place of a tree that is nobody's work."""
+        for place, state in enumerate(self.states):
+            if state.tree == tree and not state.before:
+                return place
+        self.states.append(State(tree))
+        self.turns.append(())
+        return len(self.states) - 1
+
+    def add(self, step: _Step) -> None:
+        """Add what a turn left, where it is here and not as before."""
+        for head in step.heads:
+            tree = _tree_of(self.repository, head) if head != self.commit else None
+            self.moved.append(self._ground(tree if tree is not None and tree in self.there else self.base))
+        tree = next((tree for tree in step.trees if tree in self.there), None)
+        if tree is None:
+            self.waiting.append(step.turn)
+            return
+        before = tuple(dict.fromkeys((self.last, *self.moved)))
+        turns, self.waiting, self.moved = (*self.waiting, step.turn), [], []
+        if tree == self.states[self.last].tree:
+            return
+        self.missing += turns[:-1]
+        self.states.append(State(tree, before))
+        self.turns.append(turns)
+        self.last = len(self.states) - 1
+
+
+def works_on(repository: Repository, some: Sequence[Attested]) -> list[Work]:
+    """Return the states that led to each verified commit.
+
+    Raises: CouldNotTell when the parent of one is not in this clone.
+    """
+    steps = {one.commit.oid: list(_steps(one)) for one in some}
+    wanted = {tree for one in steps.values() for step in one for tree in step.trees}
+    wanted |= {one.commit.tree for one in some}
+    for one in some:
+        heads = (
+            one.commit.parent,
+            one.chain.init_head,
+            *(head for step in steps[one.commit.oid] for head in step.heads),
+        )
+        commits = (find_commit(repository, head) for head in heads if head is not None)
+        wanted |= {commit.tree for commit in commits if commit is not None}
+    there = _trees_among(repository.objects, wanted) | {repository.objects.empty_tree}
+    return [_work(repository, one, steps[one.commit.oid], there) for one in some]
+
+
+def _trees_among(objects: ObjectStore, oids: Iterable[str]) -> set[str]:
+    """Return which of some names are trees that are here; a record can name anything."""
+    asked = sorted(oids)
+    objects.read_ahead(asked, limit=0)
+    found = ((oid, objects.find(oid, limit=0)) for oid in asked)
+    return {oid for oid, one in found if one is not None and one.kind == "tree"}
+
+
+def _work(repository: Repository, one: Attested, steps: Sequence[_Step], there: set[str]) -> Work:
+    parent, began = one.commit.parent, one.chain.init_head
+    base = _tree_of(repository, parent)
+    if base is None:
+        missing = f"the commit {parent}, that {one.commit.oid[:12]} sits on, is not in this clone"
+        raise CouldNotTell(missing, hint="git fetch --deepen=1")
+    before = _tree_of(repository, began)
+    builder = _Builder(repository, base, one.commit.oid, there)
+    builder.begin(before if before in there else base)
+    for step in steps:
+        builder.add(step)
+    end = builder.last + 1  # what only was looked at, and led to nothing, is left out
+    return Work(base, tuple(builder.states[:end]), tuple(builder.turns[:end]), tuple(builder.missing))
+
+
+def _tree_of(repository: Repository, commit: CommitOid | None) -> TreeOid | None:
+    """Return the tree of a commit, the empty one for None; None where the commit is not in this clone."""
+    if commit is None:
+        return repository.objects.empty_tree
+    found = find_commit(repository, commit)
+    return found.tree if found is not None else None
+
+
+def _steps(one: Attested) -> Iterator[_Step]:
+    """Yield what was found at `init`, each turn, and the commit itself."""
+    records = {entry.record.seq: entry.record for entry in one.entries}
+    first, last = one.entries[0].record, one.claim.record
+    yield _Step(Turn(first.id, None, first.actor, first.time), (one.chain.init_tree,))
+    taken = sorted((made for seat in one.chain.seats.values() for made in seat.snapshots), key=lambda made: made.seq)
+    turn: _Step | None = None
+    at = one.chain.init_head
+    for made in taken:
+        is_same = turn is not None and (turn.turn.agent, turn.turn.actor, turn.turn.accepted) == (
+            made.agent, made.actor, made.accepted
+        )  # fmt: skip
+        if turn is not None and not is_same:
+            yield turn
+        heads = turn.heads if turn is not None and is_same else ()
+        if made.head is not None and made.head != at:
+            heads, at = (*heads, made.head), made.head
+        told = Turn(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
+        turn = _Step(told, (made.tree, made.commit_tree), heads)
+    if turn is not None:
+        yield turn
+    moved = (one.commit.parent,) if one.commit.parent is not None and one.commit.parent != at else ()
+    yield _Step(Turn(last.id, None, last.actor, last.time), (one.commit.tree,), moved)
