@@ -9,14 +9,16 @@ and `.cursor/skills`; each the same below the home folder.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from git_taskctx import files
 from git_taskctx.agents import marked, wiring
 from git_taskctx.agents.dialects import DIALECTS, Dialect
-from git_taskctx.errors import BadData, Fatal, TaskctxError
+from git_taskctx.errors import BadData, Fatal, TaskctxError, TryAgain
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.values import dataclass
 
@@ -37,6 +39,12 @@ class Place:
     config: Path
     """The agent's own folder; for a user it may have been moved by a variable."""
 
+    def name_of(self, path: Path) -> str:
+        """Return a path as people say it: from the top of the worktree, or from home; whole where it is in neither."""
+        if not path.is_relative_to(self.base):
+            return os.fspath(path)
+        return f"{'~/' if self.user else ''}{path.relative_to(self.base)}"
+
     @property
     def agents_md(self) -> Path:
         """The text that every agent reads in a project."""
@@ -56,6 +64,8 @@ class Change:
     """One file before and after; None where there is none."""
 
     path: Path
+    name: str
+    """As people say it."""
     before: bytes | None
     after: bytes | None
 
@@ -90,29 +100,27 @@ def plan_removing(dialect: Dialect, place: Place) -> Plan:
     config = _config_file(dialect, place)
     changes = [_without_hooks(dialect, path, place) for path in (config, *_toml_file(dialect, place))]
     others = [one for one in DIALECTS.values() if one is not dialect]
-    if not place.user and not any(_is_there(one, place_of(one, place.base, user=False)) for one in others):
+    if not place.user and not any(is_there(one, place_of(one, place.base, user=False)) for one in others):
         text = _read(place.agents_md, place)
         after = marked.remove(text, BEGIN, END, what=str(place.agents_md)) if text is not None else None
-        changes.append(_change(place.agents_md, text, after))
+        changes.append(_change(place, place.agents_md, text, after))
     changes += _skill(dialect, place, None, warnings)
     return Plan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
 
 
-def is_wired(dialect: Dialect, place: Place) -> bool:
-    """Tell whether an agent's configuration has our hooks as this version writes them, for whatever role."""
+def find_wired(dialect: Dialect, place: Place) -> str | None:
+    """Return the name of the configuration that has our hooks as this version writes them, for whatever role."""
     for toml in _toml_file(dialect, place):
         text = _read(toml, place)
         if text is not None and wiring.BEGIN in text:
-            return True
+            return place.name_of(toml) if wiring.is_current_toml(text, dialect, what=str(toml)) else None
     path = _config_file(dialect, place)
     text = _read(path, place)
-    if text is None:
-        return False
-    found = wiring.found(text, dialect, what=str(path))
-    return wiring.without_role(found) == wiring.wiring(dialect, None)
+    found = wiring.found(text, dialect, what=str(path)) if text is not None else {}
+    return place.name_of(path) if wiring.without_role(found) == wiring.wiring(dialect, None) else None
 
 
-def _is_there(dialect: Dialect, place: Place) -> bool:
+def is_there(dialect: Dialect, place: Place) -> bool:
     """Tell whether an agent's configuration has any hook of ours; one that does not read has none."""
     with contextlib.suppress(TaskctxError):
         toml = any(wiring.BEGIN in (_read(path, place) or "") for path in _toml_file(dialect, place))
@@ -122,13 +130,26 @@ def _is_there(dialect: Dialect, place: Place) -> bool:
     return False
 
 
+def held(place: Place) -> AbstractContextManager[None]:
+    """Keep others of us from a place between planning and writing. Raises: TryAgain."""
+    return files.held_folder(place.base)
+
+
 def apply(plan: Plan, place: Place) -> None:
-    """Write what was planned, each file whole; folders that are left empty go. Raises: Fatal, ReadOnly."""
+    """Write what was planned, each file whole; folders that are left empty go. Call it while the place is held.
+
+    Raises: Fatal, ReadOnly before anything is written; TryAgain where somebody changed a file since it was read.
+    """
+    for change in plan.changes:
+        _require_writable(change)
     for change in plan.changes:
         real = Path(os.path.realpath(change.path))
         with files.told_of(change.path):
+            if change.before != files.read_plain(real, limit=LARGEST):
+                raise TryAgain(f"{change.name} has been changed meanwhile", hint="run the same command again")
             if change.after is not None:
                 real.parent.mkdir(parents=True, exist_ok=True)
+                _sweep(real)
                 there = real.exists()
                 mode = real.stat().st_mode & 0o7777 if there else 0o666
                 files.replace_file(real, change.after, mode=mode, exact=there)
@@ -142,6 +163,26 @@ def apply(plan: Plan, place: Place) -> None:
                     folder.rmdir()
 
 
+def _require_writable(change: Change) -> None:
+    """Check that a file can be put in place. Raises: Fatal, ReadOnly."""
+    folder = Path(os.path.realpath(change.path)).parent
+    while not folder.exists():
+        folder = folder.parent
+    with files.told_of(change.path):
+        if not folder.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+
+def _sweep(path: Path) -> None:
+    """Remove what an interrupted write of ours left beside a file."""
+    left = os.fspath(files.temporary_of(path)).rpartition("-")[0] + "-"
+    for entry in path.parent.iterdir():
+        if os.fspath(entry).startswith(left):
+            entry.unlink(missing_ok=True)
+
+
 def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:
     path = _config_file(dialect, place)
     text = _read(path, place)
@@ -152,17 +193,17 @@ def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:
             and other is not None
             and (wiring.BEGIN in other or wiring.has_toml_hooks(other, what=str(toml)))
         ):
-            return _change(toml, other, wiring.add_toml(other, dialect, role, what=str(toml)))
-    return _change(path, text, wiring.add(text, dialect, role, what=str(path)))
+            return _change(place, toml, other, wiring.add_toml(other, dialect, role, what=str(toml)))
+    return _change(place, path, text, wiring.add(text, dialect, role, what=str(path)))
 
 
 def _without_hooks(dialect: Dialect, path: Path, place: Place) -> Change:
     text = _read(path, place)
     if text is None:
-        return _change(path, None, None)
+        return _change(place, path, None, None)
     if path.suffix == ".toml":
-        return _change(path, text, wiring.remove_toml(text, what=str(path)))
-    return _change(path, text, wiring.remove(text, dialect, what=str(path)))
+        return _change(place, path, text, wiring.remove_toml(text, what=str(path)))
+    return _change(place, path, text, wiring.remove(text, dialect, what=str(path)))
 
 
 def _config_file(dialect: Dialect, place: Place) -> Path:
@@ -176,7 +217,7 @@ def _toml_file(dialect: Dialect, place: Place) -> Iterator[Path]:
 
 def _block(place: Place, block: str) -> Change:
     text = _read(place.agents_md, place)
-    return _change(place.agents_md, text, marked.add(text, block, BEGIN, END, what=str(place.agents_md)))
+    return _change(place, place.agents_md, text, marked.add(text, block, BEGIN, END, what=str(place.agents_md)))
 
 
 def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[Change]:
@@ -185,9 +226,9 @@ def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]
     path = parent / "skills" / "git-taskctx" / "SKILL.md"
     old = _read(path, place)
     if old is not None and not _is_signed(old):
-        warnings.append(f"{path} has been changed by hand and stays as it is")
+        warnings.append(f"{place.name_of(path)} has been changed by hand and stays as it is")
         return []
-    return [_change(path, old, _sign(text) if text is not None else None)]
+    return [_change(place, path, old, _sign(text) if text is not None else None)]
 
 
 def _sign(text: str) -> str:
@@ -198,8 +239,10 @@ def _is_signed(text: str) -> bool:
     return _sign(text.rpartition(_SIGNED)[0]) == text
 
 
-def _change(path: Path, before: str | None, after: str | None) -> Change:
-    return Change(path, *(None if text is None else text.encode("utf-8") for text in (before, after)))
+def _change(place: Place, path: Path, before: str | None, after: str | None) -> Change:
+    return Change(
+        path, place.name_of(path), *(None if text is None else text.encode("utf-8") for text in (before, after))
+    )
 
 
 def _read(path: Path, place: Place) -> str | None:

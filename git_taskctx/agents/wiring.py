@@ -16,6 +16,7 @@ from git_taskctx.errors import BadData
 SECONDS = 60
 """How long an agent waits for a hook; who stops has the worktree read, and that may be large."""
 BEGIN, END = "# git-taskctx: begin", "# git-taskctx: end"
+_ROLE = r" --role [^\s\"]+"
 
 
 def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
@@ -53,7 +54,10 @@ def add(text: str | None, dialect: Dialect, role: str | None, *, what: str) -> s
     wanted = wiring(dialect, role)
     if found(text, dialect, what=what) == wanted:
         return text
-    text = remove(text, dialect, what=what) or "{}\n"
+    left = remove(text, dialect, what=what)
+    if left is None:
+        return jsontext.render(document(dialect, role))
+    text = left
     if _hooks(_root(text, what), what) is not None:
         return _add_events(text, wanted, what)
     for key, value in document(dialect, role).items():
@@ -113,7 +117,7 @@ def found(text: str, dialect: Dialect, *, what: str) -> dict[str, list[Any]]:
 
 def without_role(hooks: dict[str, list[Any]]) -> dict[str, list[Any]]:
     """Return our hooks as they would be for no role in particular."""
-    return dict(json.loads(re.sub(r" --role [^\s\"]+", "", json.dumps(hooks))))
+    return dict(json.loads(re.sub(_ROLE, "", json.dumps(hooks))))
 
 
 def _others(entry: Node) -> dict[str, Any]:
@@ -180,6 +184,12 @@ def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str
     return new
 
 
+def is_current_toml(text: str, dialect: Dialect, *, what: str) -> bool:
+    """Tell whether that block is as this version writes it, for whatever role. Raises: BadData."""
+    plain = re.sub(_ROLE, "", text)
+    return add_toml(plain, dialect, None, what=what) == plain
+
+
 def remove_toml(text: str, *, what: str) -> str | None:
     """Take that block out."""
     return marked.remove(text, BEGIN, END, what=what)
@@ -187,6 +197,6 @@ def remove_toml(text: str, *, what: str) -> str | None:
 
 def _toml(text: str, what: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise BadData(f"{what} does not read: {error}") from error

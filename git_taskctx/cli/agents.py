@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -67,9 +68,10 @@ def agent_setup(
     if check:
         return _checked(call, vendor, place)
     texts = setup.Texts(shared("agents/SKILL.md").decode(), shared("agents/AGENTS.md").decode())
-    plan = setup.plan_removing(dialect, place) if remove else setup.plan_adding(dialect, place, role, texts)
-    if not dry_run:
-        setup.apply(plan, place)
+    with contextlib.nullcontext() if dry_run else setup.held(place):
+        plan = setup.plan_removing(dialect, place) if remove else setup.plan_adding(dialect, place, role, texts)
+        if not dry_run:
+            setup.apply(plan, place)
     return _planned(call, vendor, place, plan, dry_run=dry_run, remove=remove)
 
 
@@ -99,7 +101,10 @@ def _planned(call: Call, agent: Agent, place: setup.Place, plan: setup.Plan, *, 
     from git_taskctx.report import agents, text
 
     changes = [
-        {"path": str(one.path), "action": "add" if one.before is None else "remove" if one.after is None else "change"}
+        {
+            "path": str(one.path) if place.user else one.name,
+            "action": "add" if one.before is None else "remove" if one.after is None else "change",
+        }
         for one in plan.changes
     ]
     warnings = list(plan.warnings)
@@ -124,14 +129,15 @@ def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
     places = [place]
     if not place.user and os.environ.get("HOME"):
         places.append(_place(call, agent, user=True))
-    wired = any(setup.is_wired(dialect, one) for one in places)
+    wired = [found for one in places if (found := setup.find_wired(dialect, one)) is not None]
+    old = not wired and any(setup.is_there(dialect, one) for one in places)
     policy = call.config(call.repository.head().commit).policy
     checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, NAMES)
-    good = wired and not checked.lacks
+    good = bool(wired) and not checked.lacks
     steps = () if wired else (f"git taskctx agent-setup {agent}{' --user' if place.user else ''}",)
     return Answer(
-        {"agent": agent, "wired": wired, "prompts": checked.prompts, "lacks": checked.lacks},
-        text=lambda document: agents.checked(document, dialect.title, wired=wired, checked=checked),
+        {"agent": agent, "wired": bool(wired), "prompts": checked.prompts, "lacks": checked.lacks},
+        text=lambda document: agents.checked(document, dialect.title, wired=wired, old=old, checked=checked),
         notes=lambda document: text.notes(document, (), steps),
         code=0 if good else 1,
         reason=None if good else f"{dialect.title} does not use the context everywhere",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ def planned(document: Document, agent: str, changes: Sequence[Any], *, dry_run: 
         document.line(f"nothing of git taskctx is in the files of {agent}" if remove else f"{agent} is set up already")
         return
     for change in changes:
-        name = quote(os.fsencode(change.path))
+        name = quote(os.fsencode(change.name))
         if dry_run:
             _diff(document, name, change.before, change.after)
             continue
@@ -25,19 +26,30 @@ def planned(document: Document, agent: str, changes: Sequence[Any], *, dry_run: 
         document.line((f"{word} ", "ok"), (name, "path"))
 
 
-def checked(document: Document, title: str, *, wired: bool, checked: Any) -> None:
-    """Say whether the hooks are there, and what each prompt lacks."""
-    document.line(f"{title}: ", ("hooks in place", "ok") if wired else ("no hooks of this version", "bad"))
+def checked(document: Document, title: str, *, wired: Sequence[str], old: bool, checked: Any) -> None:
+    """Say where the hooks are, and what each prompt lacks; `old` are hooks as another version wrote them."""
+    if wired:
+        places = ", ".join(quote(os.fsencode(name)) for name in wired)
+        document.line(f"{title}: ", ("hooks in place", "ok"), f" ({places})")
+    else:
+        document.line(f"{title}: ", ("hooks of another version" if old else "no hooks", "bad"))
     for lack in checked.lacks:
         document.line((lack.path, "path"), ": ", (lack.what, "bad"))
         document.line("  add: ", (lack.add, "command"))
     count, wrong = len(checked.prompts), len({lack.path for lack in checked.lacks})
-    plural = "s" * (count != 1)
-    document.line(f"{count} prompt{plural} and command{plural} read, {wrong} of them to be mended")
+    if not count:
+        document.line("it has no prompts or commands here that could go round the context")
+        return
+    what = "1 prompt or command" if count == 1 else f"{count} prompts and commands"
+    document.line(f"{what} read, {f'{wrong} to be mended' if wrong else 'none to be mended'}")
 
 
 def _diff(document: Document, name: str, before: bytes | None, after: bytes | None) -> None:
-    old, new = ((data or b"").decode("utf-8", "replace").splitlines() for data in (before, after))
-    names = ("/dev/null" if before is None else f"a{name}", "/dev/null" if after is None else f"b{name}")
-    for line in difflib.unified_diff(old, new, *names, lineterm=""):
-        document.line(line.rstrip("\r"))
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", (data or b"").decode("utf-8", "replace")) for data in (before, after))
+    home = name.startswith(("~", "/"))
+    names = (name, name) if home else (f"a/{name}", f"b/{name}")
+    sides = ("/dev/null" if before is None else names[0], "/dev/null" if after is None else names[1])
+    for line in difflib.unified_diff(old, new, *sides):
+        document.line(line.rstrip("\r\n"))
+        if not line.endswith("\n"):
+            document.line("\\ No newline at end of file")

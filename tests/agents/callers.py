@@ -9,6 +9,7 @@ program), the checks in Claude Code's program, the tables of Gemini CLI's and Cu
 from __future__ import annotations
 
 import json
+import subprocess
 from typing import Any
 
 import jsonschema
@@ -113,6 +114,10 @@ class Hooked(Desk):
         self.repo.write("tasks/TASK-1.task.yaml", TASK_FILE)
         self.repo.commit("task")
         self.ok("init", "TASK-1", *args)
+
+    def begin_process(self, *args: str) -> subprocess.Popen[bytes]:
+        """Start a verb in a process of its own."""
+        return super().begin(*args)
 
     def payload(self, agent: str, event: str, **more: Any) -> dict[str, Any]:
         """Return what an agent sends whatever happens."""

@@ -17,9 +17,10 @@ from desk import executable
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from git_taskctx.agents import marked, wiring
+from git_taskctx.agents import marked, setup, wiring
 from git_taskctx.agents.dialects import DIALECTS
 from git_taskctx.agents.jsontext import parse
+from git_taskctx.errors import TryAgain
 
 FILE = {
     "claude": ".claude/settings.json",
@@ -184,6 +185,129 @@ def test_dry_run(hooked: Hooked) -> None:
     assert files(hooked.repo.path) == between
 
 
+def test_names(hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are named from the top of the worktree, wherever one stands in it, or from home; elsewhere by all of it."""
+    hooked.repo.write("AGENTS.md", "# Ours\n")
+    sub = hooked.repo.path / "src"
+    out = hooked.ok("agent-setup", "claude", "--dry-run", cwd=sub).out
+    assert [line for line in out.splitlines() if line.startswith(("---", "+++"))] == [
+        "--- /dev/null", f"+++ b/{SKILL['claude']}", "--- a/AGENTS.md", "+++ b/AGENTS.md",
+        "--- /dev/null", f"+++ b/{FILE['claude']}",
+    ]  # fmt: skip
+    added = f"added {SKILL['claude']}\nchanged AGENTS.md\nadded {FILE['claude']}\n"
+    assert hooked.ok("agent-setup", "claude", cwd=sub).out == added
+    data = hooked.data("agent-setup", "claude", "--remove")
+    assert [one["path"] for one in data["changes"]] == [FILE["claude"], "AGENTS.md", SKILL["claude"]]
+    assert "+++ ~/.cursor/hooks.json\n" in hooked.ok("agent-setup", "cursor", "--user", "--dry-run").out
+    assert hooked.ok("agent-setup", "cursor", "--user").out == f"added ~/{SKILL['cursor']}\nadded ~/{FILE['cursor']}\n"
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
+    out = hooked.ok("agent-setup", "codex", "--user").out
+    assert out == f"added ~/{SKILL['codex']}\nadded {tmp_path}/codex/hooks.json\n"
+
+
+def test_the_diff_is_one(hooked: Hooked) -> None:
+    """What --dry-run shows is a patch: git applies it, and the files are those that the verb itself writes."""
+    hooked.repo.write("AGENTS.md", "# Ours\nno end")
+    hooked.repo.write(FILE["gemini"], '{"a": "é"}')
+    before = files(hooked.repo.path)
+    patch = hooked.ok("agent-setup", "gemini", "--dry-run").out
+    hooked.ok("agent-setup", "gemini")
+    after = files(hooked.repo.path)
+    hooked.ok("agent-setup", "gemini", "--remove")
+    assert files(hooked.repo.path) == before
+    hooked.repo.git("apply", input=patch)
+    assert files(hooked.repo.path) == after
+
+
+def test_hooks_of_an_older_version(hooked: Hooked) -> None:
+    """They are told from none, and put right in their place, with what others put beside them."""
+    hooked.ok("agent-setup", "claude")
+    path = hooked.repo.path / FILE["claude"]
+    after = path.read_text()
+    path.write_text(after.replace(DIALECTS["claude"].matcher, "Edit|Write"))
+    said = hooked.ends(1, "agent-setup", "claude", "--check")
+    assert said.out.startswith("Claude Code: hooks of another version\n")
+    assert said.err == "hint: git taskctx agent-setup claude\n"
+    hooked.ok("agent-setup", "claude")
+    assert path.read_text() == after
+    hooked.repo.write(".codex/config.toml", '[[hooks.Stop]]\nhooks = [{type = "command", command = "x"}]\n')
+    hooked.ok("agent-setup", "codex", "--role", "reviewer")
+    toml = hooked.repo.path / ".codex/config.toml"
+    hooked.ok("agent-setup", "codex", "--check")
+    toml.write_text(toml.read_text().replace(DIALECTS["codex"].matcher, "apply_patch"))
+    assert "hooks of another version" in hooked.ends(1, "agent-setup", "codex", "--check").out
+
+
+def test_two_at_once(hooked: Hooked) -> None:
+    """Several at the same time, for all agents, in and out: nobody's part of the shared block is lost."""
+    hooked.repo.write("AGENTS.md", "# Ours\n")
+    before = files(hooked.repo.path)
+    for options in ((), ("--remove",)):
+        started = [hooked.begin_process("agent-setup", agent, *options) for agent in (*AGENTS, *AGENTS)]
+        for process in started:
+            assert process.communicate()[1].count(b"error") == 0
+            assert process.returncode == 0
+        found = files(hooked.repo.path)
+        assert ((set(found) - set(before)) == {*FILE.values(), *SKILL.values()}) is not bool(options)
+    assert found == before
+
+
+def test_an_editor_at_the_same_time(hooked: Hooked) -> None:
+    """A file that somebody else changes between reading and writing is not written over."""
+    place = setup.place_of(DIALECTS["claude"], hooked.repo.path, user=False)
+    hooked.repo.write(FILE["claude"], "{}")
+    plan = setup.plan_adding(DIALECTS["claude"], place, None, setup.Texts("skill\n", "block\n"))
+    hooked.repo.write(FILE["claude"], '{"a": 1}')
+    with pytest.raises(TryAgain, match=r"^\.claude/settings\.json has been changed meanwhile$"):
+        setup.apply(plan, place)
+    assert hooked.repo.read(FILE["claude"]) == b'{"a": 1}'
+
+
+@pytest.mark.parametrize(
+    "text", [b'\xef\xbb\xbfmodel = "m"\r\n[[hooks.Stop]]\r\nhooks = []\r\n', b"[hooks]\nStop = [ { } ]"]
+)
+def test_a_toml_of_another_kind(hooked: Hooked, text: bytes) -> None:
+    """A byte order mark, and line ends of elsewhere, come back; where our block would not read nothing is written."""
+    hooked.repo.write(".codex/config.toml", text)
+    before = files(hooked.repo.path)
+    if text.startswith(b"["):
+        assert ".codex/config.toml does not read" in hooked.refuses("agent-setup", "codex", code=128)
+    else:
+        hooked.ok("agent-setup", "codex")
+        block = files(hooked.repo.path)[".codex/config.toml"][len(text) :]
+        assert block.count(b"\n") == block.count(b"\r\n") > 10
+        hooked.ok("agent-setup", "codex", "--check")
+        hooked.ok("agent-setup", "codex", "--remove")
+    assert files(hooked.repo.path) == before
+
+
+def test_places_that_cannot_be_written(hooked: Hooked) -> None:
+    """A folder that is a file, a link to itself, a FIFO: refused before anything is written."""
+    before = files(hooked.repo.path)
+    config = hooked.repo.path / FILE["claude"]
+    config.parent.mkdir()
+    for make in (lambda: config.symlink_to(config.name), lambda: os.mkfifo(config), config.mkdir):
+        make()
+        hooked.refuses("agent-setup", "claude", code=128)
+        assert {name for name in files(hooked.repo.path) if name != FILE["claude"]} == set(before)
+        config.rmdir() if config.is_dir() and not config.is_symlink() else config.unlink()
+    config.parent.rmdir()
+    config.parent.write_text("a file\n")
+    hooked.refuses("agent-setup", "claude", code=128)
+    assert set(files(hooked.repo.path)) == {*before, ".claude"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
+def test_a_folder_that_is_read_only(hooked: Hooked) -> None:
+    """Where one of the files cannot be written none is."""
+    hooked.repo.write(FILE["claude"], "{}")
+    before = files(hooked.repo.path)
+    (hooked.repo.path / ".claude").chmod(0o500)
+    assert "cannot write" in hooked.refuses("agent-setup", "claude", code=128)
+    assert files(hooked.repo.path) == before
+    (hooked.repo.path / ".claude").chmod(0o700)
+
+
 def test_for_oneself(hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With --user the files are the user's, outside of any repository, wherever variables and links say they are."""
     home = Path(os.environ["HOME"])
@@ -255,7 +379,7 @@ def test_a_skill_that_was_changed_stays(hooked: Hooked) -> None:
     path.write_text(path.read_text().replace("Your turn", "My turn"))
     for option in ((), ("--remove",)):
         said = hooked.ok("agent-setup", "claude", *option)
-        assert said.err == f"warning: {path} has been changed by hand and stays as it is\n"
+        assert said.err == f"warning: {SKILL['claude']} has been changed by hand and stays as it is\n"
     assert "My turn" in path.read_text()
 
 
