@@ -7,9 +7,12 @@ import itertools
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from git_taskctx.errors import TaskctxError, find_refusal
+
+TYPE_CHECKING = False  # typing itself would cost a hook of an agent's more than all that it does without a task
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 INTERRUPTED = 130
 CLOSED = 141
