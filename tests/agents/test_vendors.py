@@ -16,11 +16,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from callers import Hooked
 from desk import executable
 from test_hook import OUTSIDE, UNRECORDED
 from tools import TOOL_PATH
+
+from git_taskctx.agents.dialects import DIALECTS
 
 pytestmark = pytest.mark.deep
 
@@ -185,6 +188,29 @@ def test_tools_of_a_server(vendor: Vendor) -> None:
     )
     assert (remark in asked[3]) is (vendor.name != "gemini")
     assert (vendor.top / "src" / "note").read_text() == "written\n"
+
+
+def test_the_forms_that_codex_publishes() -> None:
+    """Every answer fits the schema that stands in the program itself."""
+    program = shutil.which("codex", path=TOOL_PATH)
+    if program is None:
+        pytest.skip("codex is not on PATH")
+    (binary,) = Path(program).resolve().parents[2].glob("codex-*/vendor/*/bin/codex")
+    dialect, data = DIALECTS["codex"], binary.read_bytes()
+    answers = {
+        "pre-tool-use": [form("PreToolUse", "why") for form in (dialect.deny, dialect.remark) if form is not None],
+        "session-start": [dialect.context("SessionStart", "brief")],
+        "subagent-start": [dialect.context("SubagentStart", "brief")],
+        "stop": [dialect.go_on("Stop", "why")],
+        "subagent-stop": [dialect.go_on("SubagentStop", "why")],
+    }
+    assert len(answers["pre-tool-use"]) == 2
+    for name, given in answers.items():
+        at = data.index(f'"title": "{name}.command.output"'.encode())
+        text = data[data.rindex(b'{\n  "$schema"', 0, at) : at + 10_000].decode("utf-8", "replace")
+        schema, _ = json.JSONDecoder().raw_decode(text)
+        for answer in given:
+            jsonschema.validate(answer, schema)
 
 
 def test_a_patch_as_a_command(hooked: Hooked, tmp_path: Path) -> None:
