@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,13 @@ _DRY = Annotated[bool, Option("--dry-run", help="Only say what would be done.")]
 
 
 def install(
-    call: Call, everywhere: _EVERYWHERE = False, write_tracked: _TRACKED = False, dry_run: _DRY = False
+    call: Call,
+    everywhere: _EVERYWHERE = False,
+    write_tracked: _TRACKED = False,
+    notes: Annotated[
+        str | None, Option("--notes", metavar="REMOTE", help="Let git fetch bring REMOTE's records too, beside ours.")
+    ] = None,
+    dry_run: _DRY = False,
 ) -> Answer:
     """Put the hooks in, so that git asks before each commit.
 
@@ -35,8 +42,11 @@ def install(
     from git_taskctx.report.hooks import seats
 
     if everywhere:
+        if notes is not None:
+            raise Usage("--notes is for one repository", hint=f"git taskctx install --notes {shlex.quote(notes)}")
         return _everywhere(call, write_tracked=write_tracked, dry_run=dry_run, away=False)
-    plan = hooks.install(find_place(call.folder, os.environ), write_tracked=write_tracked, dry_run=dry_run)
+    place = find_place(call.folder, os.environ)
+    plan = hooks.install(place, write_tracked=write_tracked, dry_run=dry_run, notes=notes)
     if dry_run:
         return _answer(plan, dry_run=True, again="install")
     found = look(find_place(call.folder, os.environ))

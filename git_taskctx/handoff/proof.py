@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 from git_taskctx.config import Config
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
-from git_taskctx.git.refs import find_ref
+from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.handoff.proof_hints import ways_on
 from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import BATCH, Commit, Range, find_cut, first_parents, list_commits
@@ -96,19 +97,22 @@ def prove(
     rules: Rules,
     *,
     renamed: Mapping[CommitOid, CommitOid] | None = None,
-    beside: Sequence[str] = (),
+    beside: Sequence[str] | None = None,
     keep: dict[CommitOid, Found] | None = None,
 ) -> Proof:
     """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
 
-    `renamed` maps the old names of rewritten commits to the new ones; `beside` are commits of notes that are read
-    beside the ledger; `keep` gets what was found out about each commit, with the records about it. Raises:
-    CouldNotTell when the range itself is not in this clone.
+    `renamed` maps the old names of rewritten commits to the new ones; `beside` are the commits of notes that are read
+    beside the ledger, by default of all that were fetched; `keep` gets what was found out about each commit, with the
+    records about it. Raises: CouldNotTell when the range itself is not in this clone.
     """
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
-    ours = find_ref(repository.git, NOTES_REF)
-    notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
+    if beside is None:
+        notes = tuple(dict.fromkeys(read_refs(repository.git, NOTES_REF, f"{REMOTES}/**/notes").values()))
+    else:
+        ours = find_ref(repository.git, NOTES_REF)
+        notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
     renamed = renamed or {}
     former = {new: old for old, new in renamed.items()}
     matcher, reader = Matcher(repository, rules.policy, renamed), _Reader(repository, notes, rules)
@@ -187,7 +191,7 @@ def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
 
 
 class _Reader:
-    """Reads notes: all are looked up at once, and then read some at a time, each once."""
+    """Reads notes, ours and others': all are looked up at once, and then read some at a time, each once."""
 
     def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
         self.repository, self.notes, self._rules = repository, notes, rules
@@ -198,12 +202,14 @@ class _Reader:
     def look_up(self, names: Sequence[str]) -> None:
         """Find the notes of many objects."""
         wanted = list(dict.fromkeys(names))
-        try:
-            for notes in self.notes:
-                for name, blobs in find_notes(self.repository.objects, notes, wanted).items():
-                    self._blobs[name] = tuple(dict.fromkeys((*self.blobs_of(name), *blobs)))
-        except CouldNotTell as error:
-            self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+        for notes in self.notes:
+            try:
+                found = find_notes(self.repository.objects, notes, wanted)
+            except CouldNotTell as error:
+                self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+                continue
+            for name, blobs in found.items():
+                self._blobs[name] = tuple(dict.fromkeys((*self.blobs_of(name), *blobs)))
 
     def read_ahead(self, names: Sequence[str]) -> None:
         """Read the notes of some objects, and let go those that were read before."""

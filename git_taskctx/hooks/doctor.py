@@ -19,11 +19,13 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
+from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.hooks import prek
 from git_taskctx.hooks.fire import Fired
 from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
 from git_taskctx.hooks.install import shared_folder
 from git_taskctx.hooks.place import Place, beside
+from git_taskctx.hooks.refspec import find_named
 from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
 from git_taskctx.model.values import dataclass
 
@@ -248,13 +250,26 @@ def _examine_setting(key: str, value: str) -> Iterator[Finding]:
     elif key.endswith(".push") and value.lstrip("+").startswith(("refs/*:", "refs/taskctx/")):
         yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", command)
     elif key.endswith(".fetch"):
-        target = value.partition(":")[2]
-        if target and target != NOTES_REF + "/" and (_covers(target) or target == "refs/*"):
-            yield Finding(
-                "warning",
-                f"{key} = {value}: a fetch overwrites records that are not there, and --prune deletes them",
-                command,
-            )
+        yield from _examine_fetch(key, value, command)
+
+
+def _examine_fetch(key: str, value: str, command: str) -> Iterator[Finding]:
+    remote, (source, _, target) = key[len("remote.") : -len(".fetch")], value.lstrip("+").partition(":")
+    instead = f"git taskctx install --notes {shlex.quote(remote)}"
+    other = f"{command}   # {instead} brings them without that"
+    named = find_named(value)
+    if named is not None:
+        if named != remote:
+            yield Finding("warning", f"{key} = {value}: records of {remote} come as those of {named}", instead)
+    elif target and target != NOTES_REF + "/" and (_covers(target) or target == "refs/*"):
+        what = "a fetch overwrites records that are not there, and --prune deletes them"
+        yield Finding("warning", f"{key} = {value}: {what}", other)
+    elif target.startswith("refs/taskctx/") and not target.startswith(f"{REMOTES}/"):
+        what = "a fetch overwrites snapshots that are not there, and --prune deletes them"
+        yield Finding("warning", f"{key} = {value}: {what}", command)
+    elif source == NOTES_REF:
+        what = f"every fetch fails while {remote} has no records"
+        yield Finding("warning", f"{key} = {value}: {what}", other)
 
 
 def _covers(pattern: str) -> bool:

@@ -11,10 +11,11 @@ asked), and a folder that other repositories use too (a folder of our own, which
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from git_taskctx import files
@@ -22,6 +23,7 @@ from git_taskctx.handoff.managers import LEFTHOOK
 from git_taskctx.hooks import prek, steps
 from git_taskctx.hooks.health import is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside
+from git_taskctx.hooks.refspec import let_be, let_fetch
 from git_taskctx.hooks.shims import EVENTS, author, is_shell, shim, with_block, without_block
 from git_taskctx.hooks.steps import Step
 from git_taskctx.model.values import dataclass, field
@@ -61,23 +63,25 @@ class Plan:
     """What is to be known beside it."""
 
 
-def install(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
-    """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed."""
-    return _carry_out(place, lambda: plan_install(place, write_tracked=write_tracked), dry_run=dry_run)
+def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | None = None) -> Plan:
+    """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed; what `let_fetch` does."""
+    also = list(let_fetch(place, notes)) if notes is not None else []
+    return _carry_out(place, lambda: plan_install(place, write_tracked=write_tracked), dry_run=dry_run, also=also)
 
 
 def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
     """Take every hook away and give back what was there, or only say how. Raises: as `install`."""
-    return _carry_out(place, lambda: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run)
+    also = list(let_be(place))
+    return _carry_out(place, lambda: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run, also=also)
 
 
-def _carry_out(place: Place, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
-    if dry_run:
-        return make()
-    with files.held_folder(place.common_dir):
-        steps.sweep(place.default, beside(place.default), place.folder, beside(place.folder), place.private)
+def _carry_out(place: Place, make: Callable[[], Plan], *, dry_run: bool, also: Sequence[Step]) -> Plan:
+    with contextlib.nullcontext() if dry_run else files.held_folder(place.common_dir):
+        if not dry_run:
+            steps.sweep(place.default, beside(place.default), place.folder, beside(place.folder), place.private)
         plan = make()
-        for step in plan.steps:
+        plan.steps += also
+        for step in plan.steps if not dry_run else ():
             step.run()
     return plan
 

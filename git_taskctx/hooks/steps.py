@@ -110,6 +110,16 @@ def set_config(git: Git, scope: str, key: str, value: str) -> Step:
     return Step("set", f"{key} = {value}", lambda: git.run("config", scope, key, value))
 
 
+def add_config(git: Git, scope: str, key: str, value: str) -> Step:
+    """Add a value to a key that may have several."""
+
+    def run() -> None:
+        if not git.run("config", scope, "--fixed-value", "--get-all", key, value, ok=(0, 1)).out:
+            git.run("config", scope, "--add", key, value)
+
+    return Step("add", f"{key} = {value}", run)
+
+
 def unset_config(git: Git, scope: str, key: str, value: str) -> Step:
     """Take a key out of git's configuration, where it has this value."""
     return Step("unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5)))

@@ -232,6 +232,7 @@ complete -c git-taskctx -n '__git_taskctx_using restore' -l agent -xa 'init save
 complete -c git-taskctx -n '__git_taskctx_using restore' -l paths -rF -d 'Only these'
 complete -c git-taskctx -n '__git_taskctx_using install uninstall' -l global -d 'For every repository of yours'
 complete -c git-taskctx -n '__git_taskctx_using install uninstall' -l write-tracked -d 'Also write hook files that lie in the worktree'
+complete -c git-taskctx -n '__git_taskctx_using install' -l notes -xa '(__git_taskctx_remotes)' -d 'Let git fetch bring a remote\'s records too'
 complete -c git-taskctx -n '__git_taskctx_using install uninstall' -l dry-run -d 'Only say what would be done'
 complete -c git-taskctx -n '__git_taskctx_using record-qa' -l from -rF -d 'The log'
 complete -c git-taskctx -n '__git_taskctx_using record-qa' -l command -x -d 'The command that wrote it'

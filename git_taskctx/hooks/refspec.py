@@ -1,0 +1,69 @@
+"""A line of git's configuration by which `git fetch` brings a remote's ledger along, beside ours and never over it.
+
+It names a pattern: a ref that is named whole makes the whole fetch fail while the remote does not have it. What comes
+lies under `refs/taskctx/remotes`, so that `--prune` and `--force` can take away nothing of ours; proofs read it there.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from git_taskctx.errors import Fatal, Refused
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.remote import remotes_of
+from git_taskctx.handoff.ledger import REMOTES
+from git_taskctx.hooks import steps
+from git_taskctx.hooks.place import Place
+from git_taskctx.hooks.steps import Step
+
+_OURS = re.compile(re.escape(f"+{NOTES_REF}*:{REMOTES}/") + r"(?P<remote>.+)/notes\*")
+
+
+def refspec_of(remote: str) -> str:
+    """Return what `remote.<name>.fetch` has to hold beside its other lines."""
+    return f"+{NOTES_REF}*:{REMOTES}/{remote}/notes*"
+
+
+def find_named(value: str) -> str | None:
+    """Return the remote that a line of ours was made for; None for a line that is not ours."""
+    found = _OURS.fullmatch(value)
+    return found["remote"] if found else None
+
+
+def let_fetch(place: Place, remote: str) -> Iterator[Step]:
+    """Yield the steps after which `git fetch` brings the ledger of `remote`.
+
+    Raises: Fatal where there is no such remote; Refused where it has no line of its own: with ours alone, `git fetch`
+    would no longer bring what it does now.
+    """
+    known = remotes_of(place.git)
+    if remote not in known:
+        raise Fatal(f"there is no remote {remote!r} (known: {', '.join(known) or 'none'})", hint="git remote -v")
+    key = f"remote.{remote}.fetch"
+    lines = [value for name, value in _lines(place) if name == key]
+    if all(find_named(line) for line in lines):
+        raise Refused(
+            f"{key} is not set, and with a line of ours alone `git fetch` would bring nothing else",
+            hint=f"git taskctx fetch {shlex.quote(remote)}   # brings the ledger when it is typed",
+        )
+    wanted = refspec_of(remote)
+    for line in lines:
+        if find_named(line) and line != wanted:
+            yield steps.unset_config(place.git, "--local", key, line)
+    if wanted not in lines:
+        yield steps.add_config(place.git, "--local", key, wanted)
+
+
+def let_be(place: Place) -> Iterator[Step]:
+    """Yield the steps that take every line of ours away; what was fetched stays."""
+    for key, value in dict.fromkeys(_lines(place)):
+        if find_named(value):
+            yield steps.unset_config(place.git, "--local", key, value)
+
+
+def _lines(place: Place) -> list[tuple[str, str]]:
+    found = place.git.run("config", "-z", "--get-regexp", r"^remote\..*\.fetch$", ok=(0, 1)).out
+    entries = found.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    return [(key, value) for key, _, value in (entry.partition("\n") for entry in entries)]
