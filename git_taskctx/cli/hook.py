@@ -82,15 +82,20 @@ def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
 def _answer(name: str, error: TaskctxError) -> Answer:
     """Say what is wrong, which paths, and what to type; only the gate stops git."""
     stops = name in GATES
-    return Answer(code=error.exit_code if stops else 0, notes=lambda document: _refuse(document, error, stops=stops))
+    commits = stops and name != "pre-push"  # what a push is about is not paths
+    return Answer(
+        code=error.exit_code if stops else 0,
+        notes=lambda document: _refuse(document, error, stops=stops, commits=commits),
+    )
 
 
-def _refuse(document: Document, error: TaskctxError, *, stops: bool) -> None:
+def _refuse(document: Document, error: TaskctxError, *, stops: bool, commits: bool) -> None:
     document.line(("error: ", "bad") if stops else ("warning: ", "warn"), error.message.split("\n")[0])
-    if stops:
+    if stops and (error.paths or commits):
         document.line("paths: ", (_listed(error.paths), "path"))
-    if error.hint:
-        command, mark, why = error.hint.split("\n")[0].partition("   # ")
+    hint = error.hint or ("git taskctx status" if stops else "")
+    if hint:
+        command, mark, why = hint.split("\n")[0].partition("   # ")
         document.line(("hint: ", "warn"), (command, "command"), (mark + why, "dim"))
 
 

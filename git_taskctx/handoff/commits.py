@@ -44,13 +44,13 @@ def require_approved(session: Session) -> None:
     if chain.open_findings:
         first = chain.open_findings[0]
         raise Refused(
-            "findings are open: " + ", ".join(f"{one.id} (by {one.by})" for one in chain.open_findings),
+            f"findings are open: {_listed([f'{one.id} (by {one.by})' for one in chain.open_findings])}",
             hint=f"git taskctx unblock --agent {first.by} --finding {first.id}   # once it is mended",
         )
     if session.context.policy.commit.require == "validated" and not chain.validated:
         missing = [agent for agent in chain.agents if not _is_done(chain, agent)]
         raise Refused(
-            f"not validated: {' and '.join(missing)} {'has' if len(missing) == 1 else 'have'} not approved this tree",
+            f"not validated: {_listed(missing)} {'has' if len(missing) == 1 else 'have'} not approved this tree",
             hint=_next_step(chain, missing[0]),
         )
 
@@ -193,6 +193,12 @@ def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
 
 def _is_volatile(session: Session, change: Change) -> bool:
     return is_volatile(session.context, session.repository.objects, [change])
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return some names as a person says them, `SHOWN` of them at most."""
+    shown = [*names[:SHOWN], f"{len(names) - SHOWN} more"] if len(names) > SHOWN else names
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 
 
 def _is_done(chain: Chain, agent: str) -> bool:

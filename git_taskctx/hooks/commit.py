@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from git_taskctx.errors import Refused, TaskctxError
+from git_taskctx.errors import TaskctxError
 from git_taskctx.handoff.gate import Attempt, check_commit, staged_paths
 from git_taskctx.handoff.seal import catch_up
 from git_taskctx.handoff.session import Caller
@@ -23,7 +23,7 @@ def before_commit(caller: Caller, situation: Situation) -> list[Line]:
     )
     try:
         return [Line(text, warns=True) for text in check_commit(caller, attempt)]
-    except Refused as error:
+    except TaskctxError as error:
         if not error.paths:
             with contextlib.suppress(TaskctxError):
                 error.paths = staged_paths(caller, attempt)

@@ -60,7 +60,7 @@ def test_files_that_are_gone_block_with_the_way_to_mend_it(validated: Gated) -> 
     validated.repo.git("clean", "-q", "-fdx")
     assert validated.blocked("commit", "-m", "x") == [
         "error: the files of the active context, TASK-1, are gone",
-        "paths: none",
+        "paths: deep/lexer.py, new.py, parser.py",
         "hint: git taskctx recover TASK-1",
     ]
     validated.ok("recover", "TASK-1")
