@@ -23,8 +23,10 @@ LOOKED_BACK = 100
 """So many moves of HEAD are looked at."""
 SHOWN = 5
 """So many paths stand in a command."""
-_MADE = re.compile(r"(commit|cherry-pick|revert)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
+_MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
 """The reflog's words for a commit that was made here, not brought in by a pull or a rebase."""
+_MOVED = re.compile(r"(pull|merge|rebase|reset|checkout|switch|branch|clone|fetch|push|update by push)\b.*", re.DOTALL)
+"""Its words for what only moves HEAD. Anything else may be a program that made a commit by itself."""
 
 
 def require_settled(session: Session) -> None:
@@ -181,13 +183,15 @@ def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
     )
     moves = [line.partition(" ") for line in told.out.decode("utf-8", "replace").splitlines()]
     made, known = [], expected is None and len(moves) < LOOKED_BACK
-    for oid, _, words in moves:
+    for (oid, _, words), before in zip(moves, [*(move[0] for move in moves[1:]), ""], strict=False):
         if oid == expected:
             known = True
             break
         found = _MADE.fullmatch(words)
         if found:
             made.append((CommitOid(oid), found[1] or found[2]))
+        elif not _MOVED.fullmatch(words) and before in repository.parents_of(CommitOid(oid)):
+            made.append((CommitOid(oid), "update-ref"))
     return made[::-1] if known else [one for one in made if one[0] == head][:1]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 
 import pytest
 from gated import Gated, put_hooks
@@ -92,15 +93,129 @@ def test_a_gate_behind_a_manager_is_known(desk: Gated, place: str) -> None:
     assert len(bypasses(desk)) == 1
 
 
-@pytest.mark.parametrize(("command", "how"), [("cherry-pick", "cherry-pick"), ("revert", "revert")])
-def test_what_git_asks_no_hook_about_is_noticed(desk: Gated, command: str, how: str) -> None:
-    """git makes a clean cherry-pick or revert without asking; it is a commit in the middle of a task all the same."""
+def _as_patch(desk: Gated) -> str:
+    patch = desk.repo.path.parent / "0001.patch"
+    patch.write_text(desk.repo.git("format-patch", "-1", "--stdout", "side") + "\n")
+    return str(patch)
+
+
+def _plumbed(desk: Gated) -> str:
+    return desk.repo.git("commit-tree", "-p", "HEAD", "-m", "by hand", "side^{tree}")
+
+
+FORMS: dict[str, tuple[Callable[[Gated], list[tuple[str, ...]]], str]] = {
+    "cherry-pick": (lambda _: [("cherry-pick", "side")], "cherry-pick"),
+    "cherry-pick -n": (lambda _: [("cherry-pick", "-n", "side"), ("commit", "-q", "--no-verify", "-m", "x")], "commit"),
+    "revert": (lambda _: [("revert", "--no-edit", "HEAD")], "revert"),
+    "am": (lambda desk: [("am", "-q", _as_patch(desk))], "am"),
+    "merge --squash": (
+        lambda _: [("merge", "-q", "--squash", "side"), ("commit", "-q", "--no-verify", "-m", "x")],
+        "commit",
+    ),
+    "update-ref": (lambda desk: [("update-ref", "HEAD", _plumbed(desk))], "update-ref"),
+    "update-ref -m": (lambda desk: [("update-ref", "-m", "some tool", "HEAD", _plumbed(desk))], "update-ref"),
+    "reset": (
+        lambda _: [("reset", "-q", "--soft", "HEAD~1"), ("commit", "-q", "--no-verify", "-m", "squashed")],
+        "commit",
+    ),
+}
+"""Commits about which git asks no hook, or is told not to, and how each is on record."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("at_work", [True, False], ids=["at-work", "snapshotted"])
+def test_what_git_asks_no_hook_about_is_noticed(desk: Gated, form: str, at_work: bool) -> None:
+    """A commit in the middle of a task, however it is made, is on record once a hook or a verb has looked."""
+    desk.repo.write("README", "second\n")
+    desk.repo.commit("second")
     desk.branch_off()
-    if command == "revert":
-        desk.repo.git("checkout", "-q", "side")
     desk.init()
-    desk.passes(command, *(["--no-edit"] if command == "revert" else []), "side")
-    assert [found for _, found, _ in bypasses(desk)] == [how]
+    if not at_work:
+        desk.ok("snapshot", "--agent", "implementer", "--allow-clean")
+    make, how = FORMS[form]
+    for words in make(desk):
+        desk.passes(*words)
+    desk.run("status")
+    assert [(commit, found) for commit, found, _ in bypasses(desk)] == [(desk.repo.head(), how)]
+    if not at_work:
+        told = "committed early" if form == "reset" else "HEAD moved"
+        assert told in desk.ends(1, "verify").out
+
+
+@pytest.mark.parametrize("form", ["cherry-pick -n", "merge --squash", "reset"])
+def test_what_git_asks_about_is_stopped(desk: Gated, form: str) -> None:
+    """The same commits with the gate."""
+    desk.repo.write("README", "second\n")
+    desk.repo.commit("second")
+    desk.branch_off()
+    desk.init()
+    make, _ = FORMS[form]
+    first, (*commit,) = make(desk)
+    desk.passes(*first)
+    assert "implementer is at work" in desk.blocked(*(word for word in commit if word != "--no-verify"))[0]
+    assert bypasses(desk) == []
+
+
+@pytest.mark.parametrize("conflict", [False, True], ids=["clean", "continued"])
+def test_a_rebase_of_what_was_snapshotted_is_noticed(desk: Gated, conflict: bool) -> None:
+    """git asks nobody before the commits of a rebase, nor in `--continue`: HEAD has moved, and nobody is at work."""
+    desk.branch_off()
+    desk.repo.write("side" if conflict else "main", "main\n")
+    desk.repo.commit("main")
+    desk.init()
+    desk.ok("snapshot", "--agent", "implementer", "--allow-clean")
+    said = desk.git("rebase", "-q", "side")
+    assert (said.code != 0) is conflict
+    if conflict:
+        assert "operation in progress" in desk.ends(1, "verify").out
+        desk.repo.write("side", "both\n")
+        desk.repo.add("side")
+        desk.passes("rebase", "--continue", env={"GIT_EDITOR": "true"})
+    assert "HEAD moved" in desk.ends(1, "verify").out
+    assert bypasses(desk) == []
+
+
+@pytest.mark.needs_git(2, 44)
+def test_a_replay_is_noticed(desk: Gated) -> None:
+    """`git replay` moves branches without any hook; the commits that it makes are like those of a rebase."""
+    desk.branch_off()
+    desk.repo.write("main", "main\n")
+    base = desk.repo.git("merge-base", "main", "side")
+    desk.repo.commit("main")
+    desk.init()
+    desk.ok("snapshot", "--agent", "implementer", "--allow-clean")
+    told = desk.repo.git("replay", "--onto", "side", f"{base}..main")
+    if told:  # before git 2.53 it only says what to do
+        desk.repo.git("update-ref", "--stdin", input=f"{told}\n")
+    desk.repo.git("reset", "-q", "--hard")
+    assert "HEAD moved" in desk.ends(1, "verify").out
+
+
+def test_a_stash_and_its_way_back(desk: Gated) -> None:
+    """What is stashed is drift while it is away, and told as that; once it is back, the note is all that is missing."""
+    desk.init()
+    desk.implement()
+    desk.passes("stash", "-q")
+    assert "stashed" in desk.ends(1, "verify").out
+    desk.passes("stash", "pop", "-q")
+    desk.ok("resolve-drift", "--note", "stashed and back")
+    desk.ok("start", "--agent", "reviewer")
+    assert bypasses(desk) == []
+
+
+@pytest.mark.parametrize(
+    "move", [("reset", "-q", "--soft", "HEAD~1"), ("merge", "-q", "--ff-only", "side")], ids=" ".join
+)
+def test_what_only_moves_head_is_told_as_that(desk: Gated, move: tuple[str, ...]) -> None:
+    """No commit was made: that is no bypass, and drift where nobody is at work."""
+    desk.repo.write("README", "second\n")
+    desk.repo.commit("second")
+    desk.branch_off()
+    desk.init()
+    desk.ok("snapshot", "--agent", "implementer", "--allow-clean")
+    desk.passes(*move)
+    assert "HEAD moved" in desk.ends(1, "verify").out
+    assert bypasses(desk) == []
 
 
 def test_a_merge_around_the_gate_is_noticed(desk: Gated) -> None:
