@@ -26,7 +26,10 @@ def run() -> NoReturn:
     """
     if sys.argv[1:2] == ["agent-hook"]:  # its caller waits at every tool call: no looking for garbage while it loads
         gc.disable()
-    code = main(sys.argv[1:])
+    try:
+        code = main(sys.argv[1:], alone=True)
+    except KeyboardInterrupt:  # when all was done, or nothing yet
+        code = INTERRUPTED
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
@@ -35,20 +38,19 @@ def run() -> NoReturn:
     os._exit(code)
 
 
-def main(argv: Sequence[str]) -> int:
-    """Run one verb and return its exit code; never raises."""
+def main(argv: Sequence[str], *, alone: bool = False) -> int:
+    """Run one verb and return its exit code; never raises. `alone` tells that nothing else runs in this process."""
     if _is_hook(argv) and os.environ.get("GIT_TASKCTX") == "0":
         return 0
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        return _run(argv)
+        return _run(argv, alone=alone)
     except TaskctxError as error:
         return _say(error, argv)
-    except KeyboardInterrupt:
-        sys.stderr.write("\n")
-        return INTERRUPTED
+    except KeyboardInterrupt as stopped:
+        return _stopped(stopped)
     except SystemExit as ending:  # what the command line's library makes of a pipe that closed
         return _closed() if isinstance(ending.__context__, BrokenPipeError) else int(ending.code or 0)
     except BrokenPipeError:
@@ -61,7 +63,7 @@ def main(argv: Sequence[str]) -> int:
         return 0 if _is_hook(argv) else code  # a bug of ours never blocks git
 
 
-def _run(argv: Sequence[str]) -> int:
+def _run(argv: Sequence[str], *, alone: bool) -> int:
     if argv and argv[0] == "agent-hook":
         from git_taskctx.cli.agenthook import run_plainly
 
@@ -69,13 +71,28 @@ def _run(argv: Sequence[str]) -> int:
         if answered is not None:
             return answered
     from git_taskctx.cli.plain import run_plain
+    from git_taskctx.cli.signals import catch_signals, ignore_signals
 
+    if alone:
+        catch_signals()
     code = run_plain(argv)
     if code is None:
         from git_taskctx.cli.app import run_app
 
-        return run_app(list(argv))
+        code = run_app(list(argv))
+    if alone:
+        ignore_signals()
     return code
+
+
+def _stopped(stopped: KeyboardInterrupt) -> int:
+    """Return the code of what Ctrl-C ended; another signal ends the process itself."""
+    if stopped.args:
+        from git_taskctx.cli.signals import end_by
+
+        end_by(stopped.args[0])
+    sys.stderr.write("\n")
+    return INTERRUPTED
 
 
 def _is_hook(argv: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import signal
 import stat
 import time
 from collections.abc import Iterator
@@ -18,6 +19,8 @@ from git_taskctx.errors import BadData, Fatal, TryAgain
 
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask for an end: what goes on is taken back in order, as git does."""
 TEMPORARY = ".tmp-taskctx-"
 """How the name of a file begins that is not yet in its place."""
 
@@ -147,8 +150,8 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = Fa
     `exact` gives it all of `mode`, whatever the umask is. Raises: OSError; then `path` is as it was.
     """
     temporary = temporary_of(path)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-    try:
+    try:  # an interrupt may come as soon as the file is there
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as file:
             if exact:
                 os.fchmod(descriptor, mode)
@@ -206,6 +209,16 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Hold back the signals that ask for an end until the block is done."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

@@ -99,6 +99,7 @@ class Desk:
             capture_output=True,
             check=False,
             timeout=120,
+            process_group=0,
         )
         return self._checked(Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)))
 

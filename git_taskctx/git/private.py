@@ -10,6 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from git_taskctx.files import undisturbed
 from git_taskctx.git.repository import Repository
 
 ROOM = 16 * 1024 * 1024
@@ -90,34 +91,37 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     It never lies in the worktree. Folders of killed runs are swept: the kernel's lock on a folder dies with its
     process.
     """
-    home = repository.private_dir
-    try:
-        folder, descriptor = _make_folder(home)
-    except OSError:
-        import tempfile
+    folder = repository.private_dir / f"tmp-{os.urandom(8).hex()}"
+    descriptor = None
+    try:  # an interrupt may come as soon as the folder is there
+        try:
+            descriptor = _make_folder(folder)
+        except OSError:
+            import tempfile
 
-        folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
-        descriptor = _lock(folder)
-    try:
+            folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
+            descriptor = _lock(folder)
         yield folder
     finally:
-        _remove(folder)
-        os.close(descriptor)
+        with undisturbed():
+            _remove(folder)
+            if descriptor is not None:
+                os.close(descriptor)
 
 
-def _make_folder(home: Path) -> tuple[Path, int]:
-    """Create a folder in ours, and hold its lock. Nobody sweeps meanwhile: it would go before it is held."""
+def _make_folder(folder: Path) -> int:
+    """Create a folder in ours; return what holds its lock. Nobody sweeps meanwhile: it would go before it is held."""
+    home = folder.parent
     home.mkdir(mode=0o700, exist_ok=True)
     _require_room(home)
     held = _lock(home)
     try:
-        folder = home / f"tmp-{os.urandom(8).hex()}"
         folder.mkdir(mode=0o700)
         descriptor = _lock(folder)
         _sweep(home, but=folder)
     finally:
         os.close(held)
-    return folder, descriptor
+    return descriptor
 
 
 def _require_room(home: Path) -> None:

@@ -18,6 +18,8 @@ from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
 """Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
+GRACE = 2.0
+"""Seconds that a git process has to tidy up when it is asked to end."""
 NETWORK_LIMIT = 3600.0
 """Seconds; the same for one that talks to another machine, or to the person at the keyboard."""
 
@@ -133,13 +135,13 @@ class Git:
         try:
             out, err = process.communicate(stdin, timeout=self.time_limit)
         except subprocess.TimeoutExpired as error:
-            stop(process)
+            stop(process, gently=True)
             raise TryAgain(
                 f"`git {_words(args)}` did not end within {self.time_limit:g} s",
                 hint="is there a FIFO in the way, or a file system that does not answer?",
             ) from error
         except BaseException:
-            stop(process)
+            stop(process, gently=True)
             raise
         result = Result(process.returncode, out, err)
         trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {result.code}  {_words(args)}")
@@ -188,16 +190,14 @@ def _write_line(target: str, line: bytes) -> None:
         os.write(2, line)
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
-    """Kill a git process with all that it started, and reap it."""
+def stop(process: subprocess.Popen[bytes], *, gently: bool = False) -> None:
+    """Kill a git process with all that it started, and reap it; `gently` lets it remove its locks first."""
+    if gently and process.poll() is None:
+        _send(process, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(GRACE)
     if process.poll() is None:
-        try:
-            if os.getpgid(process.pid) == process.pid:
-                os.killpg(process.pid, signal.SIGKILL)
-            else:  # in our own group; ssh and the like end with the pipes to it
-                process.kill()
-        except ProcessLookupError:
-            process.kill()
+        _send(process, signal.SIGKILL)
     for stream in (process.stdin, process.stdout, process.stderr):
         if stream is not None:
             try:
@@ -205,6 +205,16 @@ def stop(process: subprocess.Popen[bytes]) -> None:
             except BrokenPipeError:
                 continue
     process.wait()
+
+
+def _send(process: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, number)
+        else:  # in our own group; ssh and the like end with the pipes to it
+            process.send_signal(number)
+    except ProcessLookupError:
+        process.send_signal(number)
 
 
 def _words(args: Sequence[str | bytes]) -> str:

@@ -80,7 +80,8 @@ def hold_git_killed(scene: Scene, model: GitModel, desk: Desk) -> None:
         assert state_of_git(desk.repo) == state_of_git(without.repo)
     else:
         assert mine.code != 0, mine.both
-    hold_verbs(model, desk)
+    desk.ok("status")
+    assert budgets_of(desk) in model.budgets
     assert desk.repo.git("fsck", "--no-dangling") == ""
     for name in ("reader", "without"):
         shutil.rmtree(desk.repo.path.with_name(name))

@@ -5,7 +5,8 @@
  *   STEPS        the record, shared by all processes: counter, flags, process ids; STEPS.log names each step
  *   STEPS_ROOT   only what lies under this folder counts
  *   STEPS_AT     the step that is hit; 0 only counts
- *   STEPS_FAULT  kill (every process), alone (only the first process), or the errno that the step gives
+ *   STEPS_FAULT  kill (every process), alone (only the first process), the errno that the step gives, or a signal for
+ *                the process group of the first process, as -2
  *   STEPS_LASTS  1: from that step on every step fails, as on a disk that stays full
  *   STEPS_READS  1: opening for reading and reading are the steps, instead of what changes
  *   STEPS_ASK    a socket; whoever listens there is told of each step, which waits for his answer
@@ -124,9 +125,11 @@ static int is_hit(const char *name, const char *path, int room)
 	errno = saved;
 	unsigned number = __sync_add_and_fetch(&record->count, 1);
 	int due = at && (number == at || (lasts && number > at));
-	int fails = due && failing && (room || failing == EIO);
+	int fails = due && failing > 0 && (room || failing == EIO || failing == EACCES || failing == EROFS);
 	if (!due || failing || !alone)
 		note(name, path, due ? fails ? " FAILS" : " DUE" : "");
+	if (due && failing < 0)
+		kill(-record->pid[0], -failing);
 	if (due && !failing)
 		kill_all();
 	if (fails)

@@ -39,8 +39,8 @@ class Fault:
     at: int = 0
     """Its number; 0 is never."""
     kind: str | int = "kill"
-    """`kill` every process; `alone` kills the verb's own and lets its gits end by themselves; an errno; or, for `Hook`,
-    the path of a script that is run before the step."""
+    """`kill` every process; `alone` kills the verb's own and lets its gits end by themselves; an errno; a signal, as
+    `-2`, for the process group of the verb; or, for `Hook`, the path of a script that is run before the step."""
     lasts: bool = False
     """True when every later step fails too, as on a disk that stays full."""
     reads: bool = False

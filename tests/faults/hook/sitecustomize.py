@@ -16,6 +16,8 @@ import sys
 _OPENING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 _ROOM = frozenset({"open", "os.link", "os.mkdir", "os.rename", "os.symlink"})
 """What a full disk refuses."""
+_ANY = (errno.EIO, errno.EACCES, errno.EROFS)
+"""What can come of any step."""
 _STARTS = frozenset({"os.posix_spawn", "subprocess.Popen"})
 _EVENTS = _ROOM | _STARTS | {"os.chmod", "os.remove", "os.rmdir", "os.truncate", "os.utime"}
 
@@ -42,10 +44,12 @@ def _watch() -> None:
             return
         number = next(numbers)
         due = at > 0 and (number == at or (lasts and number > at))
-        fails = due and fault.isdigit() and (event in _ROOM or int(fault) == errno.EIO) and event not in _STARTS
+        fails = due and fault.isdigit() and (event in _ROOM or int(fault) in _ANY) and event not in _STARTS
         os.write(log, f"{event} {path.removeprefix(root)}{' FAILS' if fails else ' DUE' if due else ''}\n".encode())
         if due and fault.startswith("/"):
             os.system(fault)
+        elif due and fault.startswith("-"):
+            os.killpg(0, -int(fault))
         elif due and not fault.isdigit():
             os.kill(os.getpid(), signal.SIGKILL)
         if fails:
