@@ -7,13 +7,14 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from afterwards import copy_of, leftovers, let_time_pass
 from desk import TASK, Desk, Said
 from gitrepo import GitRepo
 from records import Records, added, read_records
 from scenes import Scene
+from stage import Stage
 
 OURS = ("refs/taskctx/", "refs/notes/taskctx")
 READING = (("status",), ("get",), ("log",), ("list",), ("verify",))
@@ -29,6 +30,14 @@ class GitModel:
     """Of the records that come with it."""
     budgets: list[Any]
     """Before it and after it."""
+
+
+class PrepareGit(Protocol):
+    """Prepares a scene, with settings of git's."""
+
+    def __call__(self, scene: Scene, *settings: tuple[str, str]) -> tuple[Stage, GitModel]:
+        """Return it, and how it goes when nothing is in its way."""
+        ...
 
 
 def watch_git(scene: Scene, desk: Desk, scratch: Path) -> GitModel:

@@ -10,7 +10,9 @@ import pytest
 
 pytest.register_assert_rewrite("desk", "records", "steps", "states", "afterwards", "afterwards_of_git", "stage")
 
-from desk import Desk  # noqa: E402 - found beside the tests
+from afterwards_of_git import GitModel, PrepareGit, watch_git  # noqa: E402 - found beside the tests
+from desk import Desk  # noqa: E402
+from git_scenes import put_in  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
 from scenes import Scene  # noqa: E402
 from stage import Stage  # noqa: E402
@@ -48,6 +50,20 @@ def way(request: pytest.FixtureRequest) -> Way:
         found: Shim = request.getfixturevalue("shim")
         return found
     return Hook()
+
+
+@pytest.fixture
+def hooked(desk: Desk, shim: Shim, tmp_path: Path) -> PrepareGit:
+    """Prepares a scene of git's in a repository with our hooks, and with settings."""
+
+    def prepare(scene: Scene, *settings: tuple[str, str]) -> tuple[Stage, GitModel]:
+        put_in(desk, tmp_path / "bin")
+        for setting in settings:
+            desk.repo.config(*setting)
+        stage = Stage(scene, desk, shim, tmp_path)
+        return stage, watch_git(scene, desk, tmp_path)
+
+    return prepare
 
 
 @pytest.fixture

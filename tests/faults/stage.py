@@ -54,9 +54,9 @@ class Stage:
         for desk in desks:
             shutil.rmtree(desk.repo.path)
 
-    def steps(self, *, reads: bool = False) -> tuple[str, ...]:
-        """Return the steps that the verb takes."""
-        stepped = self.run(self.copy(), Fault(reads=reads))
+    def steps(self, *, reads: bool = False, ours: bool = False) -> tuple[str, ...]:
+        """Return the steps that the verb takes, or only those that are `ours`."""
+        stepped = self.run(self.copy(), Fault(reads=reads, ours=ours))
         assert stepped.said.code == self.scene.code, stepped.said.both
         return stepped.steps
 

@@ -9,6 +9,7 @@
  *                the process group of the first process, as -2
  *   STEPS_LASTS  1: from that step on every step fails, as on a disk that stays full
  *   STEPS_READS  1: opening for reading and reading are the steps, instead of what changes
+ *   STEPS_OURS   1: only steps of our own processes, and of the gits that they start
  *   STEPS_ASK    a socket; whoever listens there is told of each step, which waits for his answer
  */
 #define _GNU_SOURCE
@@ -53,6 +54,9 @@ __attribute__((constructor)) static void begin(void)
 	at = atoi(variable("STEPS_AT"));
 	lasts = atoi(variable("STEPS_LASTS"));
 	reads = atoi(variable("STEPS_READS"));
+	/* the gits that we start are told so, and those that start us are not */
+	if (atoi(variable("STEPS_OURS")) && !strstr(program_invocation_short_name, "python") && !*variable("GIT_NO_LAZY_FETCH"))
+		return;
 	alone = !strcmp(variable("STEPS_FAULT"), "alone");
 	failing = atoi(variable("STEPS_FAULT"));
 	record = mmap(NULL, sizeof *record, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

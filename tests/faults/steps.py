@@ -45,6 +45,8 @@ class Fault:
     """True when every later step fails too, as on a disk that stays full."""
     reads: bool = False
     """True when reading is what fails."""
+    ours: bool = False
+    """True when only steps of our own processes count, and those of the gits that they start."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,7 @@ def run_steps(
         "STEPS_FAULT": str(fault.kind),
         "STEPS_LASTS": str(int(fault.lasts)),
         "STEPS_READS": str(int(fault.reads)),
+        "STEPS_OURS": str(int(fault.ours)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     with _listening(see) as place:
