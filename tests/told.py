@@ -21,7 +21,7 @@ from git_taskctx.model.context import (
 )
 from git_taskctx.model.export import Export
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.policy import ChainPolicy, Policy
+from git_taskctx.model.policy import ChainPolicy, Policy, QaPolicy
 from git_taskctx.model.qa import QaReport, QaResults, QaRun
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.model.snapshot import HiddenChange, WorktreeSnapshot
@@ -68,6 +68,7 @@ class Told:
         immutable: Immutable = TASK,
         may_edit: Sequence[str] | None = None,
         distinct_actors: bool = False,
+        qa_require: bool = False,
         evidence: Sequence[Evidence] = (),
     ) -> None:
         self._numbers = itertools.count(1)
@@ -76,7 +77,10 @@ class Told:
         self._context = Context(
             version=1, task_id="TASK-1", context_id=ID, created_at="2026-01-01T00:00:00Z", created_by="somebody",
             git=GitState(None, "main", None, CLEAN, None, None), agents=tuple(agents),
-            policy=Policy(chain=ChainPolicy(tuple(may_edit) if may_edit is not None else None, distinct_actors)),
+            policy=Policy(
+                chain=ChainPolicy(tuple(may_edit) if may_edit is not None else None, distinct_actors),
+                qa=QaPolicy(require=qa_require),
+            ),
             immutable=immutable, coordination={}, evidence=tuple(evidence),
             audit=Audit("somebody", "2026-01-01T00:00:00Z", "somebody", 1, None),
         )  # fmt: skip

@@ -92,7 +92,8 @@ def _role(context: Context, agent: str | None) -> Role:
     may_edit = context.policy.may_edit(agent, agents)
     distinct = context.policy.chain.distinct_actors and agent != agents[0]
     turn = _turn(agent, duties, _back_to(context, agent), may_edit=may_edit)
-    return _with_work(Role(agent, duties, may_edit, distinct, turn), context.immutable)
+    role = _with_work(Role(agent, duties, may_edit, distinct, turn), context.immutable)
+    return replace(role, checks_required=True) if agent == agents[-1] and context.policy.qa.require else role
 
 
 def _with_work(role: Role, immutable: Immutable) -> Role:
@@ -113,16 +114,12 @@ def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: b
     """Return the commands of a turn, in the order in which they are typed."""
     block = f'git taskctx block --agent {agent} --finding "what is wrong"'
     snapshot = f"git taskctx snapshot --agent {agent}"
-    steps = [
-        Step(f"git taskctx start --agent {agent}", "first: verifies that nobody touched the tree, and gives it to you")
-    ]
+    steps = [Step(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
     if "implement" not in duties:
         steps += [
-            Step(
-                "git taskctx diff --type from-base", "the whole work; without --type what the agent before you changed"
-            ),
+            Step("git taskctx diff --type from-base", "the whole work; without --type what the last agent did"),
             Step(block, "for each thing that must not pass"),
-            Step(f"git taskctx start --agent {back}", "after blocking: hands the tree back; your turn is over"),
+            Step(f"git taskctx start --agent {back}", "after blocking: hands back; your turn is over"),
         ]
     else:
         steps.append(Step(block, "when you cannot go on"))

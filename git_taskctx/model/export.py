@@ -85,6 +85,8 @@ class Role:
     """Steps of the work; for whoever implements."""
     commands: tuple[Command, ...] | None = field(default=None, metadata={"optional": True})
     """What checks the work; for whoever implements or validates."""
+    checks_required: bool | None = field(default=None, metadata={"optional": True})
+    """True where its approval needs a passing run of each of the commands on record (`qa.require`)."""
     manual_checks: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
     """What is looked at by hand; for whoever implements or validates."""
 

@@ -142,6 +142,17 @@ def test_distinct_actors() -> None:
         assert words not in render_brief(usual.export(agent))
 
 
+def test_required_checks() -> None:
+    """Where policy wants passing runs, the last agent alone is told so; whoever gets checks is told how to record."""
+    told, usual = Told(qa_require=True), Told()
+    words = "Without a passing run of each on record, for the tree as it is then, `--done` refuses."
+    for agent in told.chain.agents:
+        assert (words in render_brief(told.export(agent))) == (agent == "validator")
+        assert words not in render_brief(usual.export(agent))
+        assert (f"git taskctx record-qa --agent {agent} " in render_brief(usual.export(agent))) == (agent != "reviewer")
+    assert "record-qa" not in render_brief(usual.export(None))
+
+
 def test_a_turn_hands_back_to_who_may_mend() -> None:
     """After blocking the tree goes to the nearest agent before that may edit; to the one before where none may."""
     for may_edit, back in ((("a",), "a"), (("a", "b"), "b"), ((), "b")):
