@@ -188,11 +188,14 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
         if found.st_size > limit:
             raise BadData(f"{path} has {found.st_size} bytes, more than {limit}")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read()
+            data = file.read(limit + 1)
     except OSError as error:
         raise _as_error(error, path) from error
     finally:
         os.close(descriptor)
+    if len(data) > limit:
+        raise BadData(f"{path} grew over {limit} bytes while it was read")
+    return data
 
 
 def sweep_temporaries(folder: Path) -> None:

@@ -4,13 +4,14 @@ the current folder or the terminal.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.errors import Fatal
+from git_taskctx.errors import BadConfig, Fatal, TaskctxError
 from git_taskctx.model.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -111,15 +112,37 @@ class Call:
 
     def config(self, commit: CommitOid | None) -> Config:
         """Return the configuration in force, its policy as committed in `commit`."""
-        from git_taskctx.config import load_config
+        from git_taskctx.config import PYPROJECT_LIMIT, load_config
 
         repository = self.repository
-        return load_config(
-            taskctx_toml=repository.find_blob(commit, ".taskctx.toml"),
-            pyproject=repository.find_blob(commit, "pyproject.toml"),
-            committed_name=f".taskctx.toml at {commit[:12]}" if commit else ".taskctx.toml",
-            personal=[one for one in repository.settings if one[0].startswith("taskctx.")],
-        )
+        try:
+            return load_config(
+                taskctx_toml=repository.find_blob(commit, ".taskctx.toml"),
+                pyproject=repository.find_blob(commit, "pyproject.toml", limit=PYPROJECT_LIMIT),
+                committed_name=f".taskctx.toml at {commit[:12]}" if commit else ".taskctx.toml",
+                personal=[one for one in repository.settings if one[0].startswith("taskctx.")],
+            )
+        except BadConfig as error:
+            for name in self.uncommitted_policy(commit):
+                if error.message.startswith(f"{name} at "):
+                    mended = (
+                        f"git commit -- {name}   # policy is read as it is committed, not as it lies in the worktree"
+                    )
+                    raise BadConfig(error.message, hint="\n".join(filter(None, (mended, error.hint)))) from error
+            raise
+
+    def uncommitted_policy(self, commit: CommitOid | None) -> tuple[str, ...]:
+        """Name the policy files that say something else in the worktree than in `commit`, which is what counts."""
+        from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, differs
+        from git_taskctx.files import read_plain
+
+        found = []
+        for name in POLICY_FILES:
+            with contextlib.suppress(TaskctxError):
+                committed = self.repository.find_blob(commit, name, limit=PYPROJECT_LIMIT)
+                if differs(name, committed, read_plain(self.repository.toplevel / name, limit=PYPROJECT_LIMIT)):
+                    found.append(name)
+        return tuple(found)
 
     def from_top(self, pattern: str) -> str:
         """Return a pattern, given in the current folder, as it is from the top of the worktree; `:/` is the top."""

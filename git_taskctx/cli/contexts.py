@@ -28,6 +28,7 @@ def init(
 
     The task file is looked up as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
     """
+    from git_taskctx.git.repository import BLOB_LIMIT
     from git_taskctx.handoff.begin import Request, begin
     from git_taskctx.model.oids import check_agent_name
     from git_taskctx.report import text
@@ -40,7 +41,7 @@ def init(
         words = ["init", task, *(["--title", title] if title else []), "--agents", ",".join(dict.fromkeys(names))]
         raise Usage("an agent is named twice in --agents", hint=f"git taskctx {shell_words(words)}")
     if description == "-":
-        description = sys.stdin.read()
+        description = sys.stdin.read(BLOB_LIMIT)  # far more than is taken
     request = Request(
         task=task,
         title=title,

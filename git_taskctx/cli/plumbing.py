@@ -36,7 +36,8 @@ def config(
     from git_taskctx.config import flatten
     from git_taskctx.report import text
 
-    loaded = call.config(call.repository.head().commit)
+    commit = call.repository.head().commit
+    loaded = call.config(commit)
     policy = loaded.policy
     actor, said_by = call.find_actor()
     may_edit = [agent for agent in policy.agents if policy.may_edit(agent, policy.agents)]
@@ -48,6 +49,8 @@ def config(
         if show_origin
         else values
     )
+    apart = "as it is in the worktree does not count: policy is read as it is committed"
+    warnings = (*loaded.warnings, *(f"{name} {apart}" for name in call.uncommitted_policy(commit)))
     rows = [
         (key, json.dumps(value, ensure_ascii=False), *((origins.get(key, "default"),) if show_origin else ()))
         for key, value in values.items()
@@ -56,7 +59,7 @@ def config(
     return Answer(
         data,
         text=lambda document: document.table(headings, rows),
-        notes=lambda document: text.warnings(document, loaded.warnings),
+        notes=lambda document: text.warnings(document, warnings),
     )
 
 

@@ -11,8 +11,11 @@ from collections.abc import Sequence
 
 from git_taskctx.config.committed import (
     COMMITTED_FILE,
+    POLICY_FILES,
     PYPROJECT_FILE,
+    PYPROJECT_LIMIT,
     CommittedPolicy,
+    differs,
     find_in_pyproject,
     parse_file,
     parse_policy,
@@ -23,9 +26,12 @@ from git_taskctx.config.personal import Config, Setting, personal_policy
 from git_taskctx.model.values import replace
 
 __all__ = [
+    "POLICY_FILES",
+    "PYPROJECT_LIMIT",
     "CommittedPolicy",
     "Config",
     "Setting",
+    "differs",
     "flatten",
     "load_config",
     "parse_policy",

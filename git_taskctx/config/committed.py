@@ -24,6 +24,9 @@ MAX_BYTES = 256 * 1024
 """A committed policy file larger than this is not read."""
 COMMITTED_FILE = ".taskctx.toml"
 PYPROJECT_FILE = "pyproject.toml"
+POLICY_FILES = (COMMITTED_FILE, PYPROJECT_FILE)
+PYPROJECT_LIMIT = 16 * 1024 * 1024
+"""Bytes of a `pyproject.toml` that is looked into; most of it is other tools'."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,14 @@ def find_in_pyproject(data: bytes, what: str, *, lenient: bool = False) -> Commi
     if not isinstance(tool["taskctx"], dict):
         raise BadConfig(f"{what}: tool.taskctx: expected a table, found {describe(tool['taskctx'])}")
     return _read_policy(tool["taskctx"], what, prefix="tool.taskctx.")
+
+
+def differs(name: str, committed: bytes | None, other: bytes | None) -> bool:
+    """Tell whether a policy file says something else than the committed one, as far as it is about us."""
+    if name == PYPROJECT_FILE and b"taskctx" not in (committed or b"") + (other or b""):
+        return False
+    plain = [one if one is None else one.replace(b"\r\n", b"\n") for one in (committed, other)]
+    return plain[0] != plain[1]
 
 
 def _parse_toml(data: bytes, what: str) -> dict[str, Any]:

@@ -97,6 +97,10 @@ class ObjectStore:
         self._ask([name])
         return self._answer(name, limit)
 
+    def has(self, name: str) -> bool:
+        """Tell whether an object is there; nothing of it is held in memory."""
+        return self.find(name, limit=0) is not None
+
     def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:
         """Read objects that will be asked for next, many with one question each way. Raises: CouldNotTell."""
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._pending and oid != self.empty_tree]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from git_taskctx.errors import CouldNotTell, Fatal, GitFailed
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git, stop
 from git_taskctx.git.quoting import quote
@@ -33,6 +33,8 @@ _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("BISECT_LOG", "bisect"),
 )
 
+BLOB_LIMIT = 1024 * 1024
+"""Bytes of a file that a commit holds for us: policy, macros, signers, a task."""
 DISCOVERY_LIMIT = 20.0
 """Seconds that git may take to say where the repository is; it reads three small files for that."""
 _SETTINGS = (
@@ -222,7 +224,7 @@ class Repository:
 
     def find_commit(self, revision: str) -> CommitOid | None:
         """Resolve a revision to a commit; None where there is none."""
-        found = self.objects.find(f"{revision}^{{commit}}")
+        found = self.objects.find(f"{revision}^{{commit}}", limit=0)
         return CommitOid(found.oid) if found is not None else None
 
     def resolve_commit(self, revision: str) -> CommitOid:
@@ -236,7 +238,7 @@ class Repository:
         """Return the tree of `commit`; the empty tree for None. Raises: CouldNotTell when the commit is missing."""
         if commit is None:
             return self.objects.empty_tree
-        if commit in self.kept_trees and self.objects.find(commit) is None:
+        if commit in self.kept_trees and not self.objects.has(commit):
             return self.kept_trees[commit]
         data = self.objects.get(commit, "commit")
         return TreeOid(data[5 : data.index(b"\n")].decode())
@@ -258,17 +260,20 @@ class Repository:
         found = self.git.run("reflog", "-1", "--format=%gs", "HEAD", ok=(0, 128))
         return found.out.decode("utf-8", "replace").strip() or None
 
-    def find_blob(self, commit: CommitOid | None, path: str) -> bytes | None:
+    def find_blob(self, commit: CommitOid | None, path: str, *, limit: int = BLOB_LIMIT) -> bytes | None:
         """Return the content of `path` in `commit`; None where there is no such file.
 
-        Raises: CouldNotTell where there is one that is not in this clone.
+        Raises: CouldNotTell where there is one that is not in this clone, BadData for one of more than `limit` bytes, of
+        which nothing is held in memory.
         """
         if commit is None:
             return None
         tree = self.tree_of(commit)
-        found = self.objects.find(f"{tree}:{path}")
+        found = self.objects.find(f"{tree}:{path}", limit=limit)
         if found is None and self._names_blob(tree, path.encode("utf-8", "surrogateescape")):
             raise CouldNotTell(f"{path} of the commit {commit[:12]} is not in this repository", hint="git fsck")
+        if found is not None and not found.whole:
+            raise BadData(f"{path} at {commit[:12]} has more than {limit} bytes")
         return found.data if found is not None and found.kind == "blob" else None
 
     def _names_blob(self, tree: str, path: bytes) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from git_taskctx.config import Config
+from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, Config, differs
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.files import read_plain
 from git_taskctx.git.changes import compare_trees
@@ -18,7 +18,6 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.gather import (
-    POLICY_FILE,
     Captured,
     Ground,
     capture_file,
@@ -215,10 +214,13 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
 
 def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
     """Say so when the worktree's policy is not the committed one, which is the one in force."""
-    now = reading.objects.find(f"{reading.tree}:{POLICY_FILE}")
-    if (now.data if now else None) == caller.repository.find_blob(base, POLICY_FILE):
-        return ()
-    return (f"{POLICY_FILE} as it is in the worktree does not count: policy is read from the base commit",)
+    told = []
+    for name in POLICY_FILES:
+        found = reading.objects.find(f"{reading.tree}:{name}", limit=PYPROJECT_LIMIT)
+        now = found.data if found and found.whole else None
+        if differs(name, caller.repository.find_blob(base, name, limit=PYPROJECT_LIMIT), now):
+            told.append(f"{name} as it is in the worktree does not count: policy is read from the base commit")
+    return tuple(told)
 
 
 def _keep_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:

@@ -93,8 +93,8 @@ def _require_done_now(session: Session, agent: str) -> None:
         return
     if agent != chain.owner:
         raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")
-    require_current_text(session)
     with read_worktree(session.repository, keep=False) as reading:
+        require_current_text(session, reading)
         if judge_session(session, Present(reading)).outcome is not Outcome.YES:
             raise Refused(
                 f"the worktree is not {agent}'s last snapshot",

@@ -208,8 +208,8 @@ def _in_folder(session: Session, evidence: Evidence) -> bytes | None:
 
 def _in_ref(session: Session, evidence: Evidence) -> bytes | None:
     tree = find_ref(session.repository.git, context_ref_name(session.context.context_id))
-    found = session.repository.objects.find(f"{tree}:{evidence.stored}") if tree else None
-    return found.data if found else None
+    found = session.repository.objects.find(f"{tree}:{evidence.stored}", limit=2 * LIMIT) if tree else None
+    return found.data if found and found.whole else None
 
 
 def unpack(packed: bytes, size: int) -> bytes | None:

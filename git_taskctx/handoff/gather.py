@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx import __version__
-from git_taskctx.config import Config
+from git_taskctx.config import PYPROJECT_LIMIT, Config
 from git_taskctx.errors import BadData
 from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote
@@ -144,7 +144,7 @@ def _macros(ground: Ground) -> tuple[Mapping[str, Sequence[str]], tuple[Source, 
 
 def _policy_source(ground: Ground) -> tuple[Source, ...]:
     repository = ground.reading.repository
-    data = repository.find_blob(ground.base, ground.committed)
+    data = repository.find_blob(ground.base, ground.committed, limit=PYPROJECT_LIMIT)
     if data is None:
         return ()
     return (Source(ground.committed, BlobOid(repository.objects.hash("blob", data)), "policy"),)

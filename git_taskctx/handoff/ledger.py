@@ -103,7 +103,7 @@ def keep_commits(
     return [
         RefMove(f"{commits_folder(context_id)}/{commit}", repository.tree_of(commit), None)
         for commit in sorted(new)
-        if repository.objects.find(commit) is not None
+        if repository.objects.has(commit)
     ]
 
 

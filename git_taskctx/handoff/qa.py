@@ -60,7 +60,7 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
     with read_worktree(session.repository, keep=False) as reading:
         tree = _without_log(session.chain, reading, source.path)
         changed = _changed_since_init(session, reading, source.path)
-    baseline, warnings = _is_baseline(session, request, changed)
+        baseline, warnings = _is_baseline(session, request, reading, changed)
     evidence, contents = take(session, source, "qa_log", description=command)
     root = str(session.repository.toplevel)
     reports = read_log(source.data, command=command, exit_code=request.exit_code, root=root)
@@ -116,7 +116,7 @@ def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
     """Return the tree as it is without the log itself, where that is a new file that lies in it."""
     known = {quote(change.path) for change in reading.changes_since(chain.settled_tree)}
     raw = unquote(path)
-    if path not in known or reading.objects.find(f"{chain.init_tree}:{os.fsdecode(raw)}") is not None:
+    if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
         return reading.tree
     return _without(reading.objects, reading.tree, raw.split(b"/")) or reading.objects.empty_tree
 
@@ -139,12 +139,14 @@ def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[s
     return tuple(path for path in changes if path not in apart)
 
 
-def _is_baseline(session: Session, request: Request, changed: tuple[str, ...]) -> tuple[bool, tuple[str, ...]]:
+def _is_baseline(
+    session: Session, request: Request, reading: Reading, changed: tuple[str, ...]
+) -> tuple[bool, tuple[str, ...]]:
     """Tell whether a run is of the state before the task, and what to say where it might have been."""
     begun = any(seat.snapshots for seat in session.chain.seats.values())
     if not request.baseline and (changed or begun):
         return False, ()
-    stale = compare_text(session).reason
+    stale = compare_text(session, reading).reason
     if stale is None:
         return True, ()
     if request.baseline:

@@ -51,8 +51,8 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)
-    text = require_current_text(session) if options.done else compare_text(session)
     with read_worktree(session.repository, keep=False) as reading:
+        text = require_current_text(session, reading) if options.done else compare_text(session, reading)
         events, chain = _become_owner(session, reading, agent, options)
         _require_change(session, chain, reading, agent, options)
         if options.done:
@@ -115,7 +115,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
     if agent == chain.owner:
         return [], chain
     require_turn(chain, agent)
-    require_current_text(session)
+    require_current_text(session, reading)
     if chain.at_work and is_handing_back_unchanged(session, agent, reading):
         event = handover_event(chain, agent, reading, extra={"implied": True})
         return [event], preview(session, [event])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 
 from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.files import read_plain
@@ -44,17 +45,18 @@ class TextState:
         return (*_few(self.stale), *_few(self.notices))
 
 
-def compare_text(session: Session) -> TextState:
+def compare_text(session: Session, reading: Reading | None = None) -> TextState:
     """Compare the task file and the cited sections with what was captured of them.
 
     Keys that may change while the task runs (`task.volatile`) do not count, nor does what stands beside a cited
-    section in its file. Files whose blobs are as they were are not looked into.
+    section in its file. Files whose blobs are as they were are not looked into; for others the worktree is read, where
+    the caller has no `reading` of it.
     """
     stale, notices = [reason] if (reason := _stale_task(session)) else [], list[str]()
     changed = dict(_changed_files(session))
     if changed:
-        with read_worktree(session.repository, keep=False) as reading:
-            for text, is_stale in _compare_sections(session, reading, changed):
+        with read_worktree(session.repository, keep=False) if reading is None else nullcontext(reading) as present:
+            for text, is_stale in _compare_sections(session, present, changed):
                 (stale if is_stale else notices).append(text)
     return TextState(tuple(stale), tuple(notices))
 
@@ -79,9 +81,9 @@ def _stale_task(session: Session) -> str | None:
     from git_taskctx.capture.taskfile import without_volatile
 
     volatile = session.context.policy.task.volatile
-    then = session.repository.objects.find(state.task_file_sha)
+    then = session.repository.objects.find(state.task_file_sha, limit=LIMIT)
     try:
-        if then is not None:
+        if then is not None and then.whole:
             told = (
                 without_volatile(one, volatile, name=state.task_file, task=session.task) for one in (data, then.data)
             )

@@ -43,8 +43,8 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
     if agent == chain.owner:  # row 2
         return _resume(session, agent, note)
     require_turn(chain, agent)  # row 3
-    require_current_text(session)
     with read_worktree(session.repository, keep=False) as reading:
+        require_current_text(session, reading)
         if chain.at_work:
             if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
@@ -102,12 +102,12 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
         _require_distinct(session, chain, agent)
 
 
-def require_current_text(session: Session) -> TextState:
+def require_current_text(session: Session, reading: Reading | None = None) -> TextState:
     """Refuse to go on under a text of task or standards that is no longer the one that was captured; else return it.
 
     Raises: Refused.
     """
-    text = compare_text(session)
+    text = compare_text(session, reading)
     if text.reason is not None:
         raise Refused(
             text.reason,

@@ -54,7 +54,7 @@ def follow_ledger(repository: Repository, context_id: str, chain: Chain, fetched
         if target.startswith((f"{folder}/init/", f"{commits_folder(context_id)}/")) and target not in ours:
             wanted[target] = oid
     moves = [RefMove(ref, tree, ours.get(ref)) for ref, tree in wanted.items() if ours.get(ref) != tree]
-    missing = next((move for move in moves if move.new is None or objects.find(move.new) is None), None)
+    missing = next((move for move in moves if move.new is None or not objects.has(move.new)), None)
     if missing is not None:
         name = missing.ref.removeprefix(f"{folder}/")
         raise CouldNotTell(f"the tree of snapshot {name} is not here: the clone that took it did not push it")

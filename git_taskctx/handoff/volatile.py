@@ -9,7 +9,7 @@ from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import Change, compare_trees
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.quoting import quote, unquote
-from git_taskctx.git.repository import Repository
+from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import TreeOid
@@ -50,8 +50,8 @@ def put_back(context: Context, repository: Repository, held: TreeOid, wanted: Tr
     path = context.git.task_file
     if held == wanted or path is None:
         return {}
-    blob = repository.objects.find(f"{wanted}:{unquote(path).decode('utf-8', 'surrogateescape')}")
-    if blob is None:
+    blob = repository.objects.find(f"{wanted}:{unquote(path).decode('utf-8', 'surrogateescape')}", limit=BLOB_LIMIT)
+    if blob is None or not blob.whole:
         return {}
     try:
         text = dump_canonical({"text": _text(context, repository.objects, blob.oid)})

@@ -148,6 +148,57 @@ def test_config_shows_what_is_in_force(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert desk.data("config", "--show-origin")["actor"] == {"value": "ann", "origin": "GIT_TASKCTX_ACTOR"}
 
 
+def test_policy_counts_as_it_is_committed(desk: Desk) -> None:
+    """A file that was edited and not committed is told where policy is shown and where a task begins with it."""
+    apart = "as it is in the worktree does not count"
+    for name, wrong, right in (
+        (".taskctx.toml", "[qa]\nrequre = true\n", "[qa]\nrequire = true\n"),
+        ("pyproject.toml", "[tool.taskctx.qa]\nrequre = true\n", "[tool.taskctx.qa]\nrequire = true\n"),
+    ):
+        desk.repo.write(name, wrong)
+        said = desk.ok("config")
+        assert said.err == f"warning: {name} {apart}: policy is read as it is committed\n"
+        assert f"warning: {name} {apart}: policy is read from the base commit\n" in desk.init().err
+        desk.ok("purge")
+        desk.repo.commit("policy")
+        said = desk.refuses("config", code=128)
+        assert "git commit --" not in said
+        desk.repo.write(name, right)
+        said = desk.refuses("init", "TASK-1", "--title", "t", code=128)
+        assert said.startswith(f"error: {name} at {desk.repo.head()[:12]}: unknown key ")
+        mended = f"git commit -- {name}   # policy is read as it is committed, not as it lies in the worktree"
+        assert said.splitlines()[1] == f"hint: {mended}"
+        desk.repo.git("commit", "-q", "-m", "mended", "--", name)
+        assert desk.ok("config").err == ""
+        desk.repo.git("rm", "-q", name)
+        desk.repo.commit("none")
+    desk.repo.write("pyproject.toml", "[project]\nname = 'a'\n")
+    assert desk.ok("config").err == ""
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({".taskctx.toml": "#" * (1024 * 1024 + 1)}, ".taskctx.toml at {head} has more than 1048576 bytes"),
+        ({".taskctx.toml": "#" * (256 * 1024 + 1)}, ".taskctx.toml at {head} has 262145 bytes, more than 262144"),
+        ({"pyproject.toml": "#" * (16 * 1024 * 1024 + 1)}, "pyproject.toml at {head} has more than 16777216 bytes"),
+        (
+            {".taskctx.toml": '[scope]\nmacros_file = "m.json"\n', "m.json": " " * (1024 * 1024 + 1)},
+            "m.json at {head} has more than 1048576 bytes",
+        ),
+    ],
+)
+def test_committed_files_are_not_read_past_their_limit(repo: GitRepo, files: dict[str, str], told: str) -> None:
+    """Policy and macros that nobody can have written by hand: one line, and nothing of them is held in memory."""
+    for name, text in files.items():
+        repo.write(name, text)
+    repo.write("tasks/TASK-1.task.yaml", "id: TASK-1\ntitle: t\nstatus: in_progress\ndescription: d\n"
+               "acceptance_criteria: [a]\nscope: {in: [':x']}\n")  # fmt: skip
+    repo.commit()
+    said = Desk(repo).refuses("init", "TASK-1", code=128)
+    assert said.startswith(f"error: {told.format(head=repo.head()[:12])}\n")
+
+
 def test_list_tells_where_each_context_is(begun: Desk, tmp_path: Path) -> None:
     """Active in another worktree, with its folder; put away; over, with the commit."""
     other = tmp_path / "other"
