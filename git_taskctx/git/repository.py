@@ -263,8 +263,8 @@ class Repository:
     def find_blob(self, commit: CommitOid | None, path: str, *, limit: int = BLOB_LIMIT) -> bytes | None:
         """Return the content of `path` in `commit`; None where there is no such file.
 
-        Raises: CouldNotTell where there is one that is not in this clone, BadData for one of more than `limit` bytes, of
-        which nothing is held in memory.
+        Raises: CouldNotTell where there is one that is not in this clone, BadData for one of more than `limit` bytes,
+        of which nothing is held in memory.
         """
         if commit is None:
             return None

@@ -34,6 +34,7 @@ def line_of(record: Record, *, several: bool) -> list[Span]:
         f" {who}",
         (f"({record.actor}) ", "dim"),
         event_of(record),
+        " (secrets forced)" if record.extra.get("force_secrets") else "",
         (f" (clone {record.extra.get('clone')})", "dim") if several else "",
     ]
 

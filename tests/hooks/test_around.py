@@ -24,6 +24,8 @@ def test_no_verify_is_noticed_by_the_hook_after_the_commit(desk: Gated) -> None:
     assert "went around the gate: not validated: reviewer and validator have not approved this tree" in said.err
     expected = (desk.repo.head(), "commit", "not validated: reviewer and validator have not approved this tree")
     assert bypasses(desk) == [expected]
+    told = f"commit {expected[0][:12]} went around the gate (commit): {expected[2]}\n"
+    assert desk.ok("log").out.splitlines(keepends=True)[0].endswith(told)
     assert desk.ends(1, "verify").out.count("committed early") >= 1
     assert bypasses(desk) == [expected]
 
