@@ -154,6 +154,18 @@ def test_standard_input(begun: Desk) -> None:
     assert begun.process("evidence", "show", "E1").out == Path(PASSED).read_text()
 
 
+def test_a_run_by_an_agent_that_does_not_own_the_tree_is_told(begun: Desk) -> None:
+    """It counts for the tree that lies there, whoever ran it; whose word it is stands on record."""
+    begun.implement()
+    told = "implementer owns the tree: this is validator's word on the tree as it lies there now"
+    said = begun.ok("record-qa", "--agent", "validator", "--from", PASSED, "--command", "pytest")
+    assert f"warning: {told}\n" in said.err
+    assert "owns the tree" not in begun.ok("record-qa", "--agent", "implementer", "--from", PASSED).err
+    assert [(one["agent"], one["tree"]) for one in begun.records("qa")] == [
+        (agent, begun.records("snapshot")[0]["tree"]) for agent in ("validator", "implementer")
+    ]
+
+
 def test_who_may_not_record(begun: Desk) -> None:
     """Nobody outside the chain, nobody while drift stands, and nothing is left behind."""
     assert "'stranger' is not an agent of TASK-1" in begun.refuses(
