@@ -20,7 +20,8 @@ def push(
 
     Only records leave; with --with-snapshots also the content of files that are not committed yet.
     """
-    from git_taskctx.handoff.share import push, require_remote
+    from git_taskctx.git.remote import require_remote
+    from git_taskctx.handoff.share import push
     from git_taskctx.report import sharing, text
 
     caller = call.caller()
@@ -37,27 +38,28 @@ def fetch(
     call: Call,
     remote: Annotated[str | None, Argument(metavar="REMOTE", help="Where from; by default as for git fetch.")] = None,
     with_snapshots: Annotated[bool, Option("--with-snapshots", help="Also contexts and snapshots.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would come.")] = False,
 ) -> Answer:
     """Merge the ledger of a remote into ours.
 
     No record is lost, on either side. With --with-snapshots a task that was begun elsewhere can go on here.
     """
-    from git_taskctx.git.remote import default_remote
-    from git_taskctx.handoff.share import fetch, require_remote
+    from git_taskctx.git.remote import default_remote, require_remote
+    from git_taskctx.handoff.share import fetch
     from git_taskctx.report import sharing, text
 
     chosen = require_remote(call.repository, remote) if remote is not None else default_remote(call.repository)
     caller = call.caller()
-    merged = fetch(caller, chosen, with_snapshots=with_snapshots)
+    merged = fetch(caller, chosen, with_snapshots=with_snapshots, dry_run=dry_run)
     here = caller.store.active() if merged.contexts else None
     steps = tuple(
         "git taskctx status" if task == here else f"git taskctx recover {task}   # goes on with it here"
-        for task in merged.contexts
+        for task in (() if dry_run else merged.contexts)
         if call.repository.has_worktree
     )
     return Answer(
         merged,
-        text=lambda document: sharing.fetched(document, merged),
+        text=lambda document: sharing.fetched(document, merged, dry_run=dry_run),
         notes=lambda document: text.notes(document, merged.warnings, steps),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from git_taskctx.errors import Fatal, GitFailed
+from git_taskctx.errors import Fatal, GitFailed, Refused
 from git_taskctx.git.process import Git, Result
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
@@ -63,6 +63,14 @@ def url_of(git: Git, remote: str) -> str:
     found = git.run("remote", "get-url", "--push", "--end-of-options", remote, ok=(0, 2, 128, 129))
     url = found.out.decode("utf-8", "replace").strip() if found.code == 0 else remote
     return re.sub(r"(?<=://)[^/@]*@", "", url)
+
+
+def require_remote(repository: Repository, remote: str) -> str:
+    """Return `remote`, which must be a configured one or an address. Raises: Refused for a word that is neither."""
+    if remote in remotes_of(repository.git) or any(mark in remote for mark in "/:\\."):
+        return remote
+    known = ", ".join(remotes_of(repository.git)) or "none"
+    raise Refused(f"there is no remote {remote!r} (known: {known})", hint="git remote -v")
 
 
 def default_remote(repository: Repository) -> str:

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx import secrets
-from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, Refused, TryAgain
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TryAgain
 from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
-from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines
+from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs
+from git_taskctx.git.refs import RefMove, find_ref, move_refs
 from git_taskctx.git.remote import Rejection, Sent, fetch_refs, list_remote, push_refs, remotes_of, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
@@ -34,9 +34,17 @@ from git_taskctx.handoff.ledger import (
 )
 from git_taskctx.handoff.lifecycle import choose_context
 from git_taskctx.handoff.manifest import context_files
+from git_taskctx.handoff.merging import merge_ledger
 from git_taskctx.handoff.opening import find_context, load_from_ref
 from git_taskctx.handoff.session import Caller, refuse_secrets
-from git_taskctx.handoff.travel import as_ours, fetched_refs, follow_ledger, refs_of_context, trees_on_record
+from git_taskctx.handoff.travel import (
+    as_ours,
+    contexts_apart,
+    fetched_refs,
+    follow_ledger,
+    refs_of_context,
+    trees_on_record,
+)
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, Evidence, load_context
 from git_taskctx.model.oids import TreeOid, is_context_id
@@ -84,8 +92,10 @@ class Pushed:
     warnings: tuple[str, ...] = ()
 
 
-def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
+def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = False) -> Merged:
     """Merge the ledger of `remote` into ours; with snapshots also bring its contexts where they are further than ours.
+
+    A dry run moves nothing but what we remember of the other side's ledger.
 
     Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
     """
@@ -99,12 +109,15 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
     wanted = [f"+{NOTES_REF}:{place}/notes"]
     ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
     ids = [one for one in ids if is_context_id(one)]
+    if dry_run:
+        fetch_refs(git, remote, wanted)
+        return _would_bring(caller.repository, f"{place}/notes", remote, theirs)
     for context_id in ids:
         if f"{CONTEXTS}/{context_id}" in theirs:
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
         wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
     fetch_refs(git, remote, wanted)
-    lines = _merge(caller.repository, f"{place}/notes", remote)
+    lines = merge_ledger(caller.repository, f"{place}/notes", remote)
     known = _records(lines.values())
     if not ids and active is None:
         return Merged(remote, True, len(known), _tasks_of(known))
@@ -112,6 +125,15 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool) -> Merged:
         taken, warnings = _take_contexts(caller, place, ids)
         warnings += _settle(caller)
     return Merged(remote, True, len(known), _tasks_of(known), taken, warnings)
+
+
+def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
+    """Return what a ledger that was fetched has and ours has not, and the tasks of contexts that are others there."""
+    there = find_ref(repository.git, fetched)
+    new = _records(new_lines(repository, find_ref(repository.git, NOTES_REF), there).values()) if there else []
+    tasks = {record.context: record.task for record in new}
+    others = contexts_apart(repository, theirs)
+    return Merged(remote, True, len(new), _tasks_of(new), tuple(tasks.get(one) or one for one in others))
 
 
 def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) -> Pushed:
@@ -160,47 +182,6 @@ def place_of(git: Git, remote: str) -> str:
     """Return the folder of what is fetched from `remote`, which may be an address."""
     name = remote if remote in remotes_of(git) else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
     return f"{REMOTES}/{name}"
-
-
-def _merge(repository: Repository, fetched: str, remote: str) -> dict[str, list[str]]:
-    """Add the lines of a fetched ledger to ours; return those that are new.
-
-    Our ledger ends on a commit that has theirs among its parents, so that theirs follows it by a plain push.
-    """
-    theirs = find_ref(repository.git, fetched)
-    if theirs is None:
-        raise CouldNotTell(f"what was fetched from {remote} is gone", hint="run the same command again")
-    found: dict[str, list[str]] = {}
-    for attempt in range(ledger.ATTEMPTS):
-        time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
-        ours = find_ref(repository.git, NOTES_REF)
-        lines = new_lines(repository, ours, theirs)
-        for target, some in lines.items():
-            found.setdefault(target, []).extend(line for line in some if line not in found.get(target, ()))
-        if ours is not None and _is_ancestor(repository, theirs, ours):
-            if not lines:
-                return found
-        elif ours is None or (_is_ancestor(repository, ours, theirs) and not new_lines(repository, theirs, ours)):
-            if _moved(repository, theirs, ours, remote):
-                return found
-            continue
-        commit = append_notes(repository.objects, ours, lines, message=f"taskctx: merged with {remote}", merged=theirs)
-        repository.objects.flush()
-        if _moved(repository, commit, ours, remote):
-            return found
-    raise TryAgain("others keep writing to the ledger", hint="run the same command again")
-
-
-def _moved(repository: Repository, new: str, old: str | None, remote: str) -> bool:
-    try:
-        move_refs(repository.git, [RefMove(NOTES_REF, new, old)], reason=f"merged with {remote}")
-    except RefConflict:
-        return False
-    return True
-
-
-def _is_ancestor(repository: Repository, one: str, other: str) -> bool:
-    return repository.git.run("merge-base", "--is-ancestor", one, other, ok=(0, 1)).code == 0
 
 
 def _records(notes: Iterable[Iterable[str]]) -> list[Record]:
@@ -388,11 +369,3 @@ def _scan_kept(guard: Guard, name: str, data: bytes, evidence: Evidence | None) 
     if unpacked is None:
         raise CouldNotTell(f"evidence {evidence.id} ({evidence.path}) is damaged, and cannot be searched for secrets")
     return guard.whole(evidence.path, unpacked)
-
-
-def require_remote(repository: Repository, remote: str) -> str:
-    """Return `remote`, which must be a configured one or an address. Raises: Refused for a word that is neither."""
-    if remote in remotes_of(repository.git) or any(mark in remote for mark in "/:\\."):
-        return remote
-    known = ", ".join(remotes_of(repository.git)) or "none"
-    raise Refused(f"there is no remote {remote!r} (known: {known})", hint="git remote -v")

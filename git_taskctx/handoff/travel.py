@@ -23,6 +23,13 @@ def refs_of_context(repository: Repository, context_id: str) -> dict[str, str]:
     return read_refs(repository.git, context_ref_name(context_id), snapshots_folder(context_id))
 
 
+def contexts_apart(repository: Repository, theirs: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the contexts of which another repository has refs, `theirs`, that we have not, or have otherwise."""
+    ids = sorted({found[1].split("/")[1] for ref in theirs if (found := _FETCHED.search(ref))})
+    ours = {context_id: refs_of_context(repository, context_id) for context_id in ids}
+    return tuple(one for one in ids if any(ours[one].get(ref) != oid for ref, oid in theirs.items() if one in ref))
+
+
 def fetched_refs(repository: Repository, context_id: str, place: str = f"{REMOTES}/**") -> dict[str, str]:
     """Return the refs of a context that were fetched, from anywhere or to one place, with their oids."""
     return read_refs(repository.git, f"{place}/contexts/{context_id}", f"{place}/snapshots/{context_id}/**")

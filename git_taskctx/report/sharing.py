@@ -11,16 +11,17 @@ if TYPE_CHECKING:
     from git_taskctx.handoff.share import Merged, Pushed
 
 
-def fetched(document: Document, what: Merged) -> None:
-    """Write what came."""
+def fetched(document: Document, what: Merged, *, dry_run: bool) -> None:
+    """Write what came, or would come."""
+    verb = "would fetch " if dry_run else "fetched "
     if not what.there:
         document.line(f"{what.remote} has no ledger")
     elif what.records:
-        document.sentence(("fetched ", "ok"), f"{_records(what.records)} of {_tasks(what.tasks)} from {what.remote}")
+        document.sentence((verb, "ok"), f"{_records(what.records)} of {_tasks(what.tasks)} from {what.remote}")
     else:
         document.line(f"nothing new in the ledger of {what.remote}")
     for task in what.contexts:
-        document.line(("fetched ", "ok"), f"the snapshots of {task}")
+        document.line((verb, "ok"), f"the snapshots of {task}")
 
 
 def pushed(document: Document, what: Pushed, *, dry_run: bool) -> None:

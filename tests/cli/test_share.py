@@ -185,6 +185,24 @@ def test_a_dry_run_says_what_would_leave_and_sends_nothing(hub: Hub) -> None:
     assert hub.bare.git("for-each-ref", "refs/notes", "refs/taskctx") == ""
 
 
+def test_a_dry_run_says_what_would_come_and_takes_nothing(hub: Hub) -> None:
+    """Records and contexts; no ref of ours moves, and the fetch after it brings exactly that."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    hub.first.implement()
+    hub.first.ok("push", "origin", "--with-snapshots")
+    second = hub.clone("second")
+    told = "fetch 2 records of TASK-1 from origin\nwould fetch the snapshots of TASK-1\n"
+    assert second.ok("fetch", "--with-snapshots", "--dry-run").out == f"would {told}"
+    assert second.ok("fetch", "--dry-run").out == f"would {told.splitlines()[0]}\n"
+    listed = second.repo.git("for-each-ref", "--format=%(refname)", "refs/notes", "refs/taskctx")
+    assert listed == "refs/taskctx/remotes/origin/notes"
+    assert second.data("list") == []
+    said = second.ok("fetch", "--with-snapshots")
+    assert said.out == f"{told.replace('would fetch', 'fetched').replace('fetch 2', 'fetched 2')}"
+    for words in (("fetch",), ("fetch", "--with-snapshots")):
+        assert second.ok(*words, "--dry-run").out == "nothing new in the ledger of origin\n"
+
+
 def test_only_the_ledger_leaves_unless_asked(hub: Hub) -> None:
     """No tree, no content, no context: notes alone."""
     hub.first.ok("init", "TASK-1", "--title", "One")

@@ -251,6 +251,7 @@ complete -c git-taskctx -n '__git_taskctx_using export' -l resource-uri -x -d 'W
 complete -c git-taskctx -n '__git_taskctx_using push fetch' -a '(__git_taskctx_remotes)'
 complete -c git-taskctx -n '__git_taskctx_using push fetch' -l with-snapshots -d 'Also contexts and snapshots'
 complete -c git-taskctx -n '__git_taskctx_using push' -l dry-run -d 'Only say what would leave'
+complete -c git-taskctx -n '__git_taskctx_using fetch' -l dry-run -d 'Only say what would come'
 complete -c git-taskctx -n '__git_taskctx_using hook' -a 'pre-commit pre-merge-commit post-commit post-merge post-checkout post-rewrite pre-push'
 complete -c git-taskctx -n '__git_taskctx_using agent-hook' -l agent -xa 'claude codex gemini cursor' -d 'The agent that calls'
 complete -c git-taskctx -n '__git_taskctx_using agent-hook agent-setup' -l role -xa '(__git_taskctx_agents)' -d 'As whom it acts'
