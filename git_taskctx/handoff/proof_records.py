@@ -306,13 +306,18 @@ def _edits(chain: Chain, policy: Policy) -> Iterator[Reason]:
 
 
 def _qa(chain: Chain, runs: Iterable[Record]) -> Iterator[Reason]:
-    """Yield what QA waits for: of each command the last run on the validated tree must have passed."""
+    """Yield what QA waits for: of each command the last run on the validated tree must have passed.
+
+    As for the approval itself, an unknown log that ended with 0 will do.
+    """
     expected = chain.expected
     last: dict[str, tuple[str, Record]] = {}
     for record in runs:
         run = record.extra.get("run")
         if isinstance(run, Mapping) and expected is not None and record.tree == expected.tree:
-            last[str(run.get("command") or "an unnamed run")] = (str(run.get("status")), record)
+            vouched = run.get("status") == "unknown" and not run.get("reports") and run.get("exit_code") == 0
+            status = "passed" if vouched else str(run.get("status"))
+            last[str(run.get("command") or "an unnamed run")] = (status, record)
     if not last:
         yield Reason(Code.QA_MISSING, "no QA result is on record for the validated tree")
     for command, (status, record) in last.items():

@@ -389,6 +389,9 @@ def test_an_unknown_log_counts_by_its_exit_code(required: Desk) -> None:
     required.refuses("snapshot", "--agent", "validator", "--done")
     record(required, UNKNOWN, "--exit-code", "0", agent="validator")
     required.ok("snapshot", "--agent", "validator", "--done")
+    required.repo.commit("mended")
+    required.ok("verify")
+    assert required.ok("verify", "HEAD").out.startswith("commit: verified\n")
 
 
 def test_a_task_without_commands_needs_one_run(desk: Desk) -> None:
