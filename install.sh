@@ -433,16 +433,29 @@ get_tools() {
 
 # get_tool COMMAND PACKAGE
 get_tool() {
+    has_tool "$1" "$2" || note "$1 is missing: tests that need it cannot run"
+}
+
+# has_tool COMMAND PACKAGE: true where it is there, or can be installed
+has_tool() {
     command -v "$1" >/dev/null 2>&1 && return
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
         say "installing $2"
         apt_install "$2" || { apt-get -qq update </dev/null && apt_install "$2"; } || :
     fi
-    command -v "$1" >/dev/null 2>&1 || note "$1 is missing: tests that need it cannot run"
+    command -v "$1" >/dev/null 2>&1
 }
 
 apt_install() {
     DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$1" </dev/null
+}
+
+# A browser: the system's, else one into the environment of the tests.
+get_browser() {
+    if ! has_tool chromium chromium && ! [ -d "$venv/browsers" ]; then
+        PLAYWRIGHT_BROWSERS_PATH=$venv/browsers "$venv/bin/python" -m playwright install --only-shell chromium </dev/null ||
+            note "Chromium could not be installed: tests that need it cannot run"
+    fi
 }
 
 # Hook managers, into the environment of the tests: those that npm's registry alone has, and earlier versions of all.
@@ -548,6 +561,7 @@ gate() {
     cd "$here"
     get_tools
     prepare
+    get_browser
     get_managers
     PATH=$venv/bin:$PATH
     VIRTUAL_ENV=$venv

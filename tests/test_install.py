@@ -267,7 +267,7 @@ def test_newer_python_beside_an_old_one_is_found(place: Place) -> None:
 @pytest.mark.parametrize("action", [[], ["--test"]])
 def test_venv_is_missing(place: Place, action: list[str]) -> None:
     """Where Debian has split venv off, the hint names its package, and nothing is written."""
-    for tool in ("dash", "git-lfs", "man", "npm"):
+    for tool in ("chromium", "dash", "git-lfs", "man", "npm"):
         place.fake(tool, "#!/bin/sh\n")
     place.link("git")
     place.fake(
@@ -514,7 +514,7 @@ def gate(place: Place) -> tuple[Place, Mapping[str, str]]:
     """A place whose Python makes environments of stand-ins."""
     place.equip()
     place.link("cp")
-    for tool in ("dash", "git-lfs", "man", "npm"):
+    for tool in ("chromium", "dash", "git-lfs", "man", "npm"):
         place.fake(tool, "#!/bin/sh\n")
     place.fake("python3", PREPARING_PYTHON)
     place.fake("logger", LOGGER)

@@ -12,6 +12,7 @@ from pathlib import Path
 EARLIER = f"{sys.prefix}/earlier"
 """Where the tests' own environment has earlier versions of the hook managers."""
 TOOLS = {
+    "needs_chromium": "chromium",
     "needs_lfs": "git-lfs",
     "needs_gcc": "cc",
     "needs_precommit": "pre-commit",
@@ -39,6 +40,10 @@ def _own_tools() -> str:
         found = Path(sys.prefix, "bin", name)
         if found.exists():
             (folder / name).symlink_to(found)
+    browsers = (Path(sys.prefix, "browsers").glob(f"chromium*/*/{name}") for name in ("chrome", "*headless[-_]shell"))
+    browser = next((found for some in browsers for found in some if os.access(found, os.X_OK)), None)
+    if browser is not None:
+        (folder / "chromium").symlink_to(browser)
     return os.fspath(folder)
 
 
