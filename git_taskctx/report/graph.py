@@ -32,6 +32,8 @@ _MARKS = {
     "unblock": ("○", "ok"),
 }
 _ASIDE = "◌"
+_Cells = dict[int, tuple[str, str]]
+"""What stands in some columns, with its style."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,14 @@ class _Drawing:
 
     def record(self, row: _Row, *, is_open: bool) -> None:
         """Write one record of the path."""
+        line: _Cells = {2 * row.owner: ("│", "path")}
         mark = _MARKS.get(row.record.type, ("○", "dim"))
-        cells: dict[int, tuple[str, str]] = {2 * row.owner: ("│", "path"), 2 * row.lane: mark}
-        self._write(cells, row.record, {2 * row.owner: ("│", "path")}, aside=" (undecided)" if is_open else "")
+        self._write({**line, 2 * row.lane: mark}, row.record, line, aside=" (undecided)" if is_open else "")
 
     def side(self, records: Sequence[Record], owner: int, *, is_open: bool) -> None:
         """Write the other side of a fork, down to where it leaves the line."""
         column = 2 * self._agents
-        line: dict[int, tuple[str, str]] = {2 * owner: ("│", "path"), column: ("│", "dim")}
+        line: _Cells = {2 * owner: ("│", "path"), column: ("│", "dim")}
         for record in reversed(records):
             aside = " (undecided)" if is_open else " (set aside)"
             self._write({**line, column: (_ASIDE, "warn" if is_open else "dim")}, record, line, aside=aside)
@@ -106,14 +108,12 @@ class _Drawing:
         words = " " * left + ends[0] + "─" * (right - left - 1) + ends[1]
         self._document.line((self._drawn(words), style))
 
-    def _write(
-        self, cells: dict[int, tuple[str, str]], record: Record, after: dict[int, tuple[str, str]], *, aside: str
-    ) -> None:
+    def _write(self, cells: _Cells, record: Record, after: _Cells, *, aside: str) -> None:
         self._document.line(*self._lanes(cells), *line_of(record, several=self._several), (aside, "dim"))
         for line in notes_of(record):
             self._document.line(*self._lanes(after), f"                                 {line}")
 
-    def _lanes(self, cells: dict[int, tuple[str, str]]) -> Iterator[Span]:
+    def _lanes(self, cells: _Cells) -> Iterator[Span]:
         for column in range(2 * self._agents + 2):
             mark, style = cells.get(column, (" ", ""))
             yield (self._drawn(mark), style)

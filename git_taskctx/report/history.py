@@ -48,7 +48,10 @@ def notes_of(record: Record) -> list[str]:
 def event_of(record: Record) -> str:
     """Say what happened, without who did it when."""
     tell = _EVENTS.get(record.type)
-    return tell(record) if tell is not None else ""
+    try:
+        return tell(record) if tell is not None else ""
+    except (AttributeError, KeyError, TypeError):  # what only others than us write
+        return "does not hold what it should"
 
 
 def _snapshot_event(record: Record) -> str:
