@@ -141,6 +141,10 @@ class Chain:
             for agent, seat in self.seats.items()
         }
 
+    def recovered(self) -> Chain:
+        """Return the chain of a context that is active here, also where its last record is that it was put away."""
+        return replace(self, purged=False)
+
     def _void(self, tree: TreeOid) -> Chain:
         """Make stale every approval of the tree that `tree` replaces."""
         replaced, chain = self.settled_tree, self
@@ -371,7 +375,7 @@ def _purge(chain: Chain, _: Record) -> Chain:
 
 
 def _recover(chain: Chain, _: Record) -> Chain:
-    return replace(chain, purged=False)
+    return chain.recovered()
 
 
 _APPLY: dict[str, Callable[[Chain, Record], Chain]] = {

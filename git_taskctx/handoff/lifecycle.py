@@ -20,9 +20,11 @@ from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_sessi
 from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.handoff.sweep import read_time
+from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
+from git_taskctx.store import CONTEXT
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,9 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
 def recover(caller: Caller, task: str) -> Session:
     """Bring a context back: from the archive, from the refs, or over a file that a crash or a hand left wrong.
 
+    Nothing is put on record, but that a file was edited by hand: whoever goes on with the task does that. So two clones
+    may look at the same task, and it forks only where both go on with it.
+
     Raises: Fatal when another context is active here or this one is alive elsewhere; CouldNotTell when neither the
     archive nor the refs have what the ledger names.
     """
@@ -107,8 +112,9 @@ def recover(caller: Caller, task: str) -> Session:
                 f"the refs do not keep the context that the ledger names ({last.context_sha[:12]})",
                 hint="git taskctx fetch --with-snapshots   # where another clone went on with it",
             )
+        data = store.read(task, CONTEXT) if marker == context_id else None
         store.unarchive(task, context_id)
-        chain = fold(entry.record for entry in entries)
+        chain = fold(entry.record for entry in entries).recovered()
         store.write(task, _kept_files(repository, context_id) | context_files(kept, chain))
         store.activate(task, context_id)
         session = Session(
@@ -118,7 +124,8 @@ def recover(caller: Caller, task: str) -> Session:
             entries=entries,
             refs=refs_of(repository, context_id),
         )
-        session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
+        if data is not None and sha256_hex(data) not in {entry.record.context_sha for entry in entries}:
+            session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
         return session
 
 

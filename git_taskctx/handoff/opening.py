@@ -108,10 +108,11 @@ def _load(caller: Caller, holds: str | None = None) -> Session:
     behind = bool(warnings) and not edited
     if foreign:
         warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
+    chain = fold(entry.record for entry in entries)
     return Session(
         caller=caller,
         context=session_context,
-        chain=fold(entry.record for entry in entries),
+        chain=chain if archived else chain.recovered(),
         entries=entries,
         refs=refs,
         aside=tuple(read.aside),

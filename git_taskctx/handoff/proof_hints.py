@@ -10,7 +10,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range
 from git_taskctx.model.proof import MEANINGS, Code, Weight
 
-NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED, Code.PART_OPEN}
+NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED}
 _HISTORY = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING}
 _ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
 
@@ -20,6 +20,9 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tup
     asked, tip, ways = shlex.quote(what.name), what.tip, list[str]()
     if Code.EMPTY_RANGE in codes:
         ways.append(f"git log --oneline --end-of-options {asked}   # what is in the range")
+    if Code.PART_OPEN in codes and what.without:
+        end = "HEAD" if repository.find_commit("HEAD") not in (None, tip) else "BRANCH"
+        ways.append(f"git taskctx verify {what.without[0][:12]}..{end}   # up to the commit that ends the task")
     if NO_RECORDS & set(codes):
         ways.append(fetch_command(repository))
     if Code.POLICY_MISSING in codes:

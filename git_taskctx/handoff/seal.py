@@ -137,7 +137,7 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
 
 def put_away(session: Session, *, reason: str) -> None:
     """Archive the active context; its refs stay, and `recover` brings it back. What was interrupted is finished."""
-    if session.entries[-1].record.type != "purge":
+    if not session.put_away:
         session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
     session.caller.store.archive(session.task, session.context.context_id)
     session.caller.store.deactivate()

@@ -189,6 +189,8 @@ class Session:
         A kill between any two steps leaves the context before or after, and the next verb goes on from there.
         Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
         """
+        if self.put_away and events[0].type != "recover":
+            events = [Event("recover", self.chain.owner), *events]
         for event in events:
             check_secrets(self.caller, dict(event.extra), name=f"{event.type} record")
         details = self.details()
@@ -223,6 +225,15 @@ class Session:
         self.warnings += self.caller.forced
         self.caller.forced.clear()
         self.entries += entries
+
+    @property
+    def put_away(self) -> bool:
+        """True when the last record says that the context was put away.
+
+        One that came back and is active goes on with a `recover` record before its next one, and not earlier: a look
+        at it in a second clone would otherwise fork what the first one goes on with.
+        """
+        return bool(self.entries) and self.entries[-1].record.type == "purge"
 
     @property
     def _tip(self) -> str | None:

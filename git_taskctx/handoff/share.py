@@ -123,7 +123,7 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
         return Merged(remote, True, len(known), _tasks_of(known))
     with caller.store.locked():
         taken, warnings = _take_contexts(caller, place, ids)
-        warnings += _settle(caller)
+        warnings += _settle(caller, known)
     return Merged(remote, True, len(known), _tasks_of(known), taken, warnings)
 
 
@@ -249,8 +249,11 @@ def _moves(
     return moves, {**files, **context_files(context, chain)} if moves else {}
 
 
-def _settle(caller: Caller) -> tuple[str, ...]:
-    """Put the active context away where another clone has; tell where the other one went on, and we cannot follow."""
+def _settle(caller: Caller, new: Sequence[Record]) -> tuple[str, ...]:
+    """Put the active context away where another clone has; tell where the other one went on, and we cannot follow.
+
+    `new` are the records that were fetched: one that was put away before then has come back here.
+    """
     repository, store = caller.repository, caller.store
     context_id, task = store.marker(), store.active()
     if context_id is None or task is None:
@@ -262,7 +265,7 @@ def _settle(caller: Caller) -> tuple[str, ...]:
     if not entries:
         return ()
     last = entries[-1].record
-    if last.type == "purge":
+    if last.type == "purge" and last in new:
         store.archive(task, context_id)
         store.deactivate()
         over = any(entry.record.type == "seal" for entry in entries)

@@ -342,7 +342,7 @@ def test_a_dirty_tree_arrives_in_another_clone(hub: Hub) -> None:
         export = (hub.first.folder() / f"context-{agent}.json").read_bytes()
         assert export == dump_canonical(hub.first.data("get", "--role", agent))
     assert [record["type"] for record in hub.first.records()] == [
-        "init", "snapshot", "recover", "restore", "start", "snapshot",
+        "init", "snapshot", "restore", "start", "snapshot",
     ]  # fmt: skip
     assert len({record["clone"] for record in hub.first.records()}) == 2
     hub.first.ok("restore", "--agent", "reviewer")
@@ -406,6 +406,76 @@ def test_what_cannot_be_recovered_is_not_promised(hub: Hub) -> None:
     assert refs == "refs/taskctx/remotes/origin/notes"
 
 
+# A look
+
+LOOK = (("recover", "TASK-1"), ("status",), ("get",), ("log",), ("recover", "TASK-1"))
+
+
+@pytest.mark.parametrize("pushed_first", [True, False], ids=["first, then looks", "looks, then first"])
+@pytest.mark.parametrize("put_away", [False, True], ids=["at work", "put away"])
+def test_a_look_in_a_second_clone_forks_nothing(hub: Hub, put_away: bool, pushed_first: bool) -> None:
+    """Whoever looks at a task that the first clone goes on with, before or after it does, writes no record of it."""
+    hub.first.init()
+    hub.first.implement()
+    if put_away:
+        hub.first.ok("purge")
+    hub.first.ok("push", "origin", "--with-snapshots", "--task", "TASK-1")
+    other = hub.clone("other")
+    other.ok("fetch", "--with-snapshots")
+    notes = other.repo.git("rev-parse", NOTES)
+
+    def go_on() -> None:
+        if put_away:
+            hub.first.ok("recover", "TASK-1")
+        hub.first.ok("start", "--agent", "reviewer")
+        hub.first.ok("push", "origin", "--with-snapshots")
+
+    def look() -> None:
+        for words in LOOK:
+            other.ok(*words)
+        assert other.repo.git("rev-parse", NOTES) == notes
+        other.ok("fetch", "--with-snapshots")
+        other.ok("push", "origin")
+
+    for step in (go_on, look) if pushed_first else (look, go_on):
+        step()
+    other.ok("fetch", "--with-snapshots")
+    assert other.data("status")["owner"] == "reviewer"
+    hub.first.ok("fetch", "--with-snapshots")
+    assert hub.first.records() == other.records()
+    back = ["purge", "recover"] if put_away else []
+    assert [one["type"] for one in other.records()] == ["init", "snapshot", *back, "start"]
+    assert len({one["clone"] for one in other.records()}) == 1
+
+
+def test_a_task_that_came_back_stays(hub: Hub) -> None:
+    """What one clone put away another brings back and goes on with; its own fetches do not put it away again."""
+    hub.first.init()
+    hub.first.implement()
+    hub.first.ok("purge")
+    hub.first.ok("push", "origin", "--with-snapshots", "--task", "TASK-1")
+    other = hub.clone("other")
+    other.ok("fetch", "--with-snapshots")
+    other.ok("recover", "TASK-1")
+    assert "put away" not in other.ok("fetch").both
+    assert "put away" not in other.ok("get", "--role", "reviewer").out
+    other.ok("restore", "--agent", "implementer")
+    other.ok("start", "--agent", "reviewer")
+    assert [one["type"] for one in other.records()] == ["init", "snapshot", "purge", "recover", "restore", "start"]
+    assert other.data("status")["owner"] == "reviewer"
+
+
+def test_an_edited_file_that_is_mended_is_on_record(hub: Hub) -> None:
+    """A hand in `context.json` is closed by `recover`, and the ledger says so; a file that is gone is no such thing."""
+    hub.first.init()
+    (hub.first.folder() / "context.json").unlink()
+    hub.first.ok("recover", "TASK-1")
+    assert [one["type"] for one in hub.first.records()] == ["init"]
+    (hub.first.folder() / "context.json").write_text("{}")
+    hub.first.ok("recover", "TASK-1")
+    assert [one["type"] for one in hub.first.records()] == ["init", "recover"]
+
+
 # Forks
 
 
@@ -434,7 +504,7 @@ def test_both_sides_have_their_own_snapshots(hub: Hub) -> None:
     other = reviewed_twice(hub)
     said = other.refuses("push", "origin", "--with-snapshots", code=128)
     assert "the ledger of TASK-1 forks at record 3" in said
-    ways = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "recover by" in line]
+    ways = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "restore by" in line]
     other.ok("resolve-drift", "--note", "the other holds", "--holds", ways[0])
     other.ok("push", "origin", "--with-snapshots")
     hub.first.ok("fetch")

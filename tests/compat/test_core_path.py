@@ -209,7 +209,7 @@ def test_the_whole_way(desk: Desk) -> None:
     repo.commit("mended")
     assert "is over" in quietly(desk, "verify").out
     assert [record["type"] for record in desk.records()] == [
-        "init", "snapshot", "drift", "restore", "restore", "restore", "resolve", "purge", "recover", "recover", "start",
+        "init", "snapshot", "drift", "restore", "restore", "restore", "resolve", "purge", "recover", "start",
         "snapshot", "start", "snapshot", "seal", "purge",
     ]  # fmt: skip
     repo.git("fsck", "--connectivity-only", "--no-dangling")

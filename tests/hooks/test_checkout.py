@@ -45,7 +45,9 @@ def test_a_switch_puts_the_context_away_and_nothing_is_lost(branched: Gated, lea
     assert "TASK-1 was put away when this branch was left\nhint: git taskctx recover TASK-1" in said.err
     branched.ok("recover", "TASK-1")
     assert branched.data("status")["coordination"] == before
-    assert [record["type"] for record in branched.records()][chain:] == ["purge", "recover"]
+    assert [record["type"] for record in branched.records()][chain:] == ["purge"]
+    branched.ok("block", "--agent", "implementer", "--finding", "and this")
+    assert [record["type"] for record in branched.records()][chain:] == ["purge", "recover", "block"]
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,14 @@ def test_parts_pass_by_policy_and_the_last_one_ends_the_task(desk: Gated) -> Non
     assert desk.context()["git"]["parent"] == first
     assert '"type":"part"' in desk.repo.git("notes", "--ref=taskctx", "show", first)
     desk.ok("verify")
+    base = desk.repo.git("rev-parse", "--short=12", f"{first}~1")
+    told = "BRANCH   # up to the commit that ends the task\n"
+    assert desk.ends(3, "verify", first).err == f"hint: git taskctx verify {base}..{told}"
     desk.passes("add", "-A")
     desk.passes("commit", "-q", "-m", "second")
     assert desk.is_over()
+    assert desk.ends(3, "verify", first).err == f"hint: git taskctx verify {base}..{told.replace('BRANCH', 'HEAD')}"
+    assert "verified by part" in desk.ok("verify", f"{base}..HEAD").out
 
 
 def test_a_part_may_be_amended(desk: Gated) -> None:
