@@ -66,8 +66,9 @@ def _carry_out(home: Home, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
     if dry_run:
         return make()
     with files.held_folder(home.home):
-        folders = [one for one in (home.path("core.hooksPath"), home.path("init.templateDir"), home.shims) if one]
-        steps.sweep(*folders, *(folder / "hooks" for folder in folders))
+        named = [one for one in (home.path("core.hooksPath"), home.path("init.templateDir")) if one]
+        folders = [*named, home.shims, home.template]
+        steps.sweep(*folders, *(folder / part for folder in folders for part in ("hooks", "info")))
         plan = make()
         for step in plan.steps:
             step.run()

@@ -11,42 +11,22 @@ asked), and a folder that other repositories use too (a folder of our own, which
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from git_taskctx import files
 from git_taskctx.handoff.managers import LEFTHOOK
 from git_taskctx.hooks import prek, steps
 from git_taskctx.hooks.health import is_executable, look, read_author, read_script
-from git_taskctx.hooks.place import PREFIX, Place, beside
+from git_taskctx.hooks.place import PREFIX, Place, beside, look_again
 from git_taskctx.hooks.refspec import let_be, let_fetch
-from git_taskctx.hooks.shims import EVENTS, author, is_shell, shim, with_block, without_block
+from git_taskctx.hooks.shims import EVENTS, OTHERS, author, is_shell, shim, with_block, without_block
 from git_taskctx.hooks.steps import Step
 from git_taskctx.model.values import dataclass, field
 
-OTHERS = (
-    "applypatch-msg",
-    "pre-applypatch",
-    "post-applypatch",
-    "prepare-commit-msg",
-    "commit-msg",
-    "pre-rebase",
-    "pre-auto-gc",
-    "sendemail-validate",
-    "post-index-change",
-    "reference-transaction",
-    "push-to-checkout",
-    "pre-receive",
-    "update",
-    "proc-receive",
-    "post-receive",
-    "post-update",
-)
-"""The other hooks of githooks(5): they are led on to where they are."""
 _STDIN = ("post-rewrite", "pre-push")
 _LAST = "~taskctx"
 """A command of lefthook's that it runs last: those without a priority come after all others, by name."""
@@ -65,23 +45,29 @@ class Plan:
 
 def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | None = None) -> Plan:
     """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed; what `let_fetch` does."""
-    also = list(let_fetch(place, notes)) if notes is not None else []
-    return _carry_out(place, lambda: plan_install(place, write_tracked=write_tracked), dry_run=dry_run, also=also)
+
+    def make(place: Place) -> Plan:
+        lines = list(let_fetch(place, notes)) if notes is not None else []
+        plan = plan_install(place, write_tracked=write_tracked)
+        plan.steps += lines
+        return plan
+
+    return _carry_out(place, make, dry_run=dry_run)
 
 
 def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
     """Take every hook away and give back what was there, or only say how. Raises: as `install`."""
-    also = list(let_be(place))
-    return _carry_out(place, lambda: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run, also=also)
+    return _carry_out(place, lambda place: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run)
 
 
-def _carry_out(place: Place, make: Callable[[], Plan], *, dry_run: bool, also: Sequence[Step]) -> Plan:
-    with contextlib.nullcontext() if dry_run else files.held_folder(place.common_dir):
-        if not dry_run:
-            steps.sweep(place.default, beside(place.default), place.folder, beside(place.folder), place.private)
-        plan = make()
-        plan.steps += also
-        for step in plan.steps if not dry_run else ():
+def _carry_out(place: Place, make: Callable[[Place], Plan], *, dry_run: bool) -> Plan:
+    if dry_run:
+        return make(place)
+    with files.held_folder(place.common_dir):
+        place = look_again(place)  # while we waited for the lock another one may have changed the settings
+        steps.sweep(place.default, beside(place.default), place.folder, beside(place.folder), place.private)
+        plan = make(place)
+        for step in plan.steps:
             step.run()
     return plan
 
@@ -135,6 +121,7 @@ def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
     for folder in folders:
         take_files(plan, folder)
     _take_private(plan, place)
+    plan.steps += let_be(place)
     return plan
 
 

@@ -161,18 +161,29 @@ def find_place(folder: Path, environ: Mapping[str, str]) -> Place:
         top = git.run("rev-parse", "--path-format=absolute", "--show-toplevel", ok=(0, 128)).out
     except GitFailed as error:
         raise Fatal(error.message.split(": ", 1)[-1], hint=error.hint or "run it inside a repository") from error
-    found = git.run("config", "-z", "--show-origin", "--get-regexp", _PATTERN, ok=(0, 1))
-    fields = found.out.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    settings = []
-    for origin, entry in zip(fields[::2], fields[1::2], strict=True):
-        key, newline, value = entry.partition("\n")
-        settings.append((key, value if newline else None, origin))
+    settings = _read_settings(git)
     worktree = _path(top) if top else None
     if worktree is None and ("core.bare", "true") not in [(key, value) for key, value, _ in settings]:
         raise Fatal("this is the inside of a git dir", hint="run it in the worktree")
     overlay: dict[str, str | None] = {"GIT_DIR": os.fspath(git_dir)} if "GIT_DIR" in environ else {}
     whole = Git(worktree or common_dir, environ, overlay)
     return Place(whole, top=worktree, git_dir=git_dir, common_dir=common_dir, settings=settings)
+
+
+def look_again(place: Place) -> Place:
+    """Return the same place with its configuration as it is now."""
+    settings = _read_settings(place.git)
+    return Place(place.git, top=place.top, git_dir=place.git_dir, common_dir=place.common_dir, settings=settings)
+
+
+def _read_settings(git: Git) -> list[tuple[str, str | None, str]]:
+    found = git.run("config", "-z", "--show-origin", "--get-regexp", _PATTERN, ok=(0, 1))
+    fields = found.out.decode("utf-8", "surrogateescape").split("\0")[:-1]
+    settings = []
+    for origin, entry in zip(fields[::2], fields[1::2], strict=True):
+        key, newline, value = entry.partition("\n")
+        settings.append((key, value if newline else None, origin))
+    return settings
 
 
 def _path(out: bytes) -> Path:

@@ -22,6 +22,25 @@ EVENTS = (
     "pre-push",
 )
 """The hooks that we have."""
+OTHERS = (
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "prepare-commit-msg",
+    "commit-msg",
+    "pre-rebase",
+    "pre-auto-gc",
+    "sendemail-validate",
+    "post-index-change",
+    "reference-transaction",
+    "push-to-checkout",
+    "pre-receive",
+    "update",
+    "proc-receive",
+    "post-receive",
+    "post-update",
+)
+"""The other hooks of githooks(5): they are led on to where they are."""
 GATES = ("pre-commit", "pre-merge-commit")
 """Those that stop a commit."""
 BESIDE = ".before-taskctx"

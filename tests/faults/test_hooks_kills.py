@@ -32,8 +32,14 @@ class Case:
     name: str
     prepare: Callable[[Desk], None]
     options: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    """What only `install` is told."""
     checks: str = "pre-commit\nprepare-commit-msg\n"
     """What the user's hooks leave at a commit."""
+
+    def words(self, verb: str) -> tuple[str, ...]:
+        """Return the options of `install` or `uninstall`."""
+        return (*self.options, *self.also) if verb == "install" else self.options
 
 
 def _scripts(folder: Path) -> None:
@@ -60,7 +66,17 @@ def _tracked(desk: Desk) -> None:
     desk.repo.config("core.hooksPath", "githooks")
 
 
-CASES = (Case("plain", _plain), Case("shared", _shared), Case("tracked", _tracked, (TRACKED,)))
+def _remote(desk: Desk) -> None:
+    _plain(desk)
+    desk.repo.git("remote", "add", "origin", "../nowhere")
+
+
+CASES = (
+    Case("plain", _plain),
+    Case("shared", _shared),
+    Case("tracked", _tracked, (TRACKED,)),
+    Case("notes", _remote, also=("--notes", "origin")),
+)
 
 
 def there(desk: Desk) -> Found:
@@ -96,7 +112,7 @@ def ways(case: Case, desk: Desk, tmp_path: Path) -> list[tuple[str, Desk, Found,
     case.prepare(desk)
     before = there(desk)
     done = copy_of(desk, tmp_path / "done")
-    done.ok("install", *case.options)
+    done.ok("install", *case.words("install"))
     whole = there(done)
     return [("install", desk, whole, before), ("uninstall", done, before, whole)]
 
@@ -116,9 +132,10 @@ def hold_mended(case: Case, desk: Desk, verb: str, again: Found, other: Found) -
     place = desk.repo.path
     assert checks(copy_of(desk, place.with_name(f"{place.name}-commit"))) == case.checks
     second = copy_of(desk, place.with_name(f"{place.name}-back"))
-    finish(desk, verb, *case.options)
+    back = "uninstall" if verb == "install" else "install"
+    finish(desk, verb, *case.words(verb))
     assert _moved(there(desk), desk, again) == again
-    finish(second, "uninstall" if verb == "install" else "install", *case.options)
+    finish(second, back, *case.words(back))
     assert _moved(there(second), second, other) == other
 
 
@@ -138,10 +155,10 @@ def test_killed_at_some_steps(case: Case, desk: Desk, tmp_path: Path) -> None:
     """A few steps of both verbs, always the same ones."""
     for verb, start, again, other in ways(case, desk, tmp_path):
         counting = copy_of(start, tmp_path / f"count-{verb}")
-        counted = run_steps(Hook(), counting, verb, *case.options, record=tmp_path / "steps")
+        counted = run_steps(Hook(), counting, verb, *case.words(verb), record=tmp_path / "steps")
         for at in spread(len(counted.steps), 4):
             one = copy_of(start, tmp_path / f"{verb}-{at}")
-            stepped = run_steps(Hook(), one, verb, *case.options, record=tmp_path / "steps", fault=Fault(at))
+            stepped = run_steps(Hook(), one, verb, *case.words(verb), record=tmp_path / "steps", fault=Fault(at))
             assert stepped.said.code == -signal.SIGKILL, stepped.said.both
             print(f"killed at {stepped.hit}")
             hold_mended(case, one, verb, again, other)
@@ -155,7 +172,7 @@ def test_killed_at_every_step(case: Case, desk: Desk, tmp_path: Path, shim: Shim
     for verb, start, again, other in ways(case, desk, tmp_path):
         one = copy_of(start, tmp_path / f"{verb}-one")
         states = States(one.repo.path, tmp_path, verb)
-        stepped = run_steps(shim, one, verb, *case.options, record=tmp_path / "steps", see=states.see)
+        stepped = run_steps(shim, one, verb, *case.words(verb), record=tmp_path / "steps", see=states.see)
         assert stepped.said.code == 0
         for step, place in states.found.values():
             print(f"{verb} killed at {step}")
@@ -163,3 +180,35 @@ def test_killed_at_every_step(case: Case, desk: Desk, tmp_path: Path, shim: Shim
             let_time_pass(desk)
             hold_mended(case, desk, verb, again, other)
         assert len(states.found) > 5
+
+
+def everywhere(desk: Desk) -> dict[str, bytes]:
+    """Return the files of the home folder that lies in the repository's own."""
+    home = desk.repo.at("home")
+    return {os.fspath(path.relative_to(home)): path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("points", [4, pytest.param(1000, marks=pytest.mark.deep)], ids=["some", "all"])
+def test_killed_while_it_installs_everywhere(desk: Desk, tmp_path: Path, sealed_home: Path, points: int) -> None:
+    """`install --global`: git makes repositories and commits as ever, and the next run, or its removal, is whole."""
+    desk.repo.write("home/.gitconfig", (sealed_home / ".gitconfig").read_text())
+    plain, verb, steps = everywhere(desk), ("install", "--global"), tmp_path / "steps"
+
+    def put(name: str) -> Desk:
+        one = copy_of(desk, tmp_path / name)
+        one.repo.env["HOME"] = os.fspath(one.repo.at("home"))
+        return one
+
+    counted = put("count")
+    number = len(run_steps(Hook(), counted, *verb, record=steps).steps)
+    for at in spread(number, points):
+        one = put(f"{at}")
+        stepped = run_steps(Hook(), one, *verb, record=steps, fault=Fault(at))
+        assert stepped.said.code == -signal.SIGKILL, stepped.said.both
+        new = one.repo.at("new")
+        one.repo.git("init", "-q", os.fspath(new))
+        one.repo.git("commit", "-q", "--allow-empty", "-m", "try", cwd=new)
+        assert one.process(*verb).code == 0, stepped.hit
+        assert everywhere(one).keys() == everywhere(counted).keys(), stepped.hit
+        assert one.process("uninstall", "--global").code == 0
+        assert everywhere(one) == plain, stepped.hit
