@@ -40,9 +40,10 @@ def at(server: Server, name: str, event: Any, sha: str, ref: str, depth: int | N
     """Let an event run the action in a fresh clone, on a server that takes nothing from it."""
     refs = server.lock()
     runner = GitHub(server)
-    runner.checkout(sha, ref, depth=depth)
+    repo = runner.checkout(sha, ref, depth=depth)
     done = runner.run(name, event, sha, ref, **inputs)
     assert server.refs() == refs
+    assert depth is not None or repo.git("rev-parse", "--is-shallow-repository") == "false"
     return done
 
 
@@ -138,14 +139,14 @@ def test_a_partial_clone(server: Serve, filter_: str) -> None:
 
 def test_the_head_alone_is_checked_out(server: Serve) -> None:
     """Where a workflow checked the head out, the base is still what the platform merged it into, and no older one."""
-    platform = server("loosened")
+    platform = server("after_others")
     platform.put("refs/pull/1/head", platform.head)
     merged, event = platform.merge("refs/pull/1/merge"), pull(platform)
-    event["pull_request"]["base"]["sha"] = platform.head  # as long ago somebody may have had it
+    event["pull_request"]["base"]["sha"] = platform.oid("main~3")  # where it was when the pull request was opened
     runner = GitHub(platform)
     runner.checkout(platform.head, "refs/pull/1/head")
     done = runner.run("pull_request", event, merged, "refs/pull/1/merge")
-    assert (done.told(), done.proof()["policy"]) == ("violated agents-differ", platform.base), done.said
+    assert (done.told(), done.proof()["policy"]) == ("verified by commit", platform.base), done.said
 
 
 def test_no_notes(server: Serve) -> None:
