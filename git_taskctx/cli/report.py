@@ -88,4 +88,4 @@ def _is_a_change(repository: Repository, place: Path) -> tuple[str, ...]:
     return (f"{os.fspath(inside)} lies in the worktree, and is a change there like any other",)
 
 
-VERBS = (Verb("report", report, common=READS),)
+VERBS = (Verb("report", report, common=READS, bare="reads"),)

@@ -106,10 +106,14 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
 
 
 def _is_task(caller: Caller, word: str) -> bool:
+    """Tell whether a word names a task that is known here; of a commit's name only a context makes one."""
     if not is_task_id(word):
         return False
-    known = find_contexts(caller.repository).values()
-    return word == caller.store.active() or any(one.task_id == word for one in known if isinstance(one, Context))
+    repository = caller.repository
+    known = (one.task_id for one in find_contexts(repository).values() if isinstance(one, Context))
+    if word == caller.store.active() or word in known:
+        return True
+    return repository.find_commit(word) is None and bool(ledger.find_contexts(repository, word))
 
 
 def _of_task(caller: Caller, rules: RulesAt) -> Account:
@@ -117,7 +121,13 @@ def _of_task(caller: Caller, rules: RulesAt) -> Account:
     store.check()
     if caller.task is None or (caller.task == store.active() and caller.context_id in (None, store.marker())):
         return _of_files(caller, rules)
-    context_id = choose_context(caller, caller.task)
+    try:
+        context_id = choose_context(caller, caller.task)
+    except Fatal:
+        known = [caller.context_id] if caller.context_id else ledger.find_contexts(repository, caller.task)
+        if not known:
+            raise
+        return _of_ledger(caller, known[-1], rules)
     if context_id in store.archived():
         return _of_files(replace(caller, context_id=context_id), rules)
     context = find_context(repository, context_id)
@@ -125,6 +135,19 @@ def _of_task(caller: Caller, rules: RulesAt) -> Account:
         raise Fatal(f"no context of {caller.task} is here", hint="git taskctx list")
     read = ledger.read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
     return _of_session(_session(caller, context, read.entries, tuple(read.aside)), rules)
+
+
+def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
+    """Tell of a context that the ledger alone knows."""
+    repository = caller.repository
+    read = ledger.read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
+    if not read.entries or read.entries[0].record.task != caller.task:
+        raise Fatal(f"no record of context {context_id} of {caller.task} is here", hint="git taskctx list")
+    told = Told(context_id, read.entries[0].record.task, tuple(read.entries), ())
+    chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
+    proof = _prove_sealed(repository, chain, rules, gaps)
+    account = _tell(caller, told, None, rules(proof.policy if proof is not None else chain.base), gaps)
+    return replace(account, proof=proof, aside=tuple(one.record for one in read.aside))
 
 
 def _of_files(caller: Caller, rules: RulesAt) -> Account:
@@ -142,20 +165,29 @@ def _session(caller: Caller, context: Context, entries: list[Entry], aside: tupl
 
 
 def _of_session(session: Session, rules: RulesAt) -> Account:
-    chain, repository = session.chain, session.repository
-    gaps, proof, verdict = list[str](), None, None
-    if chain.sealed is not None and repository.objects.find(chain.sealed) is not None:
-        proof = _prove(repository, chain.sealed, rules)
-    elif chain.sealed is not None:
-        gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
-    elif session.archived:
-        gaps.append("the context was put away before its commit was sealed, so there is nothing to prove")
+    chain, gaps, verdict = session.chain, list[str](), None
+    if session.archived or chain.sealed is not None:
+        proof = _prove_sealed(session.repository, chain, rules, gaps)
     else:
-        verdict = _judge(session, gaps)
+        proof, verdict = None, _judge(session, gaps)
     told = Told(session.context.context_id, session.task, tuple(session.entries), ())
     policy = proof.policy if proof is not None else chain.base
     account = _tell(session.caller, told, session, rules(policy), gaps)
     return replace(account, proof=proof, verdict=verdict, aside=tuple(one.record for one in session.aside))
+
+
+def _prove_sealed(repository: Repository, chain: Chain, rules: RulesAt, gaps: list[str]) -> Proof | None:
+    if chain.sealed is None:
+        gaps.append("no commit of the task is on record, so there is nothing to prove")
+    elif repository.objects.find(chain.sealed) is None:
+        gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
+    else:
+        return _prove(repository, chain.sealed, rules)
+    return None
+
+
+def _no_text(told: Told) -> str:
+    return f"the text of {told.task} is not in this clone, only its records"
 
 
 def _judge(session: Session, gaps: list[str]) -> Verdict | None:
@@ -186,7 +218,7 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     else:
         context = _context_of(repository, told)
         if context is None:
-            gaps.append(f"the text of {told.task} is not in this clone, only its records")
+            gaps.append(_no_text(told))
         else:
             session = _session(caller, context, list(told.entries))
     return replace(_tell(caller, told, session, held, gaps), proof=proof)

@@ -320,7 +320,7 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
             "Verdict: could not tell",
             "nothing was proved here",
             "What this page cannot tell",
-            "the context was put away before its commit was sealed, so there is nothing to prove",
+            "no commit of the task is on record, so there is nothing to prove",
         ],
     ]
     assert desk.refuses("report", "nonsense", code=128) == (
@@ -356,6 +356,8 @@ def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
     clone = clone_of(desk, tmp_path / "clone")
     said = clone.ok("report", "HEAD")
     page = Page(said.out.encode())
+    assert "purge validator put away" in read(clone, TASK).lines
+    assert read(clone, TASK).lines[5:8] == page.lines[5:8]
     assert "Commit: verified" in page.lines
     assert page.section("What this page cannot tell", "The chain")[:4] == [
         "What this page cannot tell",
@@ -376,6 +378,18 @@ def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
     assert whole.section("Changes, agent by agent", "Findings") == Page(desk.ok("report", "HEAD").out.encode()).section(
         "Changes, agent by agent", "Findings"
     )
+
+
+def test_without_a_worktree(desk: Desk, tmp_path: Path) -> None:
+    """A bare clone, as on a server, tells what a clone with a worktree does."""
+    desk.init()
+    desk.validate()
+    desk.repo.commit("Mend the parser")
+    desk.ok("verify")
+    clone, bare = clone_of(desk, tmp_path / "clone"), clone_of(desk, tmp_path / "bare.git", "--bare")
+    for asked in ("HEAD", TASK):
+        assert bare.ok("report", asked).out == clone.ok("report", asked).out
+    assert bare.ok("report").out == bare.ok("report", "HEAD").out
 
 
 def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
@@ -490,7 +504,7 @@ def anything() -> st.SearchStrategy[Any]:
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(RECORD_TYPES),
+            st.sampled_from(sorted(RECORD_TYPES)),
             st.dictionaries(st.sampled_from(EXTRA), anything()),
             st.text(max_size=30),
         ),
