@@ -28,7 +28,7 @@ from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.seal import open_current
-from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, link, signer_of
+from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, commands_of, link, signer_of
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.model.codec import to_plain
@@ -95,7 +95,8 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
             draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
-            draft = replace(draft, extra={**draft.extra, "capture": to_plain(captured.capture)})
+            told = {"capture": to_plain(captured.capture), "commands": commands_of(captured.immutable)}
+            draft = replace(draft, extra={**draft.extra, **told})
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             uncommitted = _uncommitted_policy(caller, base, reading)
         check_secrets(caller, to_plain(context.immutable), name="the task")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.handoff.seats import Expectation, Part, Seat, expectation_of
+from git_taskctx.handoff.seats import Expectation, Part, Seat, capture_told, commands_told, expectation_of
 from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
@@ -59,6 +59,8 @@ class Chain:
     """Of each agent the last run of each command, oldest first."""
     baseline: QaResults = QaResults()
     """How the checks stood before the task."""
+    commands: tuple[str, ...] | None = None
+    """The task's commands, a passing run of each of which `qa.require` asks for; None where no record names them."""
     capture: Capture = Capture()
     """What the text was last captured from."""
     branch: str | None = None
@@ -185,7 +187,8 @@ def fold(records: Iterable[Record]) -> Chain:
         init_head=first.commit,
         init_tree=first.tree,
         head=first.commit,
-        capture=_capture(first) or Capture(),
+        commands=commands_told(first),
+        capture=capture_told(first) or Capture(),
         branch=first.extra.get("branch"),
     )._with_seat(agents[0], started_at=first.time, actor=first.actor, rounds=1)
     for record in iterator:
@@ -354,16 +357,13 @@ def _qa(chain: Chain, record: Record) -> Chain:
 
 
 def _rebuild(chain: Chain, record: Record) -> Chain:
-    chain = replace(chain, capture=_capture(record) or chain.capture)
+    told = commands_told(record)
+    named = chain.commands if told is None else told
+    chain = replace(chain, capture=capture_told(record) or chain.capture, commands=named)
     if record.extra.get("same_text"):
         return chain
     seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
     return replace(chain, seats=seats)
-
-
-def _capture(record: Record) -> Capture | None:
-    told = record.extra.get("capture")
-    return from_plain(Capture, told, what=f"record {record.id}") if told is not None else None
 
 
 def _seal(chain: Chain, record: Record) -> Chain:
@@ -372,10 +372,6 @@ def _seal(chain: Chain, record: Record) -> Chain:
 
 def _purge(chain: Chain, _: Record) -> Chain:
     return replace(chain, purged=True)
-
-
-def _recover(chain: Chain, _: Record) -> Chain:
-    return chain.recovered()
 
 
 _APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
@@ -396,5 +392,5 @@ _APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
     "rebuild": _rebuild,
     "seal": _seal,
     "purge": _purge,
-    "recover": _recover,
+    "recover": lambda chain, _: chain.recovered(),
 }

@@ -7,7 +7,7 @@ what does not read, is too large, or cannot follow becomes a reason.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from git_taskctx.errors import BadData
@@ -16,6 +16,7 @@ from git_taskctx.handoff.ledger import Entry, Forked, follow
 from git_taskctx.model.oids import CommitOid, TreeOid, check_agent_name, is_context_id, is_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
+from git_taskctx.model.qa import missing_runs
 from git_taskctx.model.record import Record, load_record, record_id
 from git_taskctx.model.values import dataclass, field
 
@@ -305,24 +306,23 @@ def _edits(chain: Chain, policy: Policy) -> Iterator[Reason]:
                 editors.setdefault(taken.actor, agent)
 
 
-def _qa(chain: Chain, runs: Iterable[Record]) -> Iterator[Reason]:
-    """Yield what QA waits for: of each command the last run on the validated tree must have passed.
+def _qa(chain: Chain, records: Sequence[Record]) -> Iterator[Reason]:
+    """Yield what QA waits for: of each of the task's commands the last run on the validated tree must have passed.
 
-    As for the approval itself, an unknown log that ended with 0 will do.
+    Where no record names the commands, as before they did, some run must have, and none on that tree have failed.
     """
     expected = chain.expected
-    last: dict[str, tuple[str, Record]] = {}
-    for record in runs:
-        run = record.extra.get("run")
-        if isinstance(run, Mapping) and expected is not None and record.tree == expected.tree:
-            vouched = run.get("status") == "unknown" and not run.get("reports") and run.get("exit_code") == 0
-            status = "passed" if vouched else str(run.get("status"))
-            last[str(run.get("command") or "an unnamed run")] = (status, record)
-    if not last:
-        yield Reason(Code.QA_MISSING, "no QA result is on record for the validated tree")
-    for command, (status, record) in last.items():
-        if status != "passed":
-            yield Reason(Code.QA_FAILED, cut(f"{command}: {status}"), record.id)
+    if expected is None:
+        return
+    last = {run.key: run for run in chain.runs if run.tree == expected.tree}
+    for command in missing_runs(chain.runs, chain.commands or (), expected.tree):
+        run = last.get(command)
+        if run is None:
+            what = f"no run of {command}" if chain.commands else "no QA result"
+            yield Reason(Code.QA_MISSING, cut(f"{what} is on record for the validated tree"))
+        else:
+            mine = (one.id for one in reversed(records) if (one.agent, one.time) == (run.agent, run.at))
+            yield Reason(Code.QA_FAILED, cut(f"{command}: {run.status}"), next(mine, None))
 
 
 def _tolerated(facts: _Facts, policy: Policy) -> Iterator[Reason]:

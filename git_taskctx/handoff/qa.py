@@ -12,12 +12,12 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.evidence import Source, take
-from git_taskctx.handoff.session import Event, Session, check_text
+from git_taskctx.handoff.session import Event, Session, check_text, commands_of
 from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.qa import QaRun, judge
+from git_taskctx.model.qa import QaRun, judge, missing_runs
 from git_taskctx.model.values import dataclass
 
 
@@ -82,18 +82,10 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
 
 
 def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]:
-    """Return what `qa.require` still waits for: the task's commands without a passing run on record for `tree`.
-
-    For a task without commands any passing run will do, as long as no other run on that tree failed.
-    """
+    """Return what `qa.require` still waits for, where the policy asks for it."""
     if not session.context.policy.qa.require:
         return ()
-    last = {run.key: run for run in chain.runs if run.tree == tree}
-    commands = [one.command for one in session.context.immutable.validation_baseline.commands]
-    if not commands:
-        bad = tuple(key for key, run in last.items() if not run.vouched)
-        return bad if last else ("make test",)
-    return tuple(command for command in commands if command not in last or not last[command].vouched)
+    return missing_runs(chain.runs, commands_of(session.context.immutable), tree)
 
 
 def log_command(agent: str, command: str) -> str:

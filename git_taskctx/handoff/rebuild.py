@@ -11,7 +11,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.begin import size_warning
 from git_taskctx.handoff.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
 from git_taskctx.handoff.kept import TASK_FILE
-from git_taskctx.handoff.session import Event, Session, check_secrets, with_baseline
+from git_taskctx.handoff.session import Event, Session, check_secrets, commands_of, with_baseline
 from git_taskctx.handoff.staleness import read_task_file_bytes
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Immutable
@@ -72,7 +72,11 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
     warnings += size_warning(context.replace(immutable=captured.immutable, policy=policy))
     same_text = _same_text(changes, context.immutable, captured.immutable)
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)
-    extra: dict[str, Any] = {"fields": [change.field for change in changes], "capture": to_plain(captured.capture)}
+    extra: dict[str, Any] = {
+        "fields": [change.field for change in changes],
+        "capture": to_plain(captured.capture),
+        "commands": commands_of(captured.immutable),
+    }
     edits: dict[str, Any] = {"immutable": captured.immutable, "policy": policy}
     if captured.data is not None:
         sha = BlobOid(session.repository.objects.hash("blob", captured.data))

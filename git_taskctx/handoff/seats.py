@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from git_taskctx.errors import BadData
+from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Finding
+from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, Operation
@@ -106,3 +108,17 @@ def expectation_of(record: Record, agent: str, *, handed: TreeOid, previous: str
         previous_agent=previous,
         edits=record.tree != handed,
     )
+
+
+def commands_told(record: Record) -> tuple[str, ...] | None:
+    """Return the task's commands as a record has them; None where it names none. Raises: BadData."""
+    told = record.extra.get("commands")  # not in the records of before
+    if told is not None and not (isinstance(told, list) and all(isinstance(one, str) for one in told)):
+        raise BadData(f"record {record.id} names commands that are none")
+    return tuple(told) if told is not None else None
+
+
+def capture_told(record: Record) -> Capture | None:
+    """Return what a record says that the text was captured from; None where it says nothing. Raises: BadData."""
+    told = record.extra.get("capture")
+    return from_plain(Capture, told, what=f"record {record.id}") if told is not None else None

@@ -306,6 +306,11 @@ def with_baseline(block: Immutable, results: QaResults) -> Immutable:
     return replace(block, validation_baseline=replace(baseline, initial_results=results))
 
 
+def commands_of(block: Immutable) -> list[str]:
+    """Return the task's commands, as `init` and `rebuild` put them on record for the proof (`qa.require`)."""
+    return [one.command for one in block.validation_baseline.commands]
+
+
 def link(records: Sequence[Record], tip: str | None, sign: Callable[[Record], Record] | None = None) -> list[Record]:
     """Chain records by hash, the first to `tip`; each is signed before the next one names its hash."""
     linked = []

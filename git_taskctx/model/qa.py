@@ -91,6 +91,17 @@ def with_run(runs: Iterable[QaRun], run: QaRun) -> tuple[QaRun, ...]:
     return (*(one for one in runs if one.key != run.key), run)[-RUNS_KEPT:]
 
 
+def missing_runs(runs: Iterable[QaRun], commands: Sequence[str], tree: TreeOid) -> tuple[str, ...]:
+    """Return what `qa.require` still waits for: the commands without a passing run on record for `tree`.
+
+    For a task without commands any passing run will do, as long as no other run on that tree failed.
+    """
+    last = {run.key: run for run in runs if run.tree == tree}
+    if not commands:
+        return tuple(key for key, run in last.items() if not run.vouched) if last else ("make test",)
+    return tuple(command for command in commands if command not in last or not last[command].vouched)
+
+
 def results_of(runs: Iterable[QaRun]) -> QaResults | None:
     """Return what runs come to; None where there are none."""
     kept = tuple(runs)

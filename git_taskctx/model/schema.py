@@ -77,6 +77,11 @@ def build_schema(name: str) -> dict[str, Any]:
         body["properties"].pop("extra")
         body["required"].remove("extra")
         body["additionalProperties"] = True
+        body["properties"]["commands"] = {
+            "description": "The task's commands, of `init` and `rebuild`; not in records of before.",
+            "type": "array",
+            "items": {"type": "string"},
+        }
         body["properties"]["v"] = {"const": RECORD_VERSION}
     if cls is Manifest:
         body["properties"]["version"] = {"const": MANIFEST_VERSION}

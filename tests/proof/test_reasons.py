@@ -111,6 +111,45 @@ def test_policy_decides(policy: str, steps: tuple[Step, ...], reasons: list[str]
     assert codes(*steps, policy=policy)[0] == reasons
 
 
+def ran(command: str | None, status: str = "passed", tree: str = WORK, code: int = 0) -> Step:
+    """A run of QA."""
+    run = {"command": command, "exit_code": code, "status": status, "reports": [], "log": "E1"}
+    return "qa", "checker", {"tree": tree, "run": run}
+
+
+def named(*commands: str) -> tuple[Step, ...]:
+    """The chain that is done, of a task with these commands on record."""
+    return (("init", "dev", {**BEGUN[2], "commands": list(commands)}), *DONE[1:])
+
+
+@pytest.mark.parametrize(
+    ("steps", "reasons"),
+    [
+        (named("make", "lint"), ["qa-missing", "qa-missing"]),
+        ((*named("make", "lint"), ran("make")), ["qa-missing"]),
+        ((*named("make", "lint"), ran("make"), ran("lint")), []),
+        ((*named("make", "lint"), ran("make"), ran("lint", "failed", code=1)), ["qa-failed"]),
+        ((*named("make"), ran("make", "failed", code=1), ran("make")), []),
+        ((*named("make"), ran("make"), ran("make", "contradiction")), ["qa-failed"]),
+        ((*named("make"), ran("make", "unknown")), []),
+        ((*named("make"), ran("make", "unknown", code=1)), ["qa-failed"]),
+        ((*named("make"), ran("make", tree=LATER)), ["qa-missing"]),
+        ((*named("make"), ran("make"), ran("other", "failed", code=1)), []),
+        ((*named(), ran("other")), []),
+        (named(), ["qa-missing"]),
+        (DONE, ["qa-missing"]),
+        ((*DONE, ran("other")), []),
+        ((*DONE, ran("other"), ran("more", "failed", code=1)), ["qa-failed"]),
+        ((*DONE, ("rebuild", "checker", {"same_text": True, "commands": ["make"]})), ["qa-missing"]),
+        ((*DONE, ("rebuild", "checker", {"same_text": True, "commands": "make"})), ["record-bad"]),
+        ((*named("make"), ran("make"), ("rebuild", "checker", {"same_text": True})), []),
+    ],
+)  # fmt: skip
+def test_every_command_on_record_must_have_passed(steps: tuple[Step, ...], reasons: list[str]) -> None:
+    """`qa.require` goes by the commands that `init` or `rebuild` named; where none did, any run will do."""
+    assert codes(*steps, policy="[qa]\nrequire = true\n")[0] == reasons
+
+
 def test_agents_and_trees() -> None:
     """A chain of other agents, and a seal of another tree than was validated, are told."""
     assert codes(*DONE, agents=("dev", "checker"))[0] == []

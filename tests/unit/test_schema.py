@@ -86,6 +86,7 @@ def told(repo: GitRepo) -> Desk:
     desk.ok("snapshot", "--agent", "validator", "--done")
     desk.ok("purge")
     desk.ok("recover", TASK)
+    desk.ok("block", "--agent", "reviewer", "--finding", "back again")
     return desk
 
 
