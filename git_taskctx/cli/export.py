@@ -31,7 +31,7 @@ def export(
         str | None, Argument(metavar="[REV]", help="A commit, or A..B; by default HEAD, or the task's with --task.")
     ] = None,
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE", help="Where to write them; by default stdout.")
+        str | None, Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
     ] = None,
     human: Annotated[
         list[str] | None, Option("--human", metavar="NAME", help="An actor who is a person; may be repeated.")
@@ -46,13 +46,14 @@ def export(
     Only what is verified is attested, one JSON document a line; of a violated commit in-toto gets the verdict alone.
     """
     from git_taskctx.cli.proof import CODES, judge
+    from git_taskctx.files import write_atomic
     from git_taskctx.handoff.attest import attest, find_range, judged_by
     from git_taskctx.handoff.proof import Found
     from git_taskctx.model.oids import CommitOid, check_task_id
     from git_taskctx.report import text
     from git_taskctx.report.machine import render_lines
 
-    _check(call, format, revision, human, resource_uri)
+    _check(call, format, revision, output, human, resource_uri)
     if revision is None:
         revision = find_range(call.repository, check_task_id(call.task)) if call.task else "HEAD"
     keep: dict[CommitOid, Found] = {}
@@ -67,13 +68,13 @@ def export(
         documents, missing = _traces(call, attested, human or [])
         warnings += missing
     data = render_lines(documents)
-    if output is not None:
-        _write(Path(call.folder, output), data)
+    if output not in (None, "-"):
+        write_atomic(Path(call.folder, output), data, mode=0o666)
+        data = b""
     code = CODES[proof.verdict.value]
     return Answer(
         documents,
-        raw=data if output is None else None,
-        text=lambda document: None,
+        raw=data,
         notes=lambda document: text.notes(document, warnings, proof.hints if code else ()),
         code=code,
         reason=proof.summary if code else None,
@@ -81,12 +82,21 @@ def export(
     )
 
 
-def _check(call: Call, form: str, revision: str | None, human: list[str] | None, resource_uri: str | None) -> None:
+def _check(
+    call: Call,
+    form: str,
+    revision: str | None,
+    output: str | None,
+    human: list[str] | None,
+    resource_uri: str | None,
+) -> None:
     """Refuse what does not go together. Raises: Usage."""
     if revision is not None and call.task is not None:
         raise Usage("a revision and --task exclude each other", hint=f"git taskctx export --format {form} {revision}")
     if human and form != "agent-trace":
         raise Usage("--human is for agent-trace", hint="git taskctx export --format agent-trace --human NAME")
+    if output == "":
+        raise Usage("the name of the output file is empty", hint=f"git taskctx export --format {form} -o FILE")
     if resource_uri is not None and form != "in-toto":
         raise Usage("--resource-uri is for in-toto", hint="git taskctx export --format in-toto --resource-uri URI")
     if resource_uri is not None and not _URI.fullmatch(resource_uri):
@@ -147,15 +157,4 @@ def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[li
     return [trace_record(one, work, trace, humans=humans) for one, work, trace in rows], missing
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write a file of the user's, whole or not at all; what is no plain file is written to. Raises: Fatal."""
-    from git_taskctx.files import replace_file, told_of
-
-    with told_of(path):
-        if path.is_symlink() or (path.exists() and not path.is_file()):
-            path.write_bytes(data)
-        else:
-            replace_file(path, data, mode=0o666)
-
-
-VERBS = (Verb("export", export, common=("task",)),)
+VERBS = (Verb("export", export, common=("task",), bare="reads"),)

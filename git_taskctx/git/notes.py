@@ -58,11 +58,11 @@ def note_lines(data: bytes) -> list[str]:
     return [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
 
 
-def grep_notes(repository: Repository, commit: str, pattern: str) -> list[str]:
-    """Return the lines of all notes that an extended regular expression finds, in one process; some more than once."""
+def grep_notes(repository: Repository, commits: Sequence[str], pattern: str) -> list[str]:
+    """Return the lines of all notes in which an extended regular expression is found; some stand there many times."""
     found = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1").run(
         "grep", "-h", "-a", "-E", "--no-color", "--no-textconv", "--no-line-number", "--no-column",
-        "--no-recurse-submodules", "-e", pattern, commit, ok=(0, 1),
+        "--no-recurse-submodules", "-e", pattern, *commits, ok=(0, 1),
     )  # fmt: skip
     return note_lines(found.out)
 

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from git_taskctx.config import flatten
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.notes import NOTES_REF, grep_notes
-from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.proof import Found as FoundOut
+from git_taskctx.handoff.proof import all_notes
 from git_taskctx.handoff.proof_range import Commit
-from git_taskctx.handoff.proof_records import CLAIMS, Claim
+from git_taskctx.handoff.proof_records import CLAIMS, Claim, bypasses_of
 from git_taskctx.model.attestation import Approval, Checked, Found, Handoff, JudgedBy, Noted, Signatures, Taken, Trust
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.codec import to_plain
@@ -112,16 +112,12 @@ def _snapshots(chain: Chain, records: Iterable[Record]) -> Iterator[Taken]:
 
 def _events(records: Iterable[Record]) -> Iterator[Noted]:
     for record in records:
-        extra = record.extra
-        kinds = {
-            "drift": record.type == "drift",
-            "accepted": record.type == "resolve" and bool(extra.get("accepted")),
-            "resolved": record.type == "resolve" and not extra.get("accepted"),
-            str(extra.get("kind", "no-verify")): record.type == "bypass",
-            "attest": extra.get("attest") is not None,
-            "force-secrets": bool(extra.get("force_secrets")),
-        }
-        yield from (Noted(record.id, kind, record.actor, record.time) for kind, holds in kinds.items() if holds)
+        kinds = bypasses_of(record)
+        if record.type == "drift":
+            kinds = ("drift", *kinds)
+        if record.type == "resolve":
+            kinds = ("accepted" if record.extra.get("accepted") else "resolved", *kinds)
+        yield from (Noted(record.id, kind, record.actor, record.time) for kind in kinds)
 
 
 def _checks(chain: Chain, records: Iterable[Record]) -> Iterator[Checked]:
@@ -138,8 +134,8 @@ def find_range(repository: Repository, task: str) -> str:
 
     Anybody can have written the notes; whether it is true is for the proof to tell. Raises: CouldNotTell.
     """
-    notes = find_ref(repository.git, NOTES_REF)
-    if notes is None:
+    notes = all_notes(repository)
+    if not notes:
         raise CouldNotTell(f"there is no {NOTES_REF} in this clone", hint="git taskctx fetch")
     about = f'"context":"[0-9a-f]{{16}}","task":"{task.replace(".", "[.]")}"'
     lines = grep_notes(repository, notes, f'"type":"({"|".join(CLAIMS)})",{about}')

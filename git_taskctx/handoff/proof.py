@@ -109,7 +109,7 @@ def prove(
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
     if beside is None:
-        notes = tuple(dict.fromkeys(read_refs(repository.git, NOTES_REF, f"{REMOTES}/**/notes").values()))
+        notes = all_notes(repository)
     else:
         ours = find_ref(repository.git, NOTES_REF)
         notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
@@ -137,6 +137,11 @@ def prove(
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
     cut_at = find_cut(repository, what, known) if rules.policy.proof.scope != "tip" and not what.is_alone else None
     return _conclude(repository, what, rules, shown, cut_at)
+
+
+def all_notes(repository: Repository) -> tuple[str, ...]:
+    """Return the commits of the notes in this clone: the ledger, and those that were fetched beside it."""
+    return tuple(dict.fromkeys(read_refs(repository.git, NOTES_REF, f"{REMOTES}/**/notes").values()))
 
 
 def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:

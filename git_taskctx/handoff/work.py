@@ -19,8 +19,8 @@ from git_taskctx.model.values import dataclass, field
 
 
 @dataclass(frozen=True)
-class Turn:
-    """What one actor did in a row, for one agent; or what was found at `init`, or in the commit alone."""
+class Stint:
+    """A turn, or a piece of one: what an actor did in a row; or what was found at `init`, or in the commit alone."""
 
     record: str
     """The record of its last snapshot; of `init`, or of the commit."""
@@ -40,15 +40,15 @@ class Work:
     """The tree of the commit's first parent."""
     states: tuple[State, ...]
     """The last one is the commit's tree."""
-    turns: tuple[tuple[Turn, ...], ...]
+    turns: tuple[tuple[Stint, ...], ...]
     """For each state whose turns it is: none where it is history, several where the trees between them are missing."""
-    missing: tuple[Turn, ...] = ()
+    missing: tuple[Stint, ...] = ()
     """Turns that cannot be told from the one after."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    turn: Turn
+    turn: Stint
     trees: tuple[TreeOid, ...]
     """The tree that it left, and what can stand in for it."""
     heads: tuple[CommitOid, ...] = ()
@@ -64,11 +64,11 @@ class _Builder:
     commit: CommitOid
     there: set[str]
     states: list[State] = field(default_factory=list)
-    turns: list[tuple[Turn, ...]] = field(default_factory=list)
+    turns: list[tuple[Stint, ...]] = field(default_factory=list)
     last: int = 0
-    waiting: list[Turn] = field(default_factory=list)
+    waiting: list[Stint] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
-    missing: list[Turn] = field(default_factory=list)
+    missing: list[Stint] = field(default_factory=list)
 
     def begin(self, tree: TreeOid) -> None:
         """Begin with the base, and with the tree that HEAD had when the task began."""
@@ -158,7 +158,7 @@ def _steps(one: Attested) -> Iterator[_Step]:
     """Yield what was found at `init`, each turn, and the commit itself."""
     records = {entry.record.seq: entry.record for entry in one.entries}
     first, last = one.entries[0].record, one.claim.record
-    yield _Step(Turn(first.id, None, first.actor, first.time), (one.chain.init_tree,))
+    yield _Step(Stint(first.id, None, first.actor, first.time), (one.chain.init_tree,))
     taken = sorted((made for seat in one.chain.seats.values() for made in seat.snapshots), key=lambda made: made.seq)
     turn: _Step | None = None
     at = one.chain.init_head
@@ -171,9 +171,9 @@ def _steps(one: Attested) -> Iterator[_Step]:
         heads = turn.heads if turn is not None and is_same else ()
         if made.head is not None and made.head != at:
             heads, at = (*heads, made.head), made.head
-        told = Turn(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
+        told = Stint(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
         turn = _Step(told, (made.tree, made.commit_tree), heads)
     if turn is not None:
         yield turn
     moved = (one.commit.parent,) if one.commit.parent is not None and one.commit.parent != at else ()
-    yield _Step(Turn(last.id, None, last.actor, last.time), (one.commit.tree,), moved)
+    yield _Step(Stint(last.id, None, last.actor, last.time), (one.commit.tree,), moved)

@@ -15,7 +15,7 @@ from git_taskctx import __version__
 from git_taskctx.git.lines import Trace, Traced
 from git_taskctx.git.quoting import quote
 from git_taskctx.handoff.attest import Attested
-from git_taskctx.handoff.work import Turn, Work
+from git_taskctx.handoff.work import Stint, Work
 from git_taskctx.model.attestation import NAMESPACE
 from git_taskctx.model.codec import to_plain
 
@@ -71,7 +71,7 @@ def path_of(path: bytes) -> str:
     return quote(path) if text.startswith('"') else text
 
 
-def _turn(turn: Turn, *, missing: bool) -> dict[str, Any]:
+def _turn(turn: Stint, *, missing: bool) -> dict[str, Any]:
     return {
         "record": uri_of(turn.record),
         "agent": turn.agent,
@@ -101,7 +101,7 @@ def _file(traced: Traced, work: Work, humans: Collection[str]) -> dict[str, Any]
     }
 
 
-def contributor(turns: Sequence[Turn], humans: Collection[str]) -> dict[str, str]:
+def contributor(turns: Sequence[Stint], humans: Collection[str]) -> dict[str, str]:
     """Return what is known of who did it: what an agent did is `ai`, unless its actor is known to be a person.
 
     What was accepted, or is no agent's, is `unknown`; so are turns that cannot be told apart, but for those of agents
@@ -117,7 +117,7 @@ def contributor(turns: Sequence[Turn], humans: Collection[str]) -> dict[str, str
     return {"type": kind}
 
 
-def _kind(turn: Turn, humans: Collection[str]) -> str:
+def _kind(turn: Stint, humans: Collection[str]) -> str:
     if turn.agent is not None and turn.actor in humans:
         return "human"
     return "ai" if turn.agent is not None and not turn.accepted else "unknown"

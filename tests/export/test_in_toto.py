@@ -16,7 +16,7 @@ from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestRe
 from in_toto_attestation.v1.statement import Statement
 from in_toto_attestation.v1.statement_pb2 import Statement as Message
 from jsonschema import Draft202012Validator
-from proof.scene import Scene
+from proof.scene import NOTES, Scene
 from proof.test_attacks import signed_scene
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner
@@ -262,6 +262,12 @@ def test_the_same_bytes_in_a_clone(tmp_path: Path) -> None:
     clone = scene.clone("clone")
     assert clone.ok("export", "--format", "in-toto").out == expected
     assert clone.ok("export", "--format", "in-toto", "--task", TASK).out == expected
+    beside = scene.clone("beside", notes=f"{NOTES}:refs/taskctx/remotes/origin/notes")
+    assert beside.ok("export", "--format", "in-toto", "--task", TASK).out == expected
+    bare = scene.clone("bare", "--bare")
+    assert bare.ok("export", "--format", "in-toto").out == expected
+    trace = scene.desk.ok("export", "--format", "agent-trace").out
+    assert bare.ok("export", "--format", "agent-trace", "--task", TASK).out == trace
     shallow = scene.clone("shallow", "--depth", "2")
     assert shallow.ok("export", "--format", "in-toto").out == expected
     uri = "git+https://example.com/parser"
@@ -317,18 +323,19 @@ def test_a_line_can_be_signed_as_it_is(tmp_path: Path) -> None:
 
 
 def test_where_to(tmp_path: Path) -> None:
-    """A file is replaced whole; a link and a device are written to; what cannot be written is told."""
+    """A file is replaced whole, `-` is standard output; what is no plain file, or cannot be written, is told."""
     scene = Scene(tmp_path)
     assert scene.done
     expected = scene.desk.ok("export", "--format", "in-toto").out
-    scene.repo.write("real", "old")
-    scene.repo.symlink("link", "real")
-    assert scene.desk.ok("export", "--format", "in-toto", "-o", "link").both == ""
-    assert scene.repo.read("real").decode() == expected
-    assert scene.repo.at("link").is_symlink()
-    assert scene.desk.ok("export", "--format", "in-toto", "-o", os.devnull).both == ""
-    assert scene.desk.ok("export", "--format", "in-toto", "-o", "new").both == ""
+    assert scene.desk.ok("export", "--format", "in-toto", "--output", "-").out == expected
+    scene.repo.write("old", "old")
+    for name in ("old", "new"):
+        assert scene.desk.ok("export", "--format", "in-toto", "-o", name).both == ""
+        assert scene.repo.read(name).decode() == expected
     assert scene.repo.at("new").stat().st_mode & 0o777 == 0o644
-    err = scene.desk.refuses("export", "--format", "in-toto", "-o", "none/out", code=128)
-    assert "none/out: no such file or directory" in err
-    assert "is a directory" in scene.desk.refuses("export", "--format", "in-toto", "-o", ".", code=128)
+    scene.repo.symlink("link", "old")
+    for name, message in (
+        ("link", "is a symbolic link"), (".", "is a folder"), ("none/out", "no such file or directory")
+    ):  # fmt: skip
+        assert message in scene.desk.refuses("export", "--format", "in-toto", "-o", name, code=128)
+    scene.desk.refuses("export", "--format", "in-toto", "-o", "", code=129)
