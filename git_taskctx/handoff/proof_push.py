@@ -63,7 +63,7 @@ def prove_push(
     except GitFailed:  # the hint is to fetch them, which says why they do not come
         return proofs
     if theirs is not None:
-        proofs = [prove(repository, what, by, beside=[theirs]) for what, by in judged]
+        proofs = [prove(repository, what, by) for what, by in judged]
     asked = f"git taskctx fetch {shlex.quote(remote)}"
     return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
 

@@ -21,7 +21,8 @@ def before_push(caller: Caller, situation: Situation) -> list[Line]:
     for wanted, error in ((Proven.VIOLATED, Refused), (Proven.UNPROVEN, CouldNotTell)):
         for proof in proofs:
             if proof.verdict is wanted:
-                range_ = f"{proof.commits[-1].commit[:12]}..{proof.commits[0].commit[:12]}" if proof.commits else "HEAD"
+                tip = proof.commits[0].commit[:12] if proof.commits else "HEAD"
+                range_ = f"{proof.policy[:12]}..{tip}" if proof.policy is not None else tip
                 hint = proof.hints[0] if proof.hints else f"git taskctx verify {range_}"
                 raise error(f"this push is not proved: {proof.summary}", hint=hint)
     return [Line(f"proved: {proof.summary}") for proof in proofs]

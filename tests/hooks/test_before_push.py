@@ -85,11 +85,11 @@ def test_the_records_are_fetched(desk: Gated, hub: GitRepo, elsewhere: Gated) ->
 def test_what_the_remote_has_not(desk: Gated, hub: GitRepo, elsewhere: Gated) -> None:
     """Where the remote was asked and has no records, nobody is told to ask it again; another remote is named."""
     said = elsewhere.git("push", "-q", "origin", "HEAD:refs/heads/main")
-    commit = elsewhere.repo.head()[:12]
-    refused, paths, hint, *_ = said.err.splitlines()
-    assert said.code == 1
-    assert (refused, paths) == (f"error: this push is not proved: {commit} is unproven", "paths: none")
-    assert hint == f"hint: git taskctx verify {commit}..{commit}"
+    base, commit = (elsewhere.repo.git("rev-parse", "--short=12", name) for name in ("HEAD^", "HEAD"))
+    refused, hint, *_ = said.err.splitlines()
+    assert (said.code, refused) == (1, f"error: this push is not proved: {commit} is unproven")
+    assert hint == f"hint: git taskctx verify {base}..{commit}"
+    assert elsewhere.process(*hint.split()[3:]).code == 3
     elsewhere.repo.git("remote", "add", "fork", f"file://{hub.path}")
     assert "hint: git taskctx fetch origin\n" in elsewhere.git("push", "-q", "fork", "HEAD:refs/heads/main").err
 
