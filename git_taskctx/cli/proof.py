@@ -42,7 +42,8 @@ def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str
     from git_taskctx.handoff.jobs import name_commit, name_job, read_job
     from git_taskctx.handoff.proof_job import not_told, prove_job
 
-    repository = open_repository(call.folder, {"GIT_TERMINAL_PROMPT": "0", **os.environ})
+    environ = {"GIT_TERMINAL_PROMPT": "0", **os.environ}
+    repository = open_repository(call.folder, environ, bare=call.bare is not None)
     call._repository = repository.view(GIT_NO_LAZY_FETCH="0")  # what a partial clone left out is fetched, too
     try:
         job = name_job(revision) if revision is not None else read_job(os.environ, _read_event())

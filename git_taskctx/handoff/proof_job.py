@@ -59,12 +59,14 @@ def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
     )
 
 
-def borrow_notes(repository: Repository, remote: str, *words: str) -> str | None:
+def borrow_notes(repository: Repository, remote: str, *words: str, name: str = "notes") -> str | None:
     """Fetch the ledger of a remote beside ours, which stays as it is; return its commit, None where there is none.
 
-    `words` say how much of its history. Raises: GitFailed.
+    `words` say how much of its history. Other proofs read what is kept under the name `notes`, and nothing else.
+
+    Raises: GitFailed.
     """
-    place = f"{place_of(repository.git, remote)}/notes"
+    place = f"{place_of(repository.git, remote)}/{name}"
     theirs = list_remote(repository.git, remote, NOTES_REF).get(NOTES_REF)
     if theirs is not None and find_ref(repository.git, place) != theirs:
         fetch_refs(repository.git, remote, [f"+{NOTES_REF}:{place}"], *words)
@@ -174,28 +176,28 @@ class _Clone:
         yield from self._notes_of(self.home)
         other = self.job.fork or (self.origin if self.job.home else None)
         if other is not None and signed:
-            yield from self._notes_of(other)
+            yield from self._notes_of(other, name="signed")
         elif other is not None:
             self.ways.append(
                 f"git taskctx fetch {shlex.quote(other)} && git taskctx push {shlex.quote(self.home)}   "
                 "# a maintainer takes the fork's records over; unsigned ones prove nothing from there"
             )
 
-    def _notes_of(self, remote: str) -> Iterator[str]:
-        name = shlex.quote(remote)
+    def _notes_of(self, remote: str, name: str = "notes") -> Iterator[str]:
+        quoted = shlex.quote(remote)
         try:
-            theirs = borrow_notes(self.repository, remote, *(("--depth=1",) if self.is_shallow else ()))
+            theirs = borrow_notes(self.repository, remote, *(("--depth=1",) if self.is_shallow else ()), name=name)
             if theirs is None:
                 self.warnings.append(f"no records are on {remote} ({NOTES_REF})")
-                self.ways.append(f"git taskctx push {name}   # in the clone where the task was done")
+                self.ways.append(f"git taskctx push {quoted}   # in the clone where the task was done")
                 return
             self.ways.append(
-                f"git taskctx push {name}   # in the clone where the task was done: what is there is not enough"
+                f"git taskctx push {quoted}   # in the clone where the task was done: what is there is not enough"
             )
             yield theirs
         except GitFailed as error:
             self.warnings.append(f"the records on {remote} cannot be fetched: {error.message}")
-            self.ways.append(f"git ls-remote {name} {NOTES_REF}   # what git says of it; may this job read {name}?")
+            self.ways.append(f"git ls-remote {quoted} {NOTES_REF}   # what git says of it; may this job read {quoted}?")
 
     def _may_lie_deeper(self, found: Proof, what: Range) -> bool:
         if found.verdict is not Proven.UNPROVEN:
@@ -204,15 +206,13 @@ class _Clone:
         return bool(found.codes & _FURTHER_DOWN) or any(find_commit(self.repository, one) is None for one in parents)
 
     def _deepen(self, what: Range, step: str) -> None:
-        for remote, commits in ((self.origin, [what.tip]), (self.home, list(what.without))):
-            if remote == self.origin == self.home:
-                commits = [what.tip, *what.without]
+        wanted = {self.origin: [what.tip]}
+        wanted.setdefault(self.home, []).extend(what.without)
+        for remote, commits in wanted.items():
             try:
                 fetch_refs(self.git, remote, commits, step)
             except GitFailed as error:
                 self.warnings.append(f"no more history can be fetched from {remote}: {error.message}")
-            if remote == self.home:
-                break
 
     def _told(self, found: Proof) -> Proof:
         """Return a proof that says what to do where everything was fetched that can be."""

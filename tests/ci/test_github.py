@@ -231,6 +231,8 @@ def test_a_fork(server: Serve, kind: str) -> None:
     done = at_pull_request(platform, event=pull(platform, fork=fork.address), token="")
     if kind == "signed":
         assert done.told() == "verified by commit", done.said
+        refs = GitRepo(platform.folder / "workspace").git("for-each-ref", "--format=%(refname)", "refs/taskctx")
+        assert not [ref for ref in refs.splitlines() if ref.endswith("/notes")]  # no later proof takes them for ours
     else:
         assert done.told() == "unproven no-notes", done.said
         assert f"hint: git taskctx fetch {fork.address} && git taskctx push origin   # a maintainer" in done.said
