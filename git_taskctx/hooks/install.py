@@ -328,6 +328,8 @@ def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
             plan.steps.append(steps.put(path, shim(event)))
         else:
             plan.steps.append(steps.edit(path, with_block(data, event)))
+    if any(Path(step.target).is_relative_to(folder) for step in plan.steps):
+        plan.notes.append(f"what is written into {folder} is for all clones: commit it before a task begins")
 
 
 def _put_into_lefthook(plan: Plan, place: Place, events: list[str], *, write_tracked: bool) -> None:

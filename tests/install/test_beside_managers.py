@@ -137,6 +137,8 @@ def test_tracked_files_are_written_only_when_asked(bench: Bench, manager: Manage
     assert {name: one for name, one in bench.hooks().items() if not name.startswith(".git/")} == before
     bench.hold_theirs_alone()
     assert bench.run("doctor").code == 1
+    told = bench.ok("install", TRACKED).err
+    assert ("is for all clones: commit it before a task begins" in told) is (manager is HUSKY)
 
 
 @pytest.mark.needs_git(2, 54)
