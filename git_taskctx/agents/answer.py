@@ -181,6 +181,7 @@ def _open(top: str, environ: Mapping[str, str], *, reads: bool = False) -> Itera
             repository, store, actor=environ.get("GIT_TASKCTX_ACTOR") or "agent-hook", clock=lambda: datetime.now(UTC)
         )
         with open_session(caller, write=False) as session:
+            ahead.wait()  # or git would be asked once more
             if session.archived or repository.find_commit("HEAD") == session.chain.head:
                 yield None if session.archived else session
                 return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from git_taskctx.agents.tools import kind_of, patched, places_in, served_name
+from git_taskctx.agents.tools import FILES, kind_of, patched, places_in, served_name, words_of
 
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
@@ -91,26 +91,37 @@ def _take(value: dict[str, Any], folder: str) -> Payload:
     cwd = next((one for one in (value.get("cwd"), root) if isinstance(one, str) and one), folder)
     called = value.get("tool_name")
     tool = called if isinstance(called, str) else ""
-    served, given, roots = served_name(tool, value.get("mcp_context")), value.get("tool_input"), ()
-    if served is None:
-        paths = tuple(dict.fromkeys(_paths(given)))
-    else:
-        found = list(itertools.islice(places_in(_parsed(given)), MANY + 1))
-        if len(found) > MANY:
-            raise Unreadable(f"the arguments name more than {MANY} files")
-        paths, roots = (tuple(dict.fromkeys(path for path, root in found if root is kind)) for kind in (False, True))
+    cwd = os.path.join(folder, cwd)  # noqa: PTH118 - no path yet
+    served = served_name(tool, value.get("mcp_context"))
+    paths, roots = _served(served, value, cwd) if served is not None else (_paths(value.get("tool_input")), ())
     kind = value.get("agent_type") or value.get("subagent_type")
     loops = value.get("loop_count")
     cut_off = value.get("status") in ("aborted", "error")
     return Payload(
-        cwd=os.path.join(folder, cwd),  # noqa: PTH118 - no path yet
+        cwd=cwd,
         tool=tool,
         served=served,
-        paths=paths,
-        roots=roots,
+        paths=tuple(dict.fromkeys(paths)),
+        roots=tuple(dict.fromkeys(roots)),
         helper=kind if isinstance(kind, str) else None,
         again=value.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0) or cut_off,
     )
+
+
+def _served(name: str, value: dict[str, Any], cwd: str) -> tuple[Iterable[str], Iterable[str]]:
+    """Return the files that a server's tool is given, and where it is told to be at home.
+
+    A source and a target are files where one of them is there, or where the tool's name says so: branches have them,
+    too.
+    """
+    found = list(itertools.islice(places_in(_parsed(value.get("tool_input"))), MANY + 1))
+    if len(found) > MANY:
+        raise Unreadable(f"the arguments name more than {MANY} files")
+    ends = [path for path, part in found if part == "end"]
+    parts = {"file"}
+    if not FILES.isdisjoint(words_of(name)) or any(os.path.lexists(os.path.join(cwd, one)) for one in ends):  # noqa: PTH118
+        parts.add("end")
+    return [path for path, part in found if part in parts], [path for path, part in found if part == "root"]
 
 
 def _parsed(given: Any) -> Any:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
     Kind = Literal["reads", "writes", "unknown"]
+    Part = Literal["file", "end", "root"]
+    """What a path in a call is: a file, what may be one, or where the server is at home."""
 
 READS = frozenset({
     "analyze", "blame", "check", "compare", "count", "describe", "diff", "explain", "exists", "fetch", "find",
@@ -45,10 +47,11 @@ DEEPEST = 8
 LONGEST = 4096
 """Characters of a path."""
 _WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
-_NAMES_A_PLACE = frozenset({
-    "destination", "dest", "dir", "directory", "dst", "file", "filename", "filepath", "files", "folder", "notebook",
-    "path", "paths", "source", "src", "target", "uri",
+_NAMES_A_FILE = frozenset({
+    "dir", "directory", "file", "filename", "filepath", "files", "folder", "notebook", "path", "paths",
 })  # fmt: skip
+_NAMES_AN_END = frozenset({"destination", "dest", "dst", "source", "src", "target", "uri"})
+"""Of a move between files, or between anything else."""
 _NAMES_A_ROOT = frozenset({
     "base", "cwd", "project", "repo", "repository", "root", "workdir", "worktree", "working", "workspace",
 })  # fmt: skip
@@ -98,29 +101,37 @@ def patched(patch: str) -> Iterator[str]:
     return (os.path.join(moved[2], match[1]) if moved else match[1] for match in re.finditer(_PATCHED, patch))  # noqa: PTH118
 
 
-def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, bool]]:
-    """Yield what in a tool's arguments is a path, and whether it only says where the server is at home.
+def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Part]]:
+    """Yield what in a tool's arguments is a path, or may be one.
 
     What stands under a key that is named so is a path, and so is, under any key, what can be nothing else: a path from
     the root, from here or from home, a `file:` address, and the files that a patch names.
     """
-    words = words_of(key)
-    named = not _NAMES_A_PLACE.isdisjoint(words)
-    root = not _NAMES_A_ROOT.isdisjoint(words) and "in" not in words  # `projectPath`, and not `pathInProject`
     if isinstance(given, dict) and depth < DEEPEST:
         for inner, value in given.items():
-            if named and ("/" in inner or "." in inner):
-                yield inner, False
+            if ("/" in inner or "." in inner) and not _NAMES_A_FILE.isdisjoint(words_of(key)):
+                yield inner, "file"
             yield from places_in(value, inner if words_of(inner) else key, depth + 1)
     elif isinstance(given, list) and depth < DEEPEST:
         for value in given:
             yield from places_in(value, key, depth + 1)
-    elif isinstance(given, str) and given:
-        if "\n" in given:
-            yield from ((name, False) for name in patched(given))
-            yield from ((match[1], False) for match in re.finditer(_DIFFED, given) if match[1] != "/dev/null")
-        elif len(given) <= LONGEST and (path := _path_of(given, named=named or root)) is not None:
-            yield path, root
+    elif isinstance(given, str) and "\n" in given:
+        yield from ((name, "file") for name in patched(given))
+        yield from ((match[1], "file") for match in re.finditer(_DIFFED, given) if match[1] != "/dev/null")
+    elif isinstance(given, str) and given and len(given) <= LONGEST:
+        part = _part_of(words_of(key))
+        path = _path_of(given, named=part is not None)
+        if path is not None:
+            yield path, "file" if part is None or (part == "end" and _is_plain_path(given)) else part
+
+
+def _part_of(words: list[str]) -> Part | None:
+    """Tell what stands under a key; `projectPath` is a root, and `pathInProject` is none."""
+    if not _NAMES_A_ROOT.isdisjoint(words) and "in" not in words:
+        return "root"
+    if not _NAMES_A_FILE.isdisjoint(words):
+        return "file"
+    return "end" if not _NAMES_AN_END.isdisjoint(words) else None
 
 
 def _path_of(text: str, *, named: bool) -> str | None:
@@ -131,4 +142,8 @@ def _path_of(text: str, *, named: bool) -> str | None:
         return None
     if text.startswith("~/"):
         return os.path.expanduser(text)  # noqa: PTH111 - no pathlib here
-    return text if named or text.startswith(("/", "./", "../")) else None
+    return text if named or (_is_plain_path(text) and len(text.split()) == 1) else None
+
+
+def _is_plain_path(text: str) -> bool:
+    return text.startswith(("/", "./", "../", "~/", "file://"))

@@ -139,9 +139,18 @@ def test_what_is_no_path(hooked: Hooked) -> None:
     hooked.begin()
     for arguments in (
         {"text": "README"}, {"url": "https://example.com/README"}, {"uri": "http://localhost/README"}, {"path": 7},
-        {"path": None}, {"path": ""}, {"path": "x" * 5000}, {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
+        {"path": None}, {"path": ""}, {"source": "main", "target": "topic/x"}, {"command": "./make all"},
+        {"path": "x" * 5000}, {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
     ):  # fmt: skip
         assert called(hooked, "claude", "write_note", arguments) == ("passes", "")
+
+
+def test_ends_that_may_be_files(hooked: Hooked) -> None:
+    """A source and a target are files where one is there, or where the tool is about files; else they are anything."""
+    hooked.begin()
+    assert called(hooked, "claude", "move", {"source": "src/parser.py", "target": "elsewhere"})[0] == "denied"
+    assert called(hooked, "claude", "move_file", {"source": "one", "target": "other"})[0] == "denied"
+    assert called(hooked, "claude", "merge", {"source": "one", "target": "other"}) == ("passes", "")
 
 
 def test_from_a_folder_below(hooked: Hooked) -> None:
