@@ -104,9 +104,9 @@ class Desk:
         return self._checked(Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)))
 
     def begin(self, *args: str) -> subprocess.Popen[bytes]:
-        """Start a verb in a process group of its own, and do not wait for it."""
+        """Start a verb, or what begins with `git`, in a process group of its own, and do not wait for it."""
         return subprocess.Popen(
-            [sys.executable, "-m", "git_taskctx", *args],
+            args if args[0] == "git" else [sys.executable, "-m", "git_taskctx", *args],
             cwd=self.repo.path,
             env=self.environment(),
             stdin=subprocess.DEVNULL,

@@ -18,6 +18,8 @@ from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
 """Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
+PATIENCE = 5.0
+"""Seconds that nearly every git process ends in."""
 GRACE = 2.0
 """Seconds that a git process has to tidy up when it is asked to end."""
 NETWORK_LIMIT = 3600.0
@@ -86,6 +88,8 @@ class Git:
     settings: tuple[str, ...] = ()
     """`-c` settings of every call."""
     time_limit: float = TIME_LIMIT
+    patience: float = PATIENCE
+    """Seconds after which it is looked at what git may be waiting for."""
     foreground: bool = False
     """True: it may ask the terminal, which only the process group that is in front may read."""
 
@@ -133,7 +137,7 @@ class Git:
         """Wait for a process that `start` began with the same `args`; raises as `run`."""
         began = time.perf_counter()
         try:
-            out, err = process.communicate(stdin, timeout=self.time_limit)
+            out, err = self._wait(process, stdin)
         except subprocess.TimeoutExpired as error:
             stop(process, gently=True)
             raise TryAgain(
@@ -148,6 +152,19 @@ class Git:
         if result.code not in ok:
             raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result, self.cwd))
         return result
+
+    def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
+        """Wait for a process; where it takes long, look what it may be waiting for. Raises: Fatal, TimeoutExpired."""
+        try:
+            return process.communicate(stdin, timeout=min(self.patience, self.time_limit))
+        except subprocess.TimeoutExpired:
+            from git_taskctx.git.waits import find_fifo
+
+            fifo = find_fifo(self.cwd)
+            if fifo is not None:
+                told = f"{quote(os.fsencode(fifo))} is a FIFO, and git waits for it"
+                raise Fatal(told, hint=f"rm {shlex.quote(os.fspath(fifo))}") from None
+            return process.communicate(timeout=max(self.time_limit - self.patience, 0))
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
         """Start git with pipes on all three ends, in a process group of its own.

@@ -20,6 +20,7 @@ _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left
 """What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
 _CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
 _LOCKED = re.compile(rb"Unable to create '(.*\.lock)': File exists", re.DOTALL)
+_BROKEN = re.compile(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
 STALE = 10.0
 """Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
 
@@ -40,8 +41,16 @@ class RefMove:
 
 
 def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
-    """Return every ref under `prefixes` (whole names or folders) with its oid."""
+    """Return every ref under `prefixes` (whole names or folders) with its oid. Raises: BadData for one that is damaged.
+
+    git leaves those out, which would be taken for refs that are not there.
+    """
     found = git.run("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+    broken = _BROKEN.search(found.err)
+    if broken:
+        from git_taskctx.git.damaged import damaged
+
+        raise damaged(git, os.fsdecode(broken[1]))
     pairs = (line.split(" ", 1) for line in found.out.decode("utf-8", "replace").splitlines())
     return {ref: oid for oid, ref in pairs}
 

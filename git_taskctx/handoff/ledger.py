@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
+from git_taskctx.git.damaged import damaged
 from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note
 from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
@@ -130,8 +131,10 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None, *, h
     Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes. At a
     fork the side holds that a later record on it says so of, or the one with the record `holds`.
 
-    Raises: BadData where the chain is broken; Forked.
+    Raises: BadData where the chain is broken, or the notes are not here; Forked.
     """
+    if notes is not None and repository.objects.find(notes) is None:
+        raise damaged(repository.git, NOTES_REF)
     lines = [line for page in pages_of(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
     entries.sort(key=_sequence)

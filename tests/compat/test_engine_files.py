@@ -13,9 +13,6 @@ from engine import Cases, agree, git_refuses, read, refuse
 from gitrepo import GitRepo
 
 from git_taskctx.errors import TaskctxError
-from git_taskctx.git.repository import open_repository
-from git_taskctx.git.worktree import read_worktree
-from git_taskctx.model.values import replace
 
 plain = Cases()
 refused = Cases()
@@ -372,18 +369,6 @@ def test_device_where_a_tracked_file_was(repo: GitRepo) -> None:
     except PermissionError:
         pytest.skip("devices cannot be made here")
     refuse(repo)
-
-
-def test_fifo_as_ignore_file_hits_the_time_limit(repo: GitRepo) -> None:
-    """git opens a FIFO named .gitignore and waits for ever; we do not."""
-    repo.write("a", "x")
-    os.mkfifo(repo.at(".gitignore"))
-    repository = open_repository(repo.path, dict(os.environ))
-    repository.git = replace(repository.git, time_limit=0.3)
-    with pytest.raises(TaskctxError, match="did not end within") as caught, read_worktree(repository, keep=False):
-        pass
-    assert caught.value.exit_code == 75
-    assert not list(repository.private_dir.glob("tmp-*"))
 
 
 def test_unpacked_into_the_worktree_of_a_link(repo: GitRepo, tmp_path: Path) -> None:

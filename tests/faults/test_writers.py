@@ -7,18 +7,22 @@ import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 
 import pytest
+from afterwards import leftovers
 from desk import Desk
+from git_scenes import put_in
 from gitrepo import GitRepo
-from records import added, read_records
+from records import Records, added, read_records
+from scenes import linked
 from steps import some
 
 TRY_AGAIN = 75
 
 
 def at_once(lines: Sequence[tuple[Desk, tuple[str, ...]]]) -> list[int]:
-    """Run verbs in processes that all begin before any is waited for; return their codes."""
+    """Run verbs, and gits, in processes that all begin before any is waited for; return their codes."""
     processes = [desk.begin(*args) for desk, args in lines]
     said = [process.communicate(timeout=300) for process in processes]
     for process, (out, err) in zip(processes, said, strict=True):
@@ -84,6 +88,107 @@ def test_different_verbs_at_once(begun: Desk) -> None:
     assert types.count("snapshot") == (codes[0] == 0)
     assert types.count("block") == (codes[1] == 0)
     assert begun.ok("get").err == ""
+
+
+def _edited(desk: Desk) -> None:
+    desk.repo.write("parser.py", f"mended {len(read_records(desk.repo))}\n")
+
+
+SNAPSHOT, VERIFY = ("snapshot", "--agent", "implementer"), ("verify",)
+PAIRS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "snapshot and snapshot": (SNAPSHOT, SNAPSHOT),
+    "snapshot and commit": (SNAPSHOT, ("git", "commit", "-q", "-a", "-m", "early")),
+    "commit and purge": (("git", "commit", "-q", "-a", "-m", "early"), ("purge",)),
+    "switch and snapshot": (("git", "switch", "-q", "-c", "other"), SNAPSHOT),
+    "switch away and snapshot": (("git", "switch", "-q", "side"), SNAPSHOT),
+    "sweep and snapshot": (("sweep", "--ttl", "0"), SNAPSHOT),
+    "sweep and recover": (("sweep", "--ttl", "0"), ("recover", "TASK-1")),
+    "gc and snapshot": (("git", "gc", "-q", "--prune=now"), SNAPSHOT),
+    "fetch and snapshot": (("fetch", "origin"), SNAPSHOT),
+    "push and snapshot": (("push", "origin"), SNAPSHOT),
+    "recover and recover": (("recover", "TASK-1"), ("recover", "TASK-1")),
+    "purge and purge": (("purge",), ("purge",)),
+    "purge and snapshot": (("purge",), SNAPSHOT),
+    "start and start": (("start", "--agent", "reviewer"), ("start", "--agent", "validator")),
+    "verify and snapshot": (VERIFY, SNAPSHOT),
+    "init and init": (("init", "TASK-1", "--title", "x"), ("init", "TASK-2", "--title", "x")),
+}
+
+
+@pytest.mark.parametrize("pair", some(PAIRS, list(PAIRS)[::3]))
+def test_every_pair_at_once(desk: Desk, tmp_path: Path, pair: str) -> None:
+    """Two verbs that change the state, or one beside git with our hooks: no record is lost, and no chain forks."""
+    put_in(desk, tmp_path / "bin")
+    linked(desk)
+    if "init" not in pair:
+        desk.init()
+        desk.implement()
+        desk.ok("push", "origin")
+    if "recover" in pair or "sweep and snapshot" in pair:
+        desk.ok("purge")
+    if "sweep and snapshot" in pair:
+        desk.ok("init", "TASK-2", "--title", "x")
+    _edited(desk)
+    before = read_records(desk.repo)
+    at_once([(desk, verb) for verb in PAIRS[pair]])
+    hold_whole(desk, before)
+
+
+def hold_whole(desk: Desk, before: Records) -> None:
+    """Hold that every chain is whole and nothing of it is lost, and that the context is there, or comes back."""
+    added(before, read_records(desk.repo))
+    assert desk.repo.git("fsck", "--no-dangling") == ""
+    desk.run("status")
+    states = {one["task"]: one["state"] for one in desk.data("list") if one["sealed"] is None}
+    assert set(states.values()) <= {"active", "archived"}, states
+    active = [task for task, state in states.items() if state == "active"]
+    if active:
+        desk.ok("get")
+        desk.ok("purge")
+    for task in states:
+        desk.ok("recover", task)
+        desk.ok("purge")
+    assert leftovers(desk) == []
+    assert [place for place in desk.repo.git_dir().rglob("*.lock") if place.is_file()] == []
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.deep)])
+def test_all_of_them_at_random(desk: Desk, tmp_path: Path, rounds: int) -> None:
+    """Three at once, drawn from a seed, round after round in one repository."""
+    put_in(desk, tmp_path / "bin")
+    linked(desk)
+    desk.init()
+    desk.implement()
+    draw = Random(5)
+    verbs = sorted({verb for pair in PAIRS.values() for verb in pair})
+    before = read_records(desk.repo)
+    for _ in range(rounds):
+        _edited(desk)
+        at_once([(desk, verb) for verb in draw.sample(verbs, 3)])
+        after = read_records(desk.repo)
+        added(before, after)
+        before = after
+        desk.repo.git("switch", "-q", "-f", "main")
+        desk.repo.git("branch", "-D", "other", check=False)
+    desk.repo.git("fsck", "--no-dangling")
+
+
+def test_commits_in_two_worktrees(desk: Desk, tmp_path: Path) -> None:
+    """Two tasks end at once, in linked worktrees with one ledger: both are sealed."""
+    put_in(desk, tmp_path / "bin")
+    [other] = worktrees(desk, tmp_path, 1)
+    for number, one in enumerate((desk, other), 1):
+        one.repo.env |= desk.repo.env
+        one.ok("init", f"TASK-{number}", "--title", "x")
+        one.repo.write("parser.py", f"mended {number}\n")
+        for agent in ("implementer", "reviewer", "validator"):
+            one.ok("snapshot", "--agent", agent, *(["--done"] if agent == "validator" else []))
+        one.repo.add()
+    before = read_records(desk.repo)
+    assert at_once([(one, ("git", "commit", "-q", "-m", "mended")) for one in (desk, other)]) == [0, 0]
+    for one in (desk, other):
+        one.ok("status")  # a hook that had to give up leaves it to the next verb
+    assert added(before, read_records(desk.repo)) == ["seal", "purge"] * 2
 
 
 HELD = ("index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "refs/heads/main.lock")

@@ -1,0 +1,44 @@
+"""Refs of ours that do not read, as a power cut leaves them, and the way out."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+from git_taskctx.errors import BadData
+from git_taskctx.git.process import Git
+
+_NEW = re.compile(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
+LOOKED_BACK = 100
+"""So many moves of a ref are looked at."""
+
+
+def damaged(git: Git, ref: str) -> BadData:
+    """Return what is to be said of a ref that does not read: where it was last, by its reflog, or that it may go."""
+    place = _place(git, ref)
+    if not place.is_file():
+        return BadData(f"the ref {ref} is damaged", hint="git fsck")
+    found = _last_whole(git, _place(git, f"logs/{ref}"))
+    again = (
+        f" && git update-ref {ref} {found}   # where its reflog says it was"
+        if found
+        else "   # the next verb goes on without it"
+    )
+    return BadData(f"the ref {ref} is damaged", hint=f"rm {shlex.quote(os.fspath(place))}{again}")
+
+
+def _place(git: Git, name: str) -> Path:
+    told = git.run("rev-parse", "--git-path", name).out
+    return Path(os.path.normpath(git.cwd / os.fsdecode(told.removesuffix(b"\n"))))
+
+
+def _last_whole(git: Git, log: Path) -> str | None:
+    """Return the last value of a ref, by its reflog, that is a commit of this repository; None without one."""
+    if not log.is_file():
+        return None
+    moves = reversed(log.read_bytes().splitlines()[-LOOKED_BACK:])
+    oids = [match[1] for line in moves if (match := _NEW.fullmatch(line))]
+    told = git.run("cat-file", "--batch-check", stdin=b"".join(oid + b"\n" for oid in oids)).out.splitlines()
+    return next((line.split()[0].decode() for line in told if line.split()[1:2] == [b"commit"]), None)
