@@ -167,7 +167,7 @@ def diff(
     ] = None,
     kind: Annotated[
         Literal["from-base", "incremental"],
-        Option("--type", help="Since the base commit, or since the owner before."),
+        Option("--type", metavar="from-base|incremental", help="Since the base commit, or since the owner before."),
     ] = "incremental",
     path: Annotated[
         bool, Option("--path", help="Print the absolute path of the stored diff instead of the diff.")
@@ -202,7 +202,7 @@ def update(
     agent: AgentOption,
     status: Annotated[
         Literal["pending", "in_progress", "done", "blocked"] | None,
-        Option("--status", help="What it says of itself."),
+        Option("--status", metavar="pending|in_progress|done|blocked", help="What it says of itself."),
     ] = None,
     qa_log: Annotated[str | None, Option("--qa-log", metavar="PATH", help="Where its QA log is.")] = None,
     session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, for reuse.")] = None,

@@ -19,7 +19,9 @@ def init(
     task: Annotated[str, Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
     title: Annotated[str | None, Option(metavar="TEXT", help="What is to be done; instead of a task file.")] = None,
     description: Annotated[str | None, Option(metavar="TEXT", help="More words on it; - reads standard input.")] = None,
-    task_file: Annotated[str | None, Option(metavar="FILE", help="The task file, where it is not found.")] = None,
+    task_file: Annotated[
+        str | None, Option(metavar="FILE", help="The task file, where it is not found by its name.")
+    ] = None,
     base_commit: Annotated[str | None, Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
     agents: Annotated[str | None, Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
     any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
@@ -105,7 +107,7 @@ def get(
 def rebuild(
     call: Call,
     policy: Annotated[
-        str | None, Option("--policy", metavar="REV", help="Take the team's policy as of this commit, too.")
+        str | None, Option("--policy", metavar="COMMIT", help="Take the team's policy as of this commit, too.")
     ] = None,
     any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
 ) -> Answer:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _EVERYWHERE = Annotated[bool, Option("--global", help="For every repository of yours, through git's global settings.")]
 _TRACKED = Annotated[bool, Option("--write-tracked", help="Also write hook files that lie in the worktree.")]
+_NOWHERE = Annotated[bool, Option("--global", help="What install --global has put in place.")]
+_UNTRACKED = Annotated[bool, Option("--write-tracked", help="Also take ours out of hook files in the worktree.")]
 _DRY = Annotated[bool, Option("--dry-run", help="Only say what would be done.")]
 
 
@@ -65,7 +67,7 @@ def install(
 
 
 def uninstall(
-    call: Call, everywhere: _EVERYWHERE = False, write_tracked: _TRACKED = False, dry_run: _DRY = False
+    call: Call, everywhere: _NOWHERE = False, write_tracked: _UNTRACKED = False, dry_run: _DRY = False
 ) -> Answer:
     """Take the hooks away, and give back what was there.
 

@@ -105,7 +105,7 @@ _SHARED: dict[str, tuple[Any, Option, Any]] = {
     ),
     "actor": (
         str | None,
-        Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, then user.name."),
+        Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, taskctx.actor or user.name."),
         None,
     ),
     "force_secrets": (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
@@ -80,7 +80,9 @@ def compare_qa(
 def attach(
     call: Call,
     path: Annotated[str, Argument(metavar="PATH", help="The file, or - for standard input.")],
-    evidence_type: Annotated[EvidenceType, Option("--type", help="What it is.")],
+    evidence_type: Annotated[
+        EvidenceType, Option("--type", metavar="T", help=f"What it is: {', '.join(get_args(EvidenceType))}.")
+    ],
     lines: Annotated[str | None, Option("--lines", metavar="L10-L20", help="Only these lines of it.")] = None,
     description: Annotated[str | None, Option(metavar="TEXT", help="What it shows.")] = None,
 ) -> Answer:
