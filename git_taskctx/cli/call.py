@@ -132,11 +132,16 @@ class Call:
             raise
 
     def uncommitted_policy(self, commit: CommitOid | None) -> tuple[str, ...]:
-        """Name the policy files that say something else in the worktree than in `commit`, which is what counts."""
+        """Name the policy files that say something else in the worktree than in `commit`, which is what counts.
+
+        None where `commit` is not HEAD's, or there is no worktree: no commit that is made here would change it.
+        """
         from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, differs
         from git_taskctx.files import read_plain
 
         found = []
+        if not self.repository.has_worktree or commit != self.repository.head().commit:
+            return ()
         for name in POLICY_FILES:
             with contextlib.suppress(TaskctxError):
                 committed = self.repository.find_blob(commit, name, limit=PYPROJECT_LIMIT)

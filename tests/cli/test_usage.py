@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,10 @@ def test_policy_counts_as_it_is_committed(desk: Desk) -> None:
         assert said.startswith(f"error: {name} at {desk.repo.head()[:12]}: unknown key ")
         mended = f"git commit -- {name}   # policy is read as it is committed, not as it lies in the worktree"
         assert said.splitlines()[1] == f"hint: {mended}"
+        bare = GitRepo(desk.repo.path / "bare.git")
+        desk.repo.git("clone", "-q", "--bare", ".", str(bare.path))
+        assert "git commit --" not in Desk(bare).refuses("verify", "HEAD", "--policy", "HEAD", code=128)
+        shutil.rmtree(bare.path)
         desk.repo.git("commit", "-q", "-m", "mended", "--", name)
         assert desk.ok("config").err == ""
         desk.repo.git("rm", "-q", name)
