@@ -98,7 +98,7 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
 
     Raises: Fatal for what names neither; CouldNotTell where no record is about a commit.
     """
-    if asked is not None and caller.task is None and _is_task(caller, asked):
+    if asked is not None and _is_task(caller, asked):
         caller, asked = replace(caller, task=asked), None
     if asked is None and (caller.task or caller.store.active() or caller.store.marker()):
         return _of_task(caller, rules)
@@ -106,14 +106,18 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
 
 
 def _is_task(caller: Caller, word: str) -> bool:
-    """Tell whether a word names a task that is known here; of a commit's name only a context makes one."""
+    """Tell whether a word names a task that is known here.
+
+    What names a commit as well is one only where a context is of that name, and no other task is named.
+    """
     if not is_task_id(word):
         return False
     repository = caller.repository
+    is_commit = repository.find_commit(word) is not None
     known = (one.task_id for one in find_contexts(repository).values() if isinstance(one, Context))
     if word == caller.store.active() or word in known:
-        return True
-    return repository.find_commit(word) is None and bool(ledger.find_contexts(repository, word))
+        return caller.task in (None, word) or not is_commit
+    return not is_commit and bool(ledger.find_contexts(repository, word))
 
 
 def _of_task(caller: Caller, rules: RulesAt) -> Account:

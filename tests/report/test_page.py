@@ -15,6 +15,7 @@ from desk import TASK, Desk, plain
 from gitrepo import GitRepo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from proof.test_attacks import signed_scene
 from report.reading import Page
 from report.story import HOSTILE_WORDS, account, begun, play
 
@@ -123,7 +124,7 @@ README +1 −1
 reviewer, round 2 +0 −0
 by coder-model-reviewer · snapshot 1 · in the chain · git diff <oid> <oid>
 logo.bin new file, mode 100644, binary, content not shown
-validator, round 1 +0 −0
+validator, round 1
 by coder-model-validator · snapshot 1 · in the chain · git diff <oid> <oid>
 Nothing was changed.
 Findings
@@ -378,6 +379,43 @@ def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
     assert whole.section("Changes, agent by agent", "Findings") == Page(desk.ok("report", "HEAD").out.encode()).section(
         "Changes, agent by agent", "Findings"
     )
+
+
+def test_a_word_that_names_a_task_and_a_branch(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task wins, unless another one is named beside it; the word on the line wins over the environment."""
+    for task in ("topic", "TASK-2"):
+        desk.ok("init", task, "--title", f"Title of {task}")
+        desk.validate()
+        if task == "topic":
+            desk.repo.commit("Mend the parser")
+            desk.ok("verify")
+        else:
+            desk.ok("purge")
+        desk.repo.write("parser.py", "again\n")
+        desk.repo.commit("again")
+    desk.repo.git("branch", "topic", "HEAD~1")
+    assert "Title of topic" in read(desk, "topic").lines
+    assert "Title of TASK-2" in read(desk, "TASK-2").lines
+    assert "nothing can be told of" in desk.refuses("report", "topic", "--task", "TASK-2", code=3)
+    monkeypatch.setenv("GIT_TASKCTX_TASK", "topic")
+    assert "Title of TASK-2" in read(desk, "TASK-2").lines
+
+
+def test_signatures(tmp_path: Path) -> None:
+    """Of signed records each says how its signature is; one that names somebody else is told, and its commit."""
+    scene, _ = signed_scene(tmp_path)
+    assert scene.done
+    lines = read(scene.desk, TASK).lines
+    assert "Commit: verified" in lines
+    assert sum(line.endswith(" · signature good") for line in lines) == len(scene.desk.records())
+    assert "The records are not signed" not in " ".join(lines)
+    (tmp_path / "forged").mkdir()
+    forged, _ = signed_scene(tmp_path / "forged", names="somebody")
+    assert forged.done
+    lines = read(forged.desk, TASK).lines
+    assert "Commit: violated" in lines
+    assert "signature good" not in " ".join(lines)
+    assert any(line.endswith("names A U Thor, and is signed by somebody") for line in lines)
 
 
 def test_without_a_worktree(desk: Desk, tmp_path: Path) -> None:
