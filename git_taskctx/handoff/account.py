@@ -6,11 +6,11 @@ What is not in this clone is a gap, and every gap is told; nothing that is missi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
-from git_taskctx.git.patch import make_patches
+from git_taskctx.git.patch import Patch, make_patches
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import read_worktree
@@ -42,6 +42,9 @@ STEPS = 40
 """So many steps are shown with their diffs, the last ones."""
 DIFF_LIMIT = 2 * 1024 * 1024
 """Bytes that are kept of a diff that is to be shown."""
+AT_ONCE = 8
+"""So many diffs are made by one git."""
+Trees = tuple[TreeOid, TreeOid]
 RulesAt = Callable[[CommitOid | None], Rules]
 
 
@@ -78,9 +81,9 @@ class Account:
     """Of each record what stands against its signature, None where it is good; nothing where none is signed."""
     qa: Comparison | None = None
     turns: tuple[Turn, ...] = ()
-    shown: frozenset[tuple[TreeOid, TreeOid]] = frozenset()
+    shown: frozenset[Trees] = frozenset()
     """The trees of those steps whose diffs are to be shown."""
-    differences: Mapping[tuple[TreeOid, TreeOid], Difference] = field(default_factory=dict)
+    differences: Mapping[Trees, Difference] = field(default_factory=dict)
     """Those diffs; what cannot be made here is missing."""
     drifts: tuple[Drifted, ...] = ()
     bypasses: tuple[Bypassed, ...] = ()
@@ -305,7 +308,7 @@ def _add_up(account: Account, repository: Repository, session: Session | None, g
     """Tell what rests on all records together. Raises: BadData where they do not add up."""
     chain, turns = fold(account.records), turns_of(account.records)
     shown = tuple(step.trees for turn in turns for step in turn.steps)[-STEPS:]
-    differences = {trees: one for trees in shown if (one := _difference(repository, *trees)) is not None}
+    differences = _differences(repository, shown)
     if set(shown) - set(differences):
         gaps.append("trees of some snapshots are not in this clone, so what changed between them cannot be shown")
     return replace(
@@ -319,12 +322,29 @@ def _add_up(account: Account, repository: Repository, session: Session | None, g
     )
 
 
-def _difference(repository: Repository, since: TreeOid, tree: TreeOid) -> Difference | None:
-    """Return what differs between two trees; None where one of them is not here whole."""
+def _differences(repository: Repository, shown: Sequence[Trees]) -> dict[Trees, Difference]:
+    """Return what differs between the trees of each pair, but for those of which one is not here whole.
+
+    A few come from one git process at a time, for together they may be large.
+    """
+    here = repository.objects.sizes({tree for pair in shown for tree in pair})
+    wanted = [pair for pair in dict.fromkeys(shown) if pair[0] == pair[1] or here.keys() >= set(pair)]
+    found: dict[Trees, Difference] = {}
+    for start in range(0, len(wanted), AT_ONCE):
+        found |= _some_differences(repository, wanted[start : start + AT_ONCE])
+    return found
+
+
+def _some_differences(repository: Repository, pairs: list[Trees]) -> dict[Trees, Difference]:
     try:
-        (patch,) = make_patches(repository, [(since, tree)], binaries=False)
+        patches = make_patches(repository, pairs, binaries=False)
     except CouldNotTell:
-        return None
+        alone = [] if len(pairs) == 1 else [_some_differences(repository, [pair]) for pair in pairs]
+        return {pair: one for some in alone for pair, one in some.items()}
+    return {pair: _cut(patch) for pair, patch in zip(pairs, patches, strict=True)}
+
+
+def _cut(patch: Patch) -> Difference:
     end = len(patch.data)
     if end > DIFF_LIMIT:
         end = patch.data.rfind(b"\n", 0, DIFF_LIMIT) + 1

@@ -16,6 +16,7 @@ from gitrepo import GitRepo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from proof.test_attacks import signed_scene
+from proof.test_processes import counted
 from report.reading import Page
 from report.story import HOSTILE_WORDS, account, begun, play
 
@@ -504,6 +505,34 @@ def test_a_bypass_and_a_part(desk: Desk) -> None:
     assert len(listed) == 2
     assert listed[1].startswith("no-verify 2")
     assert f"commit {commit[:12]} went around the gate (commit): " in listed[1]
+
+
+def test_processes_do_not_grow(desk: Desk, tmp_path: Path) -> None:
+    """A task of many rounds takes as many git processes as a short one, but for one more for every eight diffs."""
+    desk.init()
+    env = counted(tmp_path / "bin")
+
+    def processes() -> int:
+        log = tmp_path / "bin" / "log"
+        log.write_text("")
+        assert desk.process("report", "-o", str(tmp_path / "page.html"), env=env).code == 0
+        return len(log.read_text().splitlines())
+
+    numbers = []
+    for rounds in (2, 6):
+        for number in range(rounds):
+            desk.implement(f"{rounds} {number}\n")
+            desk.ok("start", "--agent", "reviewer")
+            desk.ok("block", "--agent", "reviewer", "--finding", f"{number}")
+            desk.ok("start", "--agent", "implementer")
+        numbers.append(processes())
+    assert numbers == [numbers[0]] * 2
+    for number in range(4):
+        desk.implement(f"more {number}\n")
+        desk.ok("start", "--agent", "reviewer")
+        desk.ok("block", "--agent", "reviewer", "--finding", f"{number}")
+        desk.ok("start", "--agent", "implementer")
+    assert processes() == numbers[0] + 1
 
 
 # What anybody can have written
