@@ -34,12 +34,18 @@ def report(
     from git_taskctx.handoff.account import account_of
     from git_taskctx.report import text
     from git_taskctx.report.page import render_page
+    from git_taskctx.report.shell import shell_words
 
     if output == "":
         raise Usage("the name of the output file is empty", hint="git taskctx report -o report.html")
-    place = Path(call.folder, output) if output not in (None, "-") else None
-    if place is not None and not force:
-        _require_ours(place)
+    if subject is not None and ".." in subject:
+        raise Usage(
+            f"a report is about one commit, and not about a range as '{subject}'",
+            hint=f"git taskctx verify {shell_words([subject])}   # judges each commit of it",
+        )
+    place = Path(call.folder, output) if output is not None and output != "-" else None
+    if place is not None and output is not None and not force:
+        _require_ours(place, output)
     repository = call.repository
     account = account_of(call.caller(), subject, lambda commit: rules_at(call, commit))
     page = render_page(account)
@@ -62,10 +68,11 @@ def report(
     )
 
 
-def _require_ours(place: Path) -> None:
+def _require_ours(place: Path, given: str) -> None:
     """Refuse to replace what is no report. Raises: Refused; Fatal for a link or an odd file."""
     from git_taskctx import files
     from git_taskctx.report.page import LIMIT, MARK
+    from git_taskctx.report.shell import shell_words
 
     try:
         found = files.read_plain(place, limit=LIMIT)
@@ -73,7 +80,8 @@ def _require_ours(place: Path) -> None:
         found = b""
     if found is not None and not found.startswith(MARK):
         raise Refused(
-            f"{place} is no report of git-taskctx, and is not replaced", hint="git taskctx report --force -o FILE"
+            f"{place} is no report of git-taskctx, and is not replaced",
+            hint=f"git taskctx report --force -o {shell_words([given])}   # replaces it",
         )
 
 

@@ -132,7 +132,7 @@ def _commit(stage: Stage) -> None:
     )
     stage.taskctx("verify")
     stage.say("Who did what, newest first:")
-    stage.taskctx("--task", TASK, "log")
+    stage.taskctx("--task", TASK, "log", "--graph")
 
 
 def _end(stage: Stage) -> None:
@@ -142,6 +142,7 @@ def _end(stage: Stage) -> None:
         ("git taskctx snapshot --agent implementer", "when its work is done"),
         ("git taskctx start --agent reviewer", "verified, or told what changed"),
         ("git taskctx status", "where things stand, what to type next"),
+        ("git taskctx report", "the whole task as a page"),
         ("git taskctx help", "the manual"),
     ):
         stage.line(f"  {command:<53}", (f"# {what}", "path"))

@@ -50,8 +50,8 @@ validated: every agent approved this tree; commit it
 $ git taskctx status
 validated: every agent approved this tree
 $ git taskctx verify
-$ git taskctx --task TASK-0824 log
-                                 tried the rounding by hand; put back
+$ git taskctx --task TASK-0824 log --graph
+|                                        tried the rounding by hand; put back
 """.splitlines()
 """Whole lines, in the order in which they are told."""
 

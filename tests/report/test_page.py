@@ -224,7 +224,10 @@ def test_to_a_file(desk: Desk, tmp_path: Path) -> None:
     desk.ok("report", "--output", str(path))
     assert b"F1" in path.read_bytes()
     path.write_bytes(b"mine\n")
-    assert "is no report of git-taskctx, and is not replaced" in desk.refuses("report", "-o", str(path))
+    assert desk.refuses("report", "-o", str(path)) == (
+        f"error: {path} is no report of git-taskctx, and is not replaced\n"
+        f"hint: git taskctx report --force -o {path}   # replaces it\n"
+    )
     assert path.read_bytes() == b"mine\n"
     desk.ok("report", "-o", str(path), "--force")
     assert path.read_bytes().startswith(MARK)
@@ -329,6 +332,10 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
         "error: 'nonsense' names no commit, and no task that is known here\nhint: git taskctx list\n"
     )
     assert "nothing can be told of" in desk.refuses("report", code=3)
+    assert desk.refuses("report", "HEAD~1..HEAD", code=129) == (
+        "error: a report is about one commit, and not about a range as 'HEAD~1..HEAD'\n"
+        'hint: git taskctx verify "HEAD~1..HEAD"   # judges each commit of it\n'
+    )
 
 
 def test_drift_counts_nothing(desk: Desk) -> None:
