@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from ci.platforms import ZERO, Done, GitHub, Server
-from gitrepo import GitRepo
+from gitrepo import GitRepo, run_taskctx
 
 Serve = Callable[..., Server]
 REPOSITORY = {"id": 1, "default_branch": "main"}
@@ -290,6 +291,22 @@ def test_a_revision(server: Serve, revision: str) -> None:
         platform, "repository_dispatch", {}, platform.head, "refs/heads/topic", 2, revision=revision, policy="main"
     )
     assert done.told() == "verified by commit", done.said
+
+
+def test_no_platform(server: Serve) -> None:
+    """Anywhere else the commits are named, and a bare clone of one commit will do."""
+    platform = server()
+    place = platform.folder / "elsewhere.git"
+    platform.bare.git("clone", "-q", "--bare", "--depth=1", "--branch=topic", platform.address, os.fspath(place))
+    code, out, err = run_taskctx("verify", "--ci", "main..topic", cwd=place)
+    assert (code, out.splitlines()[0], err) == (0, "commit: verified", "")
+    assert GitRepo(place).git("for-each-ref", "refs/notes") == ""
+    code, out, err = run_taskctx("verify", "--ci", cwd=place)
+    assert (code, out) == (129, "")
+    assert err == (
+        "error: this is no job of GitHub or GitLab, so the commits must be named\n"
+        "hint: git taskctx verify --ci BASE..HEAD   # name the commits\n"
+    )
 
 
 HOSTILE = "$(touch${IFS}pwned)`touch${IFS}pwned`';touch${IFS}pwned;'\"&touch${IFS}pwned&\""
