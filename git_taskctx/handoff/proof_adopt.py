@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
-from git_taskctx.errors import CouldNotTell, Refused, Usage
+from git_taskctx.errors import BadData, CouldNotTell, Refused, Usage
 from git_taskctx.git.notes import NOTES_REF, read_note
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
+from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.opening import find_contexts
 from git_taskctx.handoff.patches import facts_of
@@ -18,7 +20,7 @@ from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import Commit, read_commit
 from git_taskctx.handoff.proof_records import Claim, Told, read_claims
 from git_taskctx.handoff.session import Caller, link, signer_of
-from git_taskctx.handoff.volatile import put_back
+from git_taskctx.handoff.volatile import put_back, put_back_file
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import Record, record_id
@@ -48,7 +50,8 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
     if task is None:
         raise Usage("adopt needs to know whose records", hint=f"git taskctx adopt {revision} --task TASK-1")
     held, contexts = rules(commit.parent), _contexts(repository, task)
-    chains = [told for told in _chains(repository, commit, contexts, held) if told.task == task]
+    known = (*contexts, *ledger.find_contexts(repository, task))
+    chains = [told for told in _chains(repository, commit, known, held) if told.task == task]
     if caller.context_id is not None:
         chains = [told for told in chains if told.context == caller.context_id]
     if not chains:
@@ -57,12 +60,12 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
             hint=fetch_command(repository),
         )
     chosen, draft = _choose(repository, commit, chains, contexts, held)
-    known = any(
+    named = any(
         entry.record.commit == commit.oid and entry.record.type in ("seal", "adopt") for entry in chosen.entries
     )
-    if not known:
+    if not named:
         _write(caller, commit, chosen, draft, held)
-    return Adopted(task, chosen.context, commit.oid, not known)
+    return Adopted(task, chosen.context, commit.oid, not named)
 
 
 def _contexts(repository: Repository, task: str) -> dict[str, Context]:
@@ -92,7 +95,7 @@ def _choose(
     matcher = Matcher(repository, rules.policy, {})
     refused: list[Refused] = []
     for told in chains:
-        draft = _draft(repository, commit, told, contexts.get(told.context))
+        draft = _draft(repository, commit, told, contexts.get(told.context), rules)
         claim = _claim(told, draft, rules) if draft is not None else None
         if draft is None or claim is None:
             continue
@@ -123,7 +126,7 @@ def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:
     return None
 
 
-def _draft(repository: Repository, commit: Commit, told: Told, context: Context | None) -> Record | None:
+def _draft(repository: Repository, commit: Commit, told: Told, context: Context | None, rules: Rules) -> Record | None:
     """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
     records = (entry.record for entry in told.entries if entry.record.type in ("snapshot", "seal", "adopt"))
     validated = [record for record in records if record.commit_tree is not None]
@@ -142,8 +145,33 @@ def _draft(repository: Repository, commit: Commit, told: Told, context: Context 
         commit=commit.oid,
         diff_sha=None,
         prev=None,
-        extra=put_back(context, repository, commit.tree, tree) if context is not None and tree is not None else {},
+        extra=_task_file(repository, commit, told, before, context, rules),
     )
+
+
+def _task_file(
+    repository: Repository, commit: Commit, told: Told, before: Record, context: Context | None, rules: Rules
+) -> dict[str, Any]:
+    """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
+
+    Without the context the ledger says which file it was: of a seal that allowed for such keys itself, else as it was
+    captured, and its blob must be here.
+    """
+    tree = before.commit_tree
+    if tree is None or tree == commit.tree:
+        return {}
+    if context is not None:
+        return put_back(context, repository, commit.tree, tree)
+    if "task_file" in before.extra:
+        return {"task_file": before.extra["task_file"]}
+    try:
+        captured = fold(entry.record for entry in told.entries).capture.oids("task")
+    except BadData:  # which stands against the chain anyway
+        return {}
+    volatile, told_of = rules.policy.task.volatile, next(iter(captured.items()), None)
+    if told_of is None:
+        return {}
+    return put_back_file(repository, told_of[0], tree, told_of[1], volatile=volatile, task=told.task)
 
 
 def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rules) -> None:

@@ -12,7 +12,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Context
-from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.oids import BlobOid, TreeOid
 
 
 def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:
@@ -42,23 +42,35 @@ def is_same_commit(context: Context, repository: Repository, held: TreeOid, want
 
 
 def put_back(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> dict[str, Any]:
-    """Return what a proof needs to put the task file's entry of a commit back to what was recorded; none where equal.
+    """Return what a proof needs to put a commit's task file back to what is on record; none where equal."""
+    path = context.git.task_file
+    if held == wanted or path is None:
+        return {}
+    return put_back_file(repository, path, wanted, None, volatile=context.policy.task.volatile, task=context.task_id)
+
+
+def put_back_file(
+    repository: Repository, path: str, wanted: TreeOid, captured: BlobOid | None, *, volatile: Sequence[str], task: str
+) -> dict[str, Any]:
+    """Return the same of a task file by its path; `captured` is its blob where the recorded tree is not here.
 
     `blob` is the entry in the recorded tree, `text_sha` the sha256 of its content without the `volatile` keys, as
     canonical JSON.
     """
-    path = context.git.task_file
-    if held == wanted or path is None:
-        return {}
-    blob = repository.objects.find(f"{wanted}:{unquote(path).decode('utf-8', 'surrogateescape')}", limit=BLOB_LIMIT)
-    if blob is None or not blob.whole:
+    from git_taskctx.capture.taskfile import without_volatile
+
+    name = unquote(path).decode("utf-8", "surrogateescape")
+    blob = repository.objects.find(f"{wanted}:{name}", limit=BLOB_LIMIT)
+    if blob is None and captured is not None:
+        blob = repository.objects.find(captured, limit=BLOB_LIMIT)
+    if blob is None or blob.kind != "blob" or not blob.whole:
         return {}
     try:
-        text = dump_canonical({"text": _text(context, repository.objects, blob.oid)})
+        text = dump_canonical({"text": without_volatile(blob.data, volatile, name=path, task=task)})
     except (BadData, TypeError, ValueError):  # no JSON can say it: the proof goes by the tree alone
         return {}
-    volatile = list(context.policy.task.volatile)
-    return {"task_file": {"path": path, "blob": blob.oid, "text_sha": sha256_hex(text), "volatile": volatile}}
+    told = {"path": path, "blob": blob.oid, "text_sha": sha256_hex(text), "volatile": list(volatile)}
+    return {"task_file": told}
 
 
 def _text(context: Context, objects: ObjectStore, oid: str) -> object:

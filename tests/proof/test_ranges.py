@@ -276,11 +276,35 @@ def test_volatile_keys(tmp_path: Path) -> None:
         scene.repo.commit_staged("Mend the parser", "--amend")
 
     amend("cancelled", "words")
-    assert scene.clone("amended", branch="main").told("HEAD") == "unproven no-record"
+    amended = scene.clone("amended", branch="main")
+    assert amended.told("HEAD") == "unproven no-record"
+    amended.ok("adopt", "HEAD", "--task", TASK)  # the notes alone are here, and say which file it was
+    assert amended.told("HEAD") == "verified by commit"
     scene.desk.ok("adopt", "HEAD", "--task", TASK)
     assert scene.clone("adopted", branch="main").told("HEAD") == "verified by commit"
     amend("cancelled", "other words")
     assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+    assert "has another tree" in scene.clone("other", branch="main").refuses("adopt", "HEAD", "--task", TASK)
+
+
+def test_volatile_keys_by_the_ledger_alone(tmp_path: Path) -> None:
+    """What was sealed as it was validated, and got another status after: adopted where no context of the task is."""
+    text, path = (
+        "title: Mend it\nstatus: {}\ndescription: words\nacceptance_criteria: [it works]\n",
+        "tasks/TASK-1.task.yaml",
+    )
+    scene = Scene(tmp_path, before=lambda repo: repo.write(path, text.format("in_progress")))
+    scene.desk.ok("init", TASK)
+    scene.desk.validate()
+    scene.seal()
+    scene.repo.write(path, text.format("done"))
+    scene.repo.add()
+    scene.repo.commit_staged("Mend the parser", "--amend")
+    clone = scene.clone("clone", branch="main")
+    assert clone.told("HEAD") == "unproven no-record"
+    clone.ok("adopt", "HEAD", "--task", TASK)
+    assert clone.told("HEAD") == "verified by commit"
+    assert [one["code"] for one in clone.prove("HEAD")["commits"][0]["notices"]] == ["volatile-keys"]
 
 
 def test_adopt_an_unfinished_task(tmp_path: Path) -> None:
