@@ -170,7 +170,6 @@ def _follow(history: Sequence[State], diffs: _Diffs, path: bytes, count: int) ->
             left.append((before, came.old_path if came else name, pieces))
             touched |= {place} if came else set()
             continue
-        touched.add(place)
         seen: set[str] = set()
         for before, came in steps:
             if came is None or came.status not in "MR" or came.old_oid in seen:
@@ -179,6 +178,8 @@ def _follow(history: Sequence[State], diffs: _Diffs, path: bytes, count: int) ->
             if passed or not seen:  # also without lines: to see who else changed the file
                 left.append((before, came.old_path, passed))
             seen.add(came.old_oid)
+        if pieces or len(steps) < 2 or not count:  # what only puts two states together changes nothing itself
+            touched.add(place)
         for piece in pieces:
             owners[piece.final : piece.final + piece.size] = [place] * piece.size
     return owners, tuple(sorted(place for place in touched if history[place].before))

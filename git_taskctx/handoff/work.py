@@ -6,6 +6,7 @@ is told together with what came after: nobody's work is ever taken for somebody 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from git_taskctx.errors import CouldNotTell
@@ -15,7 +16,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.attest import Attested
 from git_taskctx.handoff.proof_range import find_commit
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -156,24 +157,37 @@ def _tree_of(repository: Repository, commit: CommitOid | None) -> TreeOid | None
 
 def _steps(one: Attested) -> Iterator[_Step]:
     """Yield what was found at `init`, each turn, and the commit itself."""
+    commit, first, last = one.commit, one.entries[0].record, one.claim.record
+    init = _Step(Stint(first.id, None, first.actor, first.time), (one.chain.init_tree,))
+    init, *turns = _changes([init, *_turns(one)])
+    at = next((head for step in reversed([init, *turns]) for head in reversed(step.heads)), one.chain.init_head)
+    moved = (commit.parent,) if commit.parent is not None and commit.parent != at else ()
+    if turns and one.handoff.by == "patch":  # the commit is the last turn's tree on another base
+        turns[-1] = replace(turns[-1], trees=(*turns[-1].trees, commit.tree), heads=(*turns[-1].heads, *moved))
+    yield init
+    for step in turns:  # what was merged is no agent's work, whenever that was
+        yield replace(step, heads=(*step.heads, *commit.parents[1:]))
+    yield _Step(Stint(last.id, None, last.actor, last.time), (commit.tree,), moved)
+
+
+def _changes(steps: Iterable[_Step]) -> Iterator[_Step]:
+    """Yield the steps that left another tree than the one before, each with what those that did not knew besides."""
+    for _, some in itertools.groupby(steps, key=lambda step: step.trees[0]):
+        first, *others = some
+        trees = tuple(dict.fromkeys(tree for step in (first, *others) for tree in step.trees))
+        yield replace(first, trees=trees, heads=tuple(head for step in (first, *others) for head in step.heads))
+
+
+def _turns(one: Attested) -> Iterator[_Step]:
+    """Yield what each actor did in a row, and where HEAD had moved to meanwhile."""
     records = {entry.record.seq: entry.record for entry in one.entries}
-    first, last = one.entries[0].record, one.claim.record
-    yield _Step(Stint(first.id, None, first.actor, first.time), (one.chain.init_tree,))
     taken = sorted((made for seat in one.chain.seats.values() for made in seat.snapshots), key=lambda made: made.seq)
-    turn: _Step | None = None
     at = one.chain.init_head
-    for made in taken:
-        is_same = turn is not None and (turn.turn.agent, turn.turn.actor, turn.turn.accepted) == (
-            made.agent, made.actor, made.accepted
-        )  # fmt: skip
-        if turn is not None and not is_same:
-            yield turn
-        heads = turn.heads if turn is not None and is_same else ()
-        if made.head is not None and made.head != at:
-            heads, at = (*heads, made.head), made.head
+    for _, some in itertools.groupby(taken, key=lambda made: (made.agent, made.actor, made.accepted)):
+        heads: list[CommitOid] = []
+        for made in some:
+            if made.head is not None and made.head != at:
+                at = made.head
+                heads.append(at)
         told = Stint(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
-        turn = _Step(told, (made.tree, made.commit_tree), heads)
-    if turn is not None:
-        yield turn
-    moved = (one.commit.parent,) if one.commit.parent is not None and one.commit.parent != at else ()
-    yield _Step(Stint(last.id, None, last.actor, last.time), (one.commit.tree,), moved)
+        yield _Step(told, (made.tree, made.commit_tree), tuple(heads))

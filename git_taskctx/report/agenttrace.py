@@ -32,14 +32,15 @@ _LONGEST_MODEL = 250
 def trace_record(one: Attested, work: Work, trace: Trace, *, humans: Collection[str] = ()) -> dict[str, Any]:
     """Return the record of one commit; `humans` are the actors that are known to be people."""
     handoff = one.handoff
-    turns = dict.fromkeys(turn for some in work.turns for turn in some)
+    brought = {state for traced in trace.files for state in _states(traced)}
+    turns = dict.fromkeys(turn for state, some in enumerate(work.turns) if state in brought for turn in some)
     return {
         "version": VERSION,
         "id": str(uuid.uuid5(_IDS, f"{one.commit.oid} {handoff.sha256}")),
         "timestamp": one.claim.record.time,
         "vcs": {"type": "git", "revision": one.commit.oid},
         "tool": {"name": VENDOR, "version": __version__},
-        "files": [_file(traced, work, humans) for traced in trace.files],
+        "files": [_file(traced, work, humans) for traced in trace.files if _states(traced)],
         "metadata": {
             VENDOR: {
                 "task": handoff.task,
@@ -82,8 +83,11 @@ def _turn(turn: Stint, *, missing: bool) -> dict[str, Any]:
     }
 
 
+def _states(traced: Traced) -> list[int]:
+    return sorted({*traced.states, *(lines.state for lines in traced.lines)})
+
+
 def _file(traced: Traced, work: Work, humans: Collection[str]) -> dict[str, Any]:
-    states = sorted({*traced.states, *(lines.state for lines in traced.lines)})
     return {
         "path": path_of(traced.path),
         "conversations": [
@@ -96,7 +100,7 @@ def _file(traced: Traced, work: Work, humans: Collection[str]) -> dict[str, Any]
                 ],
                 "related": [{"type": "record", "url": uri_of(turn.record)} for turn in work.turns[state]],
             }
-            for state in states
+            for state in _states(traced)
         ],
     }
 

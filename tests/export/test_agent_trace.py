@@ -246,6 +246,46 @@ def test_what_others_did_meanwhile_is_nobodys(tmp_path: Path) -> None:
     assert lines_of(trace(desk)) == {"other.py": {14: mine}, "parser.py": {2: mine}}
 
 
+def test_what_was_merged_is_nobodys(tmp_path: Path) -> None:
+    """In a merge that an agent made, the lines of the other side are not its own; what it wrote into it is."""
+    desk = clean(tmp_path)
+    repo = desk.repo
+    repo.git("branch", "others", "main")
+    repo.git("worktree", "add", "-q", os.fspath(tmp_path / "others"), "others")
+    others = GitRepo(tmp_path / "others")
+    others.write("other.py", "by others\n" + BASE)
+    others.write("theirs.py", "theirs\n")
+    others.commit("others")
+    repo.git("merge", "-q", "--no-commit", "--no-ff", "others")
+    repo.write("other.py", repo.read("other.py") + b"by the implementer\n")
+    repo.write("mine.py", "mine\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    desk.ok("snapshot", "--agent", "reviewer")
+    seal(desk)
+    assert repo.git("rev-list", "--no-walk", "--parents", "HEAD").count(" ") == 2
+    mine = "implementer A U Thor"
+    record = trace(desk)
+    assert record["metadata"]["git-taskctx"]["by"] == "commit"
+    assert lines_of(record) == {"mine.py": {1: mine}, "other.py": {14: mine}}
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_the_same_patch_on_another_base(tmp_path: Path, snapshots: bool) -> None:
+    """A commit that is proved by its patch has the lines of the turn that made the patch, and none of its new base."""
+    scene = Scene(tmp_path, policy="[proof]\nby_patch = true\n")
+    assert scene.done
+    moved = scene.move_main()
+    scene.repo.checkout("-b", "rebased", moved)
+    scene.repo.write("parser.py", "first\n" + scene.repo.read("parser.py").decode())
+    scene.repo.commit("others again")
+    scene.repo.git("cherry-pick", scene.done)
+    desk = scene.desk if snapshots else scene.clone("clone", "--single-branch", branch="rebased")
+    record = trace(desk)
+    assert record["metadata"]["git-taskctx"]["by"] == "patch"
+    assert lines_of(record) == {"parser.py": {22: "implementer A U Thor"}}
+    assert [turn["missing"] for turn in record["metadata"]["git-taskctx"]["turns"]] == [False]
+
+
 def test_parts_of_a_task(tmp_path: Path) -> None:
     """A range over the parts of a task has a record for each commit; a part alone is not proved."""
     repo = GitRepo.init(tmp_path / "work")
