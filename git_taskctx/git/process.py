@@ -40,6 +40,11 @@ _DROP = re.compile(
     r"GIT_REFLOG_ACTION|GIT_QUARANTINE_PATH"
 )
 
+_LOCKED = re.compile(
+    r"^(?!remote: ).*(?:Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists)",
+    re.MULTILINE,
+)
+
 QUIET = (
     "core.hooksPath=/dev/null",
     "hook.post-index-change.enabled=false",
@@ -150,7 +155,7 @@ class Git:
         result = Result(process.returncode, out, err)
         trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {result.code}  {_words(args)}")
         if result.code not in ok:
-            raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=_git_hint(result, self.cwd))
+            raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=way_out(result, self.cwd))
         return result
 
     def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
@@ -238,13 +243,13 @@ def _words(args: Sequence[str | bytes]) -> str:
     return " ".join(quote(os.fsencode(arg)) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
 
 
-def _git_hint(result: Result, folder: Path) -> str | None:
+def way_out(result: Result, folder: Path) -> str | None:
     """Return what to type about git's complaint; the lock that a killed git left is named, and never removed."""
     text = os.fsdecode(result.err)
     match = re.search(r"git config --global --add safe\.directory .*", text)
     if match:
         return match[0].strip()
-    match = re.search(r"Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists", text)
+    match = _LOCKED.search(text)
     if match is None:
         return None
     lock = os.path.normpath(folder / (match[1] or f"{match[2]}.lock"))

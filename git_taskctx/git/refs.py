@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to 
 _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
 """What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
 _CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
-_LOCKED = re.compile(rb"Unable to create '(.*\.lock)': File exists", re.DOTALL)
+_LOCKED = re.compile(rb"Unable to create '(.*?\.lock)': File exists", re.DOTALL)
 _BROKEN = re.compile(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
 STALE = 10.0
 """Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
@@ -87,11 +88,14 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
     if _READ_ONLY.search(done.err):
         raise ReadOnly(f"cannot write refs: {done.complaint}")
     if not _FOR_GOOD.search(done.err) and _CONFLICT.search(done.err):
-        lock = _lock_in_the_way(done.err, moves)
-        if lock is not None and _break(lock):
+        found = _LOCKED.search(done.err)
+        lock = Path(os.fsdecode(found[1])) if found else None
+        ours = any(os.fspath(lock).endswith(f"/{move.ref}.lock") for move in moves) if lock else False
+        if lock is not None and ours and _break(lock):
             move_refs(git, moves, reason=reason)
             return
-        hint = f"rm '{lock}'   # if no git is running; in {STALE:g} seconds it is done for you" if lock else None
+        when = f"; in {STALE:g} seconds it is done for you" if ours else ""  # packed-refs may be held for the user
+        hint = f"rm {shlex.quote(os.fspath(lock))}   # if no git is running{when}" if lock else None
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)
     raise GitFailed(f"`git update-ref`: {done.complaint}")
 
@@ -130,16 +134,26 @@ class Refs:
                 self._known.pop(move.ref, None)
 
 
-def _lock_in_the_way(said: bytes, moves: Sequence[RefMove]) -> Path | None:
-    """Return the lock of one of the refs that git could not take; None where that was not the reason."""
+def break_left(said: bytes) -> bool:
+    """Remove the lock of a ref of ours that git complains of, where a killed git left it; tell whether it went."""
     found = _LOCKED.search(said)
-    path = os.fsdecode(found[1]) if found else ""
-    return Path(path) if any(path.endswith(f"/{move.ref}.lock") for move in moves) else None
+    return found is not None and b"/refs/taskctx/" in found[1] and _break(Path(os.fsdecode(found[1])))
+
+
+def sweep_locks(common_dir: Path, *refs: str) -> None:
+    """Remove the locks that a killed git left of these refs, and of those in folders of these names."""
+    for ref in refs:
+        place = common_dir / ref
+        for lock in (place.with_name(f"{place.name}.lock"), *place.rglob("*.lock")):
+            _break(lock)
 
 
 def _break(lock: Path) -> bool:
     """Remove a lock that nobody can be holding any more; one at a time, so that no younger one goes in its place."""
-    folder = os.open(lock.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        folder = os.open(lock.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)
         if abs(time.time() - lock.lstat().st_mtime) < STALE:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Sequence
 
 from git_taskctx.errors import Fatal, GitFailed, Refused
-from git_taskctx.git.process import Git, Result
+from git_taskctx.git.process import Git, Result, way_out
+from git_taskctx.git.refs import break_left
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
 
@@ -127,7 +128,9 @@ def _talk(git: Git, *args: str, ok: Sequence[int] = (0,)) -> Result:
     talking = git.with_env(GIT_TERMINAL_PROMPT=git.environ.get("GIT_TERMINAL_PROMPT")).in_foreground()
     done = talking.run(*words, ok=(*ok, 1, 2, 128, 129))
     if done.code not in ok:
-        raise GitFailed(f"`git {args[0]}`: {done.complaint}", hint=_hint(remote))
+        if break_left(done.err):
+            return _talk(git, *args, ok=ok)
+        raise GitFailed(f"`git {args[0]}`: {done.complaint}", hint=way_out(done, git.cwd) or _hint(remote))
     return done
 
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from git_taskctx.errors import BadData, TryAgain, Usage
-from git_taskctx.git.refs import RefConflict, RefMove, move_refs, read_refs
+from git_taskctx.git.refs import RefConflict, RefMove, move_refs, read_refs, sweep_locks
 from git_taskctx.handoff import ledger
-from git_taskctx.handoff.ledger import CONTEXTS, REMOTES, SNAPSHOTS
+from git_taskctx.handoff.ledger import CONTEXTS, REMOTES, SNAPSHOTS, context_ref_name, snapshots_folder
 from git_taskctx.handoff.opening import find_context
 from git_taskctx.handoff.session import Caller
 from git_taskctx.handoff.travel import as_ours
@@ -103,6 +103,7 @@ def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> None:
             f"another process moved refs of {one.task} meanwhile: {error.message}",
             hint=error.hint or "run the same command again",
         ) from error
+    sweep_locks(caller.repository.common_dir, context_ref_name(one.context_id), snapshots_folder(one.context_id))
     caller.store.remove_archived(one.context_id)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from records import Records, added, read_records
 from scenes import Scene
 
 READING = ("status", "get", "log", "list", "verify")
+PACKED = "packed-refs.lock"
+"""What a git leaves that is killed while it deletes refs, or fetches; it may be the user's own, and is named alone."""
 REPLAYED = "warning: context.json of TASK-1 was behind the ledger (an interrupted write) and is replayed"
 
 
@@ -71,16 +74,19 @@ def state(desk: Desk) -> Any:
 
 
 def let_time_pass(desk: Desk) -> None:
-    """Make the locks that a killed git left look as they do a while later."""
+    """Make the locks that a killed git left look as they do a while later; those of the other side are its own."""
     for place in desk.repo.common_dir().rglob("*.lock"):
-        os.utime(place, (1, 1))
+        if "other.git" in place.parts:
+            place.unlink()
+        else:
+            os.utime(place, (1, 1))
 
 
 def hold_untouched(scene: Scene, before: Mapping[str, object], desk: Desk) -> None:
     """Hold that index, HEAD, branches and worktree are the user's own, but for what the verb is there to write."""
     after = desk.repo.census()
     changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
-    changed -= {key for key in changed if "refs/notes/taskctx.lock" in key}
+    changed -= {key for key in changed if "refs/notes/taskctx.lock" in key or PACKED in key or ".git/other.git/" in key}
     if scene.writes_files:
         changed = {key for key in changed if key in ("refs", "index") or key.startswith("git: ")}
     assert changed == set(), sorted(changed)
@@ -117,6 +123,7 @@ def locks(desk: Desk) -> list[str]:
     known = read_records(desk.repo)
     places = [place.relative_to(desk.repo.git_dir()) for place in desk.repo.git_dir().rglob("*.lock")]
     ours = Path("refs/taskctx")
+    places = [one for one in places if one.name != PACKED and "other.git" not in one.parts]
     return [str(one) for one in places if ours not in one.parents or any(context in str(one) for context in known)]
 
 
@@ -124,6 +131,10 @@ def hold_again(scene: Scene, model: Model, desk: Desk) -> None:
     """Hold that the verb typed again ends what was interrupted, or says that it was done."""
     there = added(model.before, read_records(desk.repo))
     said = desk.run(*scene.verb)
+    if PACKED in said.err:
+        command = said.err.split("hint: ")[1]
+        subprocess.run(["sh", "-c", command], check=True)
+        said = desk.run(*scene.verb)
     whole = added(model.before, read_records(desk.repo))
     expected = {one.code for one in model.said if there or one is model.said[0]}
     assert said.code in expected, said.both

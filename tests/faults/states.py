@@ -20,7 +20,8 @@ _UNREAD = re.compile(r"(.*/)?(?:[^/]+\.lock|\.tmp-[^/]*|tmp_[^/]*)|(.git/taskctx
 """What nobody reads: locks, and files that are not yet in their place. That they are there is what counts."""
 _PRIVATE = re.compile(r"\.git/(worktrees/[^/]+/)?taskctx/tmp-[^/]*/.*")
 """What lies in a folder that goes as a whole."""
-_TIME = re.compile(r"\b[0-9]{10}\b")
+_DRAWN = re.compile(r"\b[0-9]{10}\b|^-[0-9a-f]{8}$", re.MULTILINE)
+"""A time in a reflog, and the name of a clone."""
 Key = frozenset[tuple[str, object]]
 
 
@@ -42,7 +43,7 @@ def key_beside(place: Path, before: Path) -> Key:
     for path, file in _files(place):
         content = _content(file, path)
         if content != old.get(path) and isinstance(content, bytes):
-            content = "binary" if b"\0" in content else _TIME.sub("<time>", plain(content.decode(errors="replace")))
+            content = "binary" if b"\0" in content else _DRAWN.sub("<drawn>", plain(content.decode(errors="replace")))
         found.append((plain(re.sub(r"-[0-9a-f]{12,16}$", "-<id>", path)), content))
     return frozenset(found)
 
