@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -160,17 +161,33 @@ def _hooks(bench: Bench, source: Path, past: tuple[int, int]) -> Iterator[Case]:
 
 
 def _proofs(bench: Bench, few: int, many: int) -> Iterator[Case]:
-    """Yield the rows about proofs: a few of many commits with notes, and half of them all."""
+    """Yield the rows about proofs: few of many commits with notes, short and long, and what each one more costs.
 
-    def command(words: tuple[str, ...], count: int) -> Command:
-        return Command((*words, f"HEAD~{count}..HEAD"), bench.folder / "proofs", bench.env)
+    No program in Python ends before Python has begun: what that takes stands beside the first ratio.
+    """
+    for long in (False, True):
+        folder = bench.folder / ("proofs-long" if long else "proofs")
 
-    for count, baseline, goals in (
-        (few, {"log": command(LOG, few)}, (Goal("ratio", 3, "log"), Goal("ms"))),
-        (many // 2, {f"{few:,}": command(VERIFY, few)}, (Goal("ms"), Goal("extra MB", 40, f"{few:,}", ", memory"))),
-    ):
-        name = f"verify A..B, {count:,} of {many:,} commits"
-        yield Case(name, lambda: bench.validated(many), command(VERIFY, count), baseline, goals)
+        def command(words: tuple[str, ...], count: int, folder: Path = folder) -> Command:
+            return Command((*words, f"HEAD~{count}..HEAD"), folder, bench.env)
+
+        what = f"of {many:,} commits{', long chains' if long else ''}"
+        start = {"python": Command((sys.executable, "-c", "pass"), folder, bench.env)}
+        yield Case(
+            f"verify A..B, {few:,} {what}",
+            lambda long=long: bench.validated(many, long=long),  # type: ignore[misc]
+            command(VERIFY, few),
+            {"log": command(LOG, few), **start},
+            (Goal("ratio", 3, "log"), Goal("ratio", None, "python"), Goal("ms")),
+        )
+        for count in (many // 10, many // 2):
+            yield Case(
+                f"verify A..B, {count:,} {what}",
+                lambda long=long: bench.validated(many, long=long),  # type: ignore[misc]
+                command(VERIFY, count),
+                {"log": command(LOG, count), "few": command(VERIFY, few), "few log": command(LOG, few)},
+                (Goal("ms"), Goal("slope", 3, "log", ", each"), Goal("extra MB", 40, "few", ", memory")),
+            )
 
 
 def _verify(place: Place, count: int, *, warm: bool = False) -> Case:

@@ -31,7 +31,8 @@ class Command:
 class Goal:
     """What a case should cost, as one row of the table."""
 
-    kind: Literal["ratio", "extra ms", "ms", "extra MB"]
+    kind: Literal["ratio", "slope", "extra ms", "ms", "extra MB"]
+    """`slope` is what ours costs more than `few`, over what the baseline costs more than `few OVER`: no start-up."""
     limit: float | None = None
     """None where only the figure is wanted."""
     over: str = "STATUS"
@@ -70,6 +71,9 @@ class Measured:
             return statistics.median(self.times[OURS])
         if goal.kind == "extra MB":
             return (self.peaks[OURS] - self.peaks[goal.over]) / MIB
+        if goal.kind == "slope":
+            rows = zip(*(self.times[name] for name in (OURS, "few", goal.over, f"few {goal.over}")), strict=True)
+            return statistics.median((ours - few) / (git - few_git) for ours, few, git, few_git in rows)
         pairs = list(zip(self.times[OURS], self.times[goal.over], strict=True))
         return statistics.median(ours / git if goal.kind == "ratio" else ours - git for ours, git in pairs)
 

@@ -72,12 +72,12 @@ class Bench:
             (path / "complete").touch()
         return path
 
-    def validated(self, count: int) -> Path:
+    def validated(self, count: int, *, long: bool = False) -> Path:
         """Return a repository with so many commits, each validated by three agents, made once."""
-        path = self.folder / "proofs"
+        path = self.folder / ("proofs-long" if long else "proofs")
         if not path.exists():
             self.git(self.folder, "init", "-q", os.fspath(path))
-            self.import_stream(path, validated_commits(count))
+            self.import_stream(path, validated_commits(count, long=long))
             self.git(path, "config", "taskctx.proof.scope", "every")
             self.git(path, "checkout", "-q", "main")
         return path

@@ -48,6 +48,6 @@ def _median(measured: Measured, name: str) -> str:
 def _shown(kind: str, value: float | None, against: str) -> str:
     if value is None:
         return ""
-    if kind == "ratio":
+    if kind in ("ratio", "slope"):
         return f"{value:.2f}x {against}"
     return {"ms": f"{value:.0f} ms", "extra ms": f"{value:+.0f} ms", "extra MB": f"{value:+.0f} MB"}[kind]

@@ -12,8 +12,11 @@ AGENTS = ("implementer", "reviewer", "validator")
 _FIRST = 1_767_225_600
 
 
-def validated_commits(count: int) -> Iterator[bytes]:
-    """Yield `main` with so many commits after the first, and notes on each of them and on its tree."""
+def validated_commits(count: int, *, long: bool = False) -> Iterator[bytes]:
+    """Yield `main` with so many commits after the first, and notes on each of them and on its tree.
+
+    A note holds seven short records; with `long` eleven of more than 600 bytes, as a task with a finding leaves them.
+    """
     notes: list[tuple[str, bytes]] = []
     parent: str | None = None
     parent_tree = ""
@@ -29,7 +32,9 @@ def validated_commits(count: int) -> Iterator[bytes]:
         yield f"commit refs/heads/main\nauthor {WHO} {date}\ncommitter {WHO} {date}\ndata {len(message)}\n".encode()
         yield message + b"M 100644 inline file\n" + _data(content)
         if parent is not None:
-            note = "".join(f"{line}\n" for line in _chain(number, commit, tree, parent, parent_tree)).encode()
+            note = "".join(
+                f"{line}\n" for line in _chain(number, commit, tree, parent, parent_tree, long=long)
+            ).encode()
             notes += [(commit, note), (tree, note)]
         parent, parent_tree = commit, tree
     yield f"commit refs/notes/taskctx\ncommitter {WHO} {_FIRST} +0000\ndata 0\n".encode()
@@ -37,7 +42,7 @@ def validated_commits(count: int) -> Iterator[bytes]:
         yield f"M 100644 inline {target[:2]}/{target[2:4]}/{target[4:]}\n".encode() + _data(note)
 
 
-def _chain(number: int, commit: str, tree: str, parent: str, parent_tree: str) -> list[str]:
+def _chain(number: int, commit: str, tree: str, parent: str, parent_tree: str, *, long: bool) -> list[str]:
     steps: list[tuple[str, str, dict[str, Any]]] = [
         ("init", AGENTS[0], {"tree": parent_tree, "commit": parent, "agents": list(AGENTS), "branch": "main"})
     ]
@@ -46,6 +51,10 @@ def _chain(number: int, commit: str, tree: str, parent: str, parent_tree: str) -
         if agent != AGENTS[0]:
             steps.append(("start", agent, {"tree": tree, "commit": parent}))
         steps.append(("snapshot", agent, {**taken, "done": agent == AGENTS[-1]}))
+    if long:
+        found: dict[str, Any] = {"finding": "F1", "text": "the parser drops the last line of a file without a newline"}
+        steps[4:4] = [("block", AGENTS[1], found), ("unblock", AGENTS[1], found)]
+        steps[2:2] = [("update", AGENTS[0], {"session_id": f"session-{number}"}), ("verify", AGENTS[0], taken)]
     steps.append(
         ("seal", AGENTS[-1], {"tree": tree, "commit_tree": tree, "commit": commit, "parent_tree": parent_tree})
     )
@@ -57,7 +66,8 @@ def _chain(number: int, commit: str, tree: str, parent: str, parent_tree: str) -
             "base": parent, "tree": None, "commit_tree": None, "commit": None, "diff_sha": None,
             "context_sha": "c" * 64, "prev": hashlib.sha256(lines[-1].encode()).hexdigest() if lines else None,
         }  # fmt: skip
-        lines.append(json.dumps({**value, **fields, "worktree": "main"}, separators=(",", ":")))
+        more = {"clone": context[:8], "patch": "e" * 64, "scope_hash": "f" * 16, "index_tree": tree} if long else {}
+        lines.append(json.dumps({**value, **fields, **more, "worktree": "main"}, separators=(",", ":")))
     return lines
 
 
