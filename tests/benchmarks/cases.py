@@ -180,7 +180,7 @@ def _proofs(bench: Bench, few: int, many: int) -> Iterator[Case]:
             {"log": command(LOG, few), **start},
             (Goal("ratio", 3, "log"), Goal("ratio", None, "python"), Goal("ms")),
         )
-        for count in (many // 10, many // 2):
+        for count in (max(few + 1, many // 10), max(few + 2, many // 2)):
             yield Case(
                 f"verify A..B, {count:,} {what}",
                 lambda long=long: bench.validated(many, long=long),  # type: ignore[misc]

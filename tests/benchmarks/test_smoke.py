@@ -15,7 +15,10 @@ ROWS = (
     "start 50, 20 changes", "get 50", "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
     "hook pre-commit, 3 past tasks", "hook post-commit, 3 past tasks", "hook post-checkout, 3 past tasks",
     "git taskctx -h",
-    "verify A..B, 2 of 8 commits", "verify A..B, 4 of 8 commits", "verify A..B, 4 of 8 commits, memory",
+    "verify A..B, 2 of 8 commits", "verify A..B, 3 of 8 commits", "verify A..B, 3 of 8 commits, each",
+    "verify A..B, 4 of 8 commits", "verify A..B, 4 of 8 commits, memory", "verify A..B, 2 of 8 commits, long chains",
+    "verify A..B, 3 of 8 commits, long chains", "verify A..B, 4 of 8 commits, long chains",
+    "verify A..B, 4 of 8 commits, long chains, each",
 )  # fmt: skip
 
 
