@@ -7,7 +7,8 @@ tool is recognized gives no report at all. Documents that tools write for machin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from git_taskctx.capture.qa.compiled import read_cargo, read_go
 from git_taskctx.capture.qa.coverage import read_coverage
@@ -52,49 +53,53 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
     log of such a command that ended with 0 is a report too.
     """
     text = clean(data, root=root)
-    found: dict[str, QaReport] = {}
+    found: dict[str, list[QaReport]] = {}
     for stream in divide(text):
         documents, rest = read_documents(stream)
-        told: dict[str, QaReport] = {}
+        told: dict[str, list[QaReport]] = {}
         for report in documents:
-            told[report.tool] = _merge(told[report.tool], report) if report.tool in told else report
+            told.setdefault(report.tool, []).append(report)
         rest = cut(rest)
         for reader in READERS:
             for report in reader(rest):
-                known = told.get(report.tool) if report.tool not in _IN_PARTS else None
-                if known is not None:
-                    told[report.tool] = _agree(known, report)
-                else:
-                    found[report.tool] = _merge(found[report.tool], report) if report.tool in found else report
-        for tool, report in told.items():
-            found[tool] = _merge(found[tool], report) if tool in found else report
+                twice = report.tool in told and report.tool not in _IN_PARTS
+                (told if twice else found).setdefault(report.tool, []).append(report)
+        for tool, reports in told.items():
+            written = sum(one.tool == tool for one in documents)
+            found.setdefault(tool, []).append(_agree(_merge(reports[:written]), reports[written:]))
     if not found and exit_code == 0:
         silent = find_silent(text, command)
         if silent is not None:
             return (silent,)
-    return tuple(found.values())
+    return tuple(map(_merge, found.values()))
 
 
-def _agree(document: QaReport, printed: QaReport) -> QaReport:
-    """Put what a tool wrote for machines and what it printed of the same run together: the worse status stands."""
-    status = min(document.status, printed.status, key=_WORST.index)
-    note = document.note if status == document.status else printed.note
+def _agree(document: QaReport, printed: Sequence[QaReport]) -> QaReport:
+    """Put what a tool wrote for machines and what it printed of the same run together: the worst status stands."""
+    status, note = document.status, document.note
+    for one in printed:
+        if _WORST.index(one.status) < _WORST.index(status):
+            status, note = one.status, one.note
     return replace(document, status=status, note=note)
 
 
-def _merge(one: QaReport, other: QaReport) -> QaReport:
-    """Put two runs of the same tool together: counts add up, the worse status stands, the lower percentage counts."""
-    counts = {key: one.counts.get(key, 0) + other.counts.get(key, 0) for key in (*one.counts, *other.counts)}
-    percentages = dict(one.percentages)
-    for key, value in other.percentages.items():
-        percentages[key] = min(value, percentages.get(key, value), key=float)
-    notes = dict.fromkeys(note for note in (one.note, other.note) if note)
+def _merge(reports: Sequence[QaReport]) -> QaReport:
+    """Put the runs of a tool together: counts add up, the worst status stands, the lowest percentage counts."""
+    if len(reports) == 1:
+        return reports[0]
+    counts: Counter[str] = Counter()
+    percentages: dict[str, str] = {}
+    for report in reports:
+        counts.update(report.counts)
+        for key, value in report.percentages.items():
+            percentages[key] = min(value, percentages.get(key, value), key=float)
+    notes = dict.fromkeys(report.note for report in reports if report.note)
     return QaReport(
-        one.tool,
-        min(one.status, other.status, key=_WORST.index),
-        counts,
+        reports[0].tool,
+        min((report.status for report in reports), key=_WORST.index),
+        dict(counts),
         percentages,
-        tuple(dict.fromkeys((*one.failures, *other.failures))),
-        one.failures_count + other.failures_count,
+        tuple(dict.fromkeys(name for report in reports for name in report.failures)),
+        sum(report.failures_count for report in reports),
         "; ".join(notes) or None,
     )

@@ -12,12 +12,14 @@ from typing import Any, NoReturn
 
 from git_taskctx.capture.qa.events import read_events
 from git_taskctx.capture.qa.junit import read_junit
+from git_taskctx.capture.qa.linters import TOO_MANY
 from git_taskctx.capture.qa.reporters import read_document
 from git_taskctx.capture.qa.text import TRUNCATED
 from git_taskctx.model.qa import QaReport
 
 MAX_CONTAINERS = 1_000_000
 """Objects and lists of all JSON in a log; a log of 16 MiB that a tool wrote has a tenth of that."""
+MAX_DOCUMENTS = 1000
 _ATTEMPTS = 20
 """So many documents that do not read are tried; each may have to be read to the end of the log."""
 
@@ -38,6 +40,7 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
     reports: list[QaReport] = []
     events: list[dict[str, Any]] = []
     rest: list[str] = []
+    many = bool(TOO_MANY.search(text))
     at = attempts = 0
     head = _HEAD.search(text)
     while head and attempts < _ATTEMPTS:
@@ -46,7 +49,7 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
         if head["xml"]:
             found, end = read_junit(text, begin)
         else:
-            found, end = _read_json(text, begin, event=head["event"] is not None)
+            found, end = _read_json(text, begin, event=head["event"] is not None, many=many)
         if found is None:
             tool = next((name for name in ("jest", "vitest", "eslint") if head[name]), None)
             if tool is not None and end < 0:
@@ -58,6 +61,9 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
             events.append(found)
         else:
             reports.append(found)
+            if len(reports) == MAX_DOCUMENTS:
+                reports.append(QaReport(found.tool, "unknown", note=f"more than {MAX_DOCUMENTS} documents"))
+                break
         rest.append(text[at:begin])
         at = end
         head = _NEXT.match(text, at) or _HEAD.search(text, at)
@@ -65,7 +71,7 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
     return [*reports, *read_events(events)], "".join(rest)
 
 
-def _read_json(text: str, begin: int, *, event: bool) -> tuple[QaReport | dict[str, Any] | None, int]:
+def _read_json(text: str, begin: int, *, event: bool, many: bool) -> tuple[QaReport | dict[str, Any] | None, int]:
     """Return an event, or what a document says, and where it ends; None, and -1 where it does not read."""
     try:
         if event:
@@ -75,7 +81,7 @@ def _read_json(text: str, begin: int, *, event: bool) -> tuple[QaReport | dict[s
         value, end = _DECODER.raw_decode(text, begin)
     except (ValueError, RecursionError):
         return None, -1
-    return read_document(value, text[end:]), end
+    return read_document(value, many=many), end
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from git_taskctx.capture.qa.text import NONE_RAN, TRUNCATED
 from git_taskctx.model.qa import QaReport, ReportStatus
 
 _DEPTH = 100
+_PIECE = 4096
+"""Characters that are looked at first; then twice as many, and so on, as a document may end soon."""
 _NUMBER = re.compile(r"\d{1,9}")
 _BREAKS_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN,
                expat.errors.XML_ERROR_PARTIAL_CHAR, expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION)  # fmt: skip
@@ -31,10 +33,13 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
 
     One that breaks off is read to the end of the log: what stands in it is nothing that a tool printed for people.
     """
-    data = text[begin:].encode("utf-8", "replace")
+    data, at, size = bytearray(), begin, _PIECE
     reader = _Reader()
     try:
-        reader.parser.Parse(data, True)
+        while at < len(text):
+            piece = text[at : at + size].encode("utf-8", "replace")
+            data, at, size = data + piece, at + size, 2 * size
+            reader.parser.Parse(piece, at >= len(text))
     except _Stop:
         pass
     except expat.ExpatError as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from git_taskctx.capture.qa.fields import Odd, count, file, line, take, word
-from git_taskctx.capture.qa.linters import TOO_MANY, problem
+from git_taskctx.capture.qa.linters import problem
 from git_taskctx.capture.qa.text import NONE_RAN
 from git_taskctx.model.qa import QaReport, ReportStatus
 
@@ -18,12 +18,15 @@ _DEPTH = 20
 _PYTEST_ENDS = {2: _INTERRUPTED, 3: "an internal error of pytest", 4: "pytest refused its command line", 5: NONE_RAN}
 
 
-def read_document(document: Any, rest: str) -> QaReport | None:
-    """Return what one document says; None for a document of no tool that is known. `rest` is the log behind it."""
+def read_document(document: Any, *, many: bool) -> QaReport | None:
+    """Return what one document says; None for a document of no tool that is known.
+
+    `many` tells that eslint says somewhere in the log that there are too many warnings.
+    """
     for tool, reader in _READERS.items():
         if _is_of(document, tool):
             try:
-                return reader(document, rest)
+                return reader(document, many)
             except Odd:
                 return QaReport(tool, "unknown", note="its report is not of the shape that it writes")
     return None
@@ -48,12 +51,12 @@ _LISTS = ("eslint", "ruff")
 # jest and vitest
 
 
-def _jest(document: Any, _: str) -> QaReport:
+def _jest(document: Any, _: bool) -> QaReport:
     interrupted = bool(document.get("wasInterrupted"))
     return _suites(document, "jest", "suites failed", "passed", interrupted=interrupted)
 
 
-def _vitest(document: Any, _: str) -> QaReport:
+def _vitest(document: Any, _: bool) -> QaReport:
     """It calls a run a success that had errors outside of its tests: only the exit code tells of them."""
     return _suites(document, "vitest", "files failed", "open", interrupted=False)
 
@@ -96,7 +99,7 @@ def _failed_tests(result: Any, tool: str) -> Iterator[str]:
 # eslint and ruff
 
 
-def _eslint(document: Any, rest: str) -> QaReport:
+def _eslint(document: Any, many: bool) -> QaReport:
     counts = {
         "errors": sum(count(one, "errorCount") for one in document),
         "warnings": sum(count(one, "warningCount") for one in document),
@@ -107,14 +110,13 @@ def _eslint(document: Any, rest: str) -> QaReport:
         for message in take(one, "messages", list)
         if take(message, "severity", int) == 2
     )
-    many = bool(TOO_MANY.search(rest))
     bad = counts["errors"] + (counts["warnings"] if many else 0)
     status: ReportStatus = "failed" if bad else "unknown" if names else "passed"
     note = MISFIT if status == "unknown" else "too many warnings" if many and not counts["errors"] else None
     return QaReport("eslint", status, counts, failures=tuple(dict.fromkeys(names)), failures_count=bad, note=note)
 
 
-def _ruff(document: Any, _: str) -> QaReport:
+def _ruff(document: Any, _: bool) -> QaReport:
     names = tuple(ruff_problem(one) for one in document)
     return QaReport("ruff", "failed", {"errors": len(names)}, failures=names, failures_count=len(names))
 
@@ -128,7 +130,7 @@ def ruff_problem(one: Any) -> str:
 # playwright
 
 
-def _playwright(document: Any, _: str) -> QaReport:
+def _playwright(document: Any, _: bool) -> QaReport:
     stats = take(document, "stats", dict)
     words = {"failed": "unexpected", "passed": "expected", "flaky": "flaky", "skipped": "skipped"}
     counts = {name: count(stats, key) for name, key in words.items()}
@@ -170,7 +172,7 @@ def _playwright_tests(document: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
 # pytest-json-report
 
 
-def _pytest(document: Any, _: str) -> QaReport:
+def _pytest(document: Any, _: bool) -> QaReport:
     code = count(document, "exitcode")
     summary = take(document, "summary", dict)
     counts = {name: count(summary, name) for name in summary if name not in ("total", "collected", "subtests failed")}

@@ -24,85 +24,83 @@ _TIME = re.compile(r" # time=[\d.]+ms(?: \{)?$| \{$")
 
 
 @dataclass
-class _Stream:
-    """One run: its plan stands before its tests or behind them."""
+class _Runs:
+    """All runs in a log, and where in the last of them one is: its plan stands before its tests or behind them."""
 
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("failed", "passed", "skipped", "todo"), 0))
+    names: list[str] = field(default_factory=list)
+    failed: str | None = None
+    """Why it is a failure, whatever its tests say."""
+    odd: str | None = None
+    """Why it is no pass: what is wrong with the first run that does not fit its plan."""
+    planned: bool = False
+    """Whether any run has a plan; without one it is no TAP."""
     plan: int | None = None
     ran: int = 0
-    counts: dict[str, int] = field(default_factory=lambda: {"failed": 0, "passed": 0, "skipped": 0, "todo": 0})
-    names: list[str] = field(default_factory=list)
-    note: str | None = None
-    """Why it is a failure, whatever its tests say."""
+
+    def end_run(self) -> None:
+        """Hold the plan of the last run against its tests, and begin another."""
+        if self.plan is None and self.ran:
+            self.odd = self.odd or TRUNCATED
+        elif self.plan is not None and self.ran != self.plan:
+            self.odd = self.odd or f"{self.plan} tests are planned, and {self.ran} ran"
+        self.plan, self.ran = None, 0
+
+    def set_plan(self, plan: int) -> None:
+        """Take the line that says how many tests there are."""
+        if self.plan is not None:
+            self.end_run()
+        self.plan, self.planned = plan, True
+
+    def take_test(self, match: re.Match[str]) -> None:
+        """Count a test; of one inside another only the name of a failure is taken."""
+        text = match["text"] or ""
+        directive = _DIRECTIVE.search(text)
+        said = _TIME.sub("", text[: directive.start()] if directive else text).strip()
+        word = directive[1].upper() if directive else ""
+        key = "todo" if word == "TODO" else "failed" if match["bad"] else "skipped" if word else "passed"
+        if key == "failed":
+            self.names.append(said.removeprefix("- ").strip().replace("\\#", "#") or f"test {match['number'] or '?'}")
+        if match["indent"]:
+            return
+        if int(match["number"] or 0) == 1 and self.ran:
+            self.end_run()
+        self.ran += 1
+        self.counts[key] += 1
+
+    def report(self) -> QaReport:
+        """Return what the runs come to."""
+        self.end_run()
+        status: ReportStatus = "failed" if self.counts["failed"] or self.failed else "passed"
+        note = self.failed if not self.counts["failed"] else None
+        if status == "passed" and (self.odd or not self.counts["passed"]):
+            status, note = "unknown", self.odd or NONE_RAN
+        shown = {key: number for key, number in self.counts.items() if number}
+        bad = max(self.counts["failed"], len(self.names), int(self.failed is not None))
+        return QaReport("TAP", status, shown, failures=tuple(self.names), failures_count=bad, note=note)
 
 
 def read_tap(log: str) -> Iterator[QaReport]:
     """Yield one report for all runs in a log; where no run has a plan it is no TAP."""
-    streams = [_Stream()]
-    inside: int | None = None
+    runs, inside = _Runs(), None
     for match in _LINE.finditer(log):
-        indent, stream = len(match["indent"]), streams[-1]
+        indent = len(match["indent"])
         if inside is not None and indent >= inside and match["block"] != "...":
             continue  # the YAML below a test may quote anything
         if match["block"]:
             inside = indent if match["block"] == "---" and indent else None
         elif match["bad"] is not None or match["number"] or match["text"] is not None:
             if indent % 4 == 0:
-                _take_test(streams, match, nested=indent > 0)
+                runs.take_test(match)
         elif indent:
             continue
         elif match["version"]:
-            streams.append(_Stream())
+            runs.end_run()
         elif match["plan"]:
-            if stream.plan is not None:
-                streams.append(stream := _Stream())
-            stream.plan = int(match["plan"])
+            runs.set_plan(int(match["plan"]))
         elif match["bail"] is not None:
-            stream.note = f"bail out!{match['bail']}"[:200]
+            runs.failed = f"bail out!{match['bail']}"[:200]
         elif match["told"]:
-            stream.note = "it says itself that it failed"
-    streams = [one for one in streams if one.plan is not None or one.ran or one.note]
-    if any(one.plan is not None for one in streams):
-        yield _report(streams)
-
-
-def _take_test(streams: list[_Stream], match: re.Match[str], *, nested: bool) -> None:
-    text = match["text"] or ""
-    directive = _DIRECTIVE.search(text)
-    said = _TIME.sub("", text[: directive.start()] if directive else text).strip()
-    word = directive[1].upper() if directive else ""
-    name = said.removeprefix("- ").strip().replace("\\#", "#") or f"test {match['number'] or '?'}"
-    if nested:
-        if match["bad"] and word != "TODO":
-            streams[-1].names.append(name)
-        return
-    number = int(match["number"] or 0)
-    if number == 1 and streams[-1].ran:
-        streams.append(_Stream())
-    stream = streams[-1]
-    stream.ran += 1
-    key = "todo" if word == "TODO" else "failed" if match["bad"] else "skipped" if word else "passed"
-    stream.counts[key] += 1
-    if key == "failed":
-        stream.names.append(name)
-
-
-def _report(streams: list[_Stream]) -> QaReport:
-    counts = {key: sum(one.counts[key] for one in streams) for key in _Stream().counts}
-    names = tuple(name for one in streams for name in one.names)
-    failed = [one.note for one in streams if one.note]
-    status: ReportStatus = "failed" if counts["failed"] or failed else "passed"
-    note = failed[0] if failed and not counts["failed"] else None
-    if status == "passed":
-        note = next((told for told in map(_odd, streams) if told), None)
-        status = "unknown" if note else "passed"
-    if status == "passed" and not counts["passed"]:
-        status, note = "unknown", NONE_RAN
-    shown = {key: number for key, number in counts.items() if number}
-    bad = max(counts["failed"], len(names), len(failed))
-    return QaReport("TAP", status, shown, failures=names, failures_count=bad, note=note)
-
-
-def _odd(stream: _Stream) -> str | None:
-    if stream.plan is None or stream.ran < stream.plan:
-        return TRUNCATED if stream.plan is None else f"{stream.plan} tests are planned, and {stream.ran} ran"
-    return f"{stream.plan} tests are planned, and {stream.ran} ran" if stream.ran > stream.plan else None
+            runs.failed = runs.failed or "it says itself that it failed"
+    if runs.planned:
+        yield runs.report()
