@@ -15,6 +15,8 @@ from git_taskctx.errors import BadConfig, Fatal, TaskctxError
 from git_taskctx.model.values import dataclass, field
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from git_taskctx.cli.options import Verb
     from git_taskctx.config import Config
     from git_taskctx.git.repository import Repository
@@ -81,8 +83,6 @@ class Call:
 
     def caller(self, *, named: bool = True) -> Caller:
         """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
-        from datetime import UTC, datetime
-
         from git_taskctx.handoff.session import Caller
         from git_taskctx.model.oids import check_task_id
         from git_taskctx.store import Store
@@ -92,7 +92,7 @@ class Call:
             repository=self.repository,
             store=Store(self.repository),
             actor=self.find_actor()[0],
-            clock=lambda: datetime.now(UTC),
+            clock=lambda: now(),
             task=check_task_id(task) if task else None,
             context_id=self.context_id,
             force_secrets=self.force_secrets,
@@ -179,6 +179,13 @@ class Call:
             self._bar.close()
         if self._repository is not None:
             self._repository.close()
+
+
+def now() -> datetime:
+    """Read the clock."""
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC)
 
 
 def current_folder() -> Path:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime as real
 import re
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -22,13 +22,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Later:
     """Sets the clock that verbs read so many days ahead."""
 
     def set_ahead(days: float) -> None:
-        class Clock(real.datetime):
-            @classmethod
-            def now(cls, tz: real.tzinfo | None = None) -> Clock:
-                then = real.datetime.now(tz) + real.timedelta(days=days)
-                return cls.fromtimestamp(then.timestamp(), tz)
-
-        monkeypatch.setattr(call, "datetime", Clock)
+        monkeypatch.setattr(call, "now", lambda: datetime.now(UTC) + timedelta(days=days))
 
     return set_ahead
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime as real
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 import pytest
 from desk import TASK, Desk
@@ -20,12 +20,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch) -> SetClock:
     """Sets the clock that verbs read to the first second of a year."""
 
     def set_to(year: int) -> None:
-        class Clock(real.datetime):
-            @classmethod
-            def now(cls, tz: real.tzinfo | None = None) -> Clock:
-                return cls(year, 1, 1, tzinfo=tz)
-
-        monkeypatch.setattr(call, "datetime", Clock)
+        monkeypatch.setattr(call, "now", lambda: datetime(year, 1, 1, tzinfo=UTC))
 
     return set_to
 
