@@ -19,7 +19,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.handoff.proof_hints import ways_on
 from git_taskctx.handoff.proof_match import Matcher
-from git_taskctx.handoff.proof_range import BATCH, Commit, Range, find_cut, first_parents, list_commits
+from git_taskctx.handoff.proof_range import BATCH, Commit, Range, find_cuts, first_parents, list_commits
 from git_taskctx.handoff.proof_records import NOTE_LIMIT, Claim, Note, Told, cut, read_claims
 from git_taskctx.handoff.proof_scope import required_commits
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -125,17 +125,18 @@ def prove(
             judged = {oid: replace(one, candidate=None) for oid, one in judged.items()}
         found |= judged
     _prove_parts(found, known)
+    cuts = [] if what.is_alone else find_cuts(repository, what, known)
     merges = [commit for commit in reversed(commits) if len(commit.parents) > 1 and found[commit.oid].by is None]
     if merges:
         from git_taskctx.handoff.proof_merge import prove_merges
 
-        prove_merges(repository, merges, found)
+        prove_merges(repository, merges, found, cuts)
     if keep is not None:
         keep |= found
     required = required_commits(repository, what, found, rules.policy)
     paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
-    cut_at = find_cut(repository, what, known) if rules.policy.proof.scope != "tip" and not what.is_alone else None
+    cut_at = next(iter(cuts), None) if rules.policy.proof.scope != "tip" else None
     return _conclude(repository, what, rules, shown, cut_at)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.git.patch import bare_git
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: by git as it comes, and by servers, which do not follow renamed folders."""
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
+_CUT = "history is cut, and what was merged with it"
 _USAGE = 129
 """How git ends that does not know an option."""
 
@@ -34,9 +35,18 @@ class _Made(NamedTuple):
     """Why it made nothing."""
 
 
-def prove_merges(repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Found]) -> None:
-    """Prove merges by their parents, where they are what git makes of them; `merges` has each after its parents."""
+def prove_merges(
+    repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Found], cuts: Collection[CommitOid]
+) -> None:
+    """Prove merges by their parents, where they are what git makes of them; `merges` has each after its parents.
+
+    A parent that was not judged lies before the range. Below the commits in `cuts` that cannot be told.
+    """
     merges = [merge for merge in merges if not found[merge.oid].is_violated]
+    for merge in merges:
+        if merge.oid in cuts:
+            found[merge.oid] = replace(found[merge.oid], reasons=(_unchecked(_CUT),))
+    merges = [merge for merge in merges if merge.oid not in cuts]
     hopeful: dict[CommitOid, Commit] = {}
     for merge in merges:
         if not (_open_parents(merge, found) - hopeful.keys()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell, Usage
@@ -83,13 +83,12 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
     return [tip] if what.is_alone else _walk(repository, what)
 
 
-def find_cut(repository: Repository, what: Range, listed: Collection[CommitOid]) -> CommitOid | None:
-    """Return a listed commit of a range below which history is cut, so that more of the range may be missing."""
+def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Commit]) -> list[CommitOid]:
+    """Return the listed commits of a range below which history is cut, so that more of the range may be missing."""
     data = read_plain(repository.common_dir / "shallow", limit=MAP_LIMIT)
-    for oid in map(CommitOid, (data or b"").decode("ascii", "replace").split()):
-        if oid in listed and not set(read_commit(repository, oid).parents) <= {*listed, *what.without}:
-            return oid
-    return None
+    cuts = map(CommitOid, (data or b"").decode("ascii", "replace").split())
+    here = {*listed, *what.without}
+    return [oid for oid in cuts if oid in listed and not here.issuperset(listed[oid].parents)]
 
 
 def _walk(repository: Repository, what: Range) -> list[Commit]:

@@ -360,6 +360,29 @@ def test_history_that_is_cut(scene: Scene, scope: str) -> None:
     assert whole == ["verified", "unproven", "verified"]
 
 
+@pytest.mark.parametrize("base", ["topic", "elsewhere"])
+def test_a_merge_that_is_cut_from_its_parents(tmp_path: Path, base: str) -> None:
+    """What was merged is not taken for older than the range where a shallow clone has it, and does not say so."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    scene.repo.checkout("-b", "slip")
+    scene.repo.write("slip.py", "nobody saw it\n")
+    scene.repo.commit("slip")
+    scene.repo.checkout("topic")
+    if base == "elsewhere":
+        scene.repo.write("elsewhere.py", "elsewhere\n")
+        scene.repo.commit("others")
+    scene.repo.git("merge", "-q", "--no-ff", "-m", "Merge", "slip")
+    cut = scene.clone("cut", "--depth", "1")
+    for parent in ("topic~1", "slip"):
+        oid = scene.repo.git("rev-parse", parent)
+        cut.repo.git("fetch", "-q", "--depth=1", "origin", oid)
+    assert cut.told("HEAD") == "unproven merge-unchecked"
+    assert cut.prove("HEAD")["hints"][0] == "git fetch --unshallow   # the history that is cut"
+    cut.prove("--ci", f"{scene.repo.git('rev-parse', 'topic~1')}..HEAD", code=3)
+    assert cut.told("HEAD") == "unproven parent-unproven"
+
+
 def test_sha256(tmp_path: Path) -> None:
     """Repositories of the other hash are proved the same way."""
     repo = GitRepo.init(tmp_path / "repo", "--object-format=sha256")
