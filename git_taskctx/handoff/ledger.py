@@ -350,8 +350,6 @@ def append(
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
-    import random
-
     objects = repository.objects
     conflict, hint = "", None
     for attempt in range(ATTEMPTS):
