@@ -95,7 +95,7 @@ def _handoff(
             for finding in seat.findings
         ),
         events=tuple(_events(records)),
-        checks=tuple(_checks(chain, records)),
+        checks=tuple(_checks(chain)),
         signatures=Signatures(state, signed, len(records)),
         notices=tuple(dict.fromkeys(notice.code.value for notice in one.notices)),
         record=claim.record.id,
@@ -120,11 +120,10 @@ def _events(records: Iterable[Record]) -> Iterator[Noted]:
         yield from (Noted(record.id, kind, record.actor, record.time) for kind in kinds)
 
 
-def _checks(chain: Chain, records: Iterable[Record]) -> Iterator[Checked]:
+def _checks(chain: Chain) -> Iterator[Checked]:
     """Yield the runs in the order in which they were recorded."""
     logs = {one.id: one.sha256 for one in chain.evidence}
-    order = {(record.agent, record.extra["run"]["log"]): record.seq for record in records if record.type == "qa"}
-    for run in sorted(chain.runs, key=lambda run: order[run.agent, run.log]):
+    for run in chain.runs:
         failures = tuple(dict.fromkeys(name for report in run.reports for name in report.failures))
         yield Checked(run.key, run.agent, run.actor, run.at, run.tree, run.status, logs.get(run.log), failures)
 

@@ -15,7 +15,7 @@ from git_taskctx.model.codec import from_plain
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_sha256
-from git_taskctx.model.qa import QaResults, QaRun, results_of, with_run
+from git_taskctx.model.qa import QaResults, QaRun, last_runs, results_of, with_run
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
@@ -56,7 +56,7 @@ class Chain:
     evidence: tuple[Evidence, ...] = ()
     """What was attached, oldest first."""
     runs: tuple[QaRun, ...] = ()
-    """Of each agent the last run of each command, oldest first."""
+    """Of each agent the last run of each command on each tree, oldest first."""
     baseline: QaResults = QaResults()
     """How the checks stood before the task."""
     commands: tuple[str, ...] | None = None
@@ -134,7 +134,7 @@ class Chain:
                 completed_at=seat.completed_at if seat.done_tree is not None else None,
                 actor=seat.actor,
                 qa_log_path=seat.qa_log_path,
-                qa_results=results_of(run for run in self.runs if run.agent == agent),
+                qa_results=results_of(last_runs(run for run in self.runs if run.agent == agent)),
                 session_id=seat.session_id,
                 blocking_findings=seat.findings,
                 worktree_snapshot=snapshots.get(agent),
@@ -349,10 +349,10 @@ def _qa(chain: Chain, record: Record) -> Chain:
         chain = replace(chain, baseline=results_of(runs) or QaResults())
     if run.claimed:  # of another tree than the one that lies there: no result of the agent's work
         return chain
-    mine = with_run((one for one in chain.runs if one.agent == run.agent), run)
     log = next((one for one in chain.evidence if one.id == run.log), None)
     place = {"qa_log_path": log.stored} if log else {}
-    chain = replace(chain, runs=(*(one for one in chain.runs if one.agent != run.agent), *mine))
+    others = (one for one in chain.runs if (one.agent, one.key, one.tree) != (run.agent, run.key, run.tree))
+    chain = replace(chain, runs=(*others, run))
     return chain._with_seat(run.agent, **place)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -91,10 +92,16 @@ def with_run(runs: Iterable[QaRun], run: QaRun) -> tuple[QaRun, ...]:
     return (*(one for one in runs if one.key != run.key), run)[-RUNS_KEPT:]
 
 
+def last_runs(runs: Iterable[QaRun]) -> tuple[QaRun, ...]:
+    """Return the last run of each command; `runs` are in the order in which they were recorded."""
+    return functools.reduce(with_run, runs, ())
+
+
 def missing_runs(runs: Iterable[QaRun], commands: Sequence[str], tree: TreeOid) -> tuple[str, ...]:
     """Return what `qa.require` still waits for: the commands without a passing run on record for `tree`.
 
-    For a task without commands any passing run will do, as long as no other run on that tree failed.
+    `runs` are in the order in which they were recorded, whoever did. For a task without commands any passing run will
+    do, as long as no other run on that tree failed.
     """
     last = {run.key: run for run in runs if run.tree == tree}
     if not commands:

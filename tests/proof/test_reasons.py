@@ -111,10 +111,10 @@ def test_policy_decides(policy: str, steps: tuple[Step, ...], reasons: list[str]
     assert codes(*steps, policy=policy)[0] == reasons
 
 
-def ran(command: str | None, status: str = "passed", tree: str = WORK, code: int = 0) -> Step:
+def ran(command: str | None, status: str = "passed", tree: str = WORK, code: int = 0, agent: str = "checker") -> Step:
     """A run of QA."""
     run = {"command": command, "exit_code": code, "status": status, "reports": [], "log": "E1"}
-    return "qa", "checker", {"tree": tree, "run": run}
+    return "qa", agent, {"tree": tree, "run": run}
 
 
 def named(*commands: str) -> tuple[Step, ...]:
@@ -134,6 +134,12 @@ def named(*commands: str) -> tuple[Step, ...]:
         ((*named("make"), ran("make", "unknown")), []),
         ((*named("make"), ran("make", "unknown", code=1)), ["qa-failed"]),
         ((*named("make"), ran("make", tree=LATER)), ["qa-missing"]),
+        ((*named("make"), ran("make"), ran("make", "failed", code=1, agent="dev"), ran("lint")), ["qa-failed"]),
+        (
+            (*named("make"), ran("make", agent="dev"), ran("make", "failed", code=1), ran("make", tree=LATER)),
+            ["qa-failed"],
+        ),
+        ((*DONE, ran("make", "failed", code=1), *(ran(f"make {one}") for one in range(20))), ["qa-failed"]),
         ((*named("make"), ran("make"), ran("other", "failed", code=1)), []),
         ((*named(), ran("other")), []),
         (named(), ["qa-missing"]),
