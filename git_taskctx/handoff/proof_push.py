@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from git_taskctx.errors import GitFailed
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.ledger import SEEN
+from git_taskctx.handoff.proof import Rules, all_notes, prove
 from git_taskctx.handoff.proof_hints import NO_RECORDS
 from git_taskctx.handoff.proof_job import borrow_notes
 from git_taskctx.handoff.proof_range import Range, read_commit
@@ -48,7 +49,8 @@ def prove_push(
 
     What is deleted, and what is no branch (tags, notes, refs of ours), is not judged. The policy is that of what the
     remote has: the branch's own commit there, else where the new commits begin. `rules` reads it from a commit.
-    Without `always` only what that policy wants proved is. Records that are not here are looked for on the remote.
+    Without `always` only what that policy wants proved is. Records that are not here are looked for on the remote;
+    no other proof believes those, for who may push there is not said.
 
     Raises: CouldNotTell when a commit is not in this clone.
     """
@@ -59,11 +61,12 @@ def prove_push(
     if not remote or not any(proof.codes & NO_RECORDS for proof in proofs):
         return proofs
     try:
-        theirs = borrow_notes(repository, remote)
+        theirs = borrow_notes(repository, remote, name=SEEN)
     except GitFailed:  # the hint is to fetch them, which says why they do not come
         return proofs
-    if theirs is not None:
-        proofs = [prove(repository, what, by) for what, by in judged]
+    here = all_notes(repository)
+    if theirs is not None and theirs not in here:
+        proofs = [prove(repository, what, by, beside=(*here, theirs)) for what, by in judged]
     asked = f"git taskctx fetch {shlex.quote(remote)}"
     return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
 

@@ -27,6 +27,7 @@ from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import (
     CONTEXTS,
     REMOTES,
+    SEEN,
     SNAPSHOTS,
     commits_folder,
     context_ref_name,
@@ -95,7 +96,7 @@ class Pushed:
 def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = False) -> Merged:
     """Merge the ledger of `remote` into ours; with snapshots also bring its contexts where they are further than ours.
 
-    A dry run moves nothing but what we remember of the other side's ledger.
+    A dry run moves nothing but what we remember of the other side's ledger, and proofs do not read that.
 
     Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
     """
@@ -106,12 +107,12 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
     if NOTES_REF not in theirs:
         return Merged(remote, there=False)
     place = place_of(git, remote)
-    wanted = [f"+{NOTES_REF}:{place}/notes"]
     ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
     ids = [one for one in ids if is_context_id(one)]
     if dry_run:
-        fetch_refs(git, remote, wanted)
-        return _would_bring(caller.repository, f"{place}/notes", remote, theirs)
+        fetch_refs(git, remote, [f"+{NOTES_REF}:{place}/{SEEN}"])
+        return _would_bring(caller.repository, f"{place}/{SEEN}", remote, theirs)
+    wanted = [f"+{NOTES_REF}:{place}/notes"]
     for context_id in ids:
         if f"{CONTEXTS}/{context_id}" in theirs:
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")

@@ -195,7 +195,7 @@ def test_a_dry_run_says_what_would_come_and_takes_nothing(hub: Hub) -> None:
     assert second.ok("fetch", "--with-snapshots", "--dry-run").out == f"would {told}"
     assert second.ok("fetch", "--dry-run").out == f"would {told.splitlines()[0]}\n"
     listed = second.repo.git("for-each-ref", "--format=%(refname)", "refs/notes", "refs/taskctx")
-    assert listed == "refs/taskctx/remotes/origin/notes"
+    assert listed == "refs/taskctx/remotes/origin/seen"
     assert second.data("list") == []
     said = second.ok("fetch", "--with-snapshots")
     assert said.out == f"{told.replace('would fetch', 'fetched').replace('fetch 2', 'fetched 2')}"

@@ -72,7 +72,7 @@ def elsewhere(desk: Gated, hub: GitRepo, tmp_path: Path) -> Gated:
 
 
 def test_the_records_are_fetched(desk: Gated, hub: GitRepo, elsewhere: Gated) -> None:
-    """Records that only the remote has prove a push, of a merge too; our own ledger stays as it is."""
+    """Records that only the remote has prove a push to it, of a merge too, and nothing else; our ledger stays."""
     desk.ok("push", "origin")
     merge = elsewhere.repo.git("commit-tree", "HEAD^{tree}", "-p", "HEAD^", "-p", "HEAD", "-m", "merge")
     elsewhere.repo.git("checkout", "-q", "--detach", merge, env={"GIT_TASKCTX": "0"})
@@ -80,6 +80,9 @@ def test_the_records_are_fetched(desk: Gated, hub: GitRepo, elsewhere: Gated) ->
     assert said.err.startswith("taskctx: proved: "), said.err
     assert hub.git("rev-parse", "main") == elsewhere.repo.head()
     assert elsewhere.repo.git("for-each-ref", "refs/notes") == ""
+    assert elsewhere.process("verify", "HEAD").out.splitlines()[0] == "commit: unproven"
+    elsewhere.ok("fetch", "origin")
+    assert elsewhere.process("verify", "HEAD").out.splitlines()[0] == "commit: verified"
 
 
 def test_what_the_remote_has_not(desk: Gated, hub: GitRepo, elsewhere: Gated) -> None:
