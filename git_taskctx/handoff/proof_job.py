@@ -18,7 +18,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.jobs import Job, Named
 from git_taskctx.handoff.proof import Rules, prove
 from git_taskctx.handoff.proof_hints import NO_RECORDS, fetch_command
-from git_taskctx.handoff.proof_range import Range, find_commit, read_commit
+from git_taskctx.handoff.proof_range import Range, find_commit, read_commit, resolve_name
 from git_taskctx.handoff.share import place_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
@@ -145,11 +145,10 @@ class _Clone:
         return None
 
     def _commit(self, named: Named, remote: str, *, depth: int = 1) -> CommitOid:
-        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it."""
+        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it; Fatal."""
         local = named.oid or named.words
-        found = self.repository.find_commit(local) if local is not None else None
-        if found is not None:
-            return found
+        if local is not None and self.repository.find_commit(local) is not None:
+            return resolve_name(self.repository, local)
         why = ""
         for wanted in (named.oid, named.ref):
             if wanted is None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from git_taskctx.errors import CouldNotTell, Usage
+from git_taskctx.errors import CouldNotTell, Fatal, Usage
 from git_taskctx.files import read_plain
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -17,6 +19,8 @@ COMMIT_LIMIT = 4 * 1024 * 1024
 BATCH = 100
 """So many commits are read with one question each way."""
 MAP_LIMIT = 256 * 1024 * 1024
+_NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
+"""The ref in what names a commit (gitrevisions)."""
 COMMIT_MAP = "filter-repo/commit-map"
 """Where git-filter-repo leaves the old and new names of commits, in the git dir."""
 
@@ -52,26 +56,42 @@ class Range:
 def resolve_range(repository: Repository, text: str, policy: str | None = None) -> Range:
     """Read `REV` or `A..B`; a lone commit is judged by the policy of its first parent, a range by that of A.
 
-    `policy` names another commit for that. Raises: Fatal for what names no commit, Usage for `A...B`.
+    `policy` names another commit for that. Raises: Fatal for what names no commit, or two; Usage for `A...B`.
     """
     start, dots, end = text.partition("..")
     if end.startswith("."):
         hint = f"git taskctx verify {start or 'HEAD'}..{end[1:] or 'HEAD'}"
         raise Usage(f"'{text}' is no range with a base", hint=hint)
     if dots:
-        base, tip = (repository.resolve_commit(word or "HEAD") for word in (start, end))
+        base, tip = (resolve_name(repository, word or "HEAD") for word in (start, end))
         rules: CommitOid | None = base
         without: tuple[CommitOid, ...] = (base,)
         alone = False
     else:
-        tip = repository.resolve_commit(text)
+        tip = resolve_name(repository, text)
         parents = read_commit(repository, tip).parents
         rules = next(iter(parents), None)
         without = (rules,) if rules is not None and repository.objects.find(rules) is not None else ()
         alone = len(parents) < 2
     if policy is not None:
-        rules = repository.resolve_commit(policy)
+        rules = resolve_name(repository, policy)
     return Range(text, tip, without, rules, alone)
+
+
+def resolve_name(repository: Repository, text: str) -> CommitOid:
+    """Resolve a user's words to a commit. Raises: Fatal for none, and where both a tag and a branch are of that name.
+
+    git takes the tag. Many may push one who may not push to the branch, and a base decides what is new and whose rules
+    hold.
+    """
+    commit = repository.resolve_commit(text)
+    name = _NAME.match(text)[0]  # type: ignore[index] # it matches anything
+    tag = repository.find_commit(f"refs/tags/{name}")
+    for branch in (f"refs/heads/{name}", f"refs/remotes/{name}"):
+        if tag is not None and repository.find_commit(branch) not in (None, tag):
+            hint = f"git show-ref {shlex.quote(name)}   # name the one that is meant in full"
+            raise Fatal(f"'{text}' is a tag, and a branch ({branch})", hint=hint)
+    return commit
 
 
 def list_commits(repository: Repository, what: Range) -> list[Commit]:

@@ -44,6 +44,27 @@ def test_scope(scene: Scene, scope: str, told: list[str]) -> None:
     assert verdicts(scene.desk, "main..topic") == told
 
 
+@pytest.mark.parametrize("words", [(), ("--ci",)], ids=["verify", "ci"])
+def test_a_tag_in_the_place_of_the_base(scene: Scene, words: tuple[str, ...]) -> None:
+    """A tag that is named like the base branch, which git would take, neither shortens a range nor sets its rules."""
+    clone = scene.clone("clone")
+    clone.repo.git("branch", "-q", "main", "origin/main")
+    asked = ("main..HEAD", "main~0..HEAD", "origin/main..HEAD", "refs/remotes/origin/main..HEAD")
+    tip = scene.repo.git("rev-parse", "topic~1")
+    for name in ("main", "origin/main"):
+        scene.repo.git("tag", name, tip)
+    clone.repo.git("fetch", "-q", "--tags", "origin")
+    for one in asked[:3]:
+        said = clone.refuses("verify", *words, one, code=128)
+        assert "is a tag, and a branch (refs/" in said
+        assert "hint: git show-ref " in said
+    assert len(clone.prove(*words, asked[3], code=3)["commits"]) == 2
+    for name in ("main", "origin/main"):  # the same commit is no other
+        scene.repo.git("tag", "-f", name, "refs/heads/main")
+    clone.repo.git("fetch", "-q", "--tags", "--force", "origin")
+    assert len(clone.prove(*words, "origin/main..HEAD", code=3)["commits"]) == 2
+
+
 def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
     """A commit without a record must be proved when it changes what a task changed, or a task file."""
     scene.repo.config("taskctx.proof.scope", "tasks")
