@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
-from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
+from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.patch import Patch, make_patches
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
@@ -21,10 +21,10 @@ from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.lifecycle import choose_context
 from git_taskctx.handoff.opening import find_context, find_contexts, load_from_ref
-from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.proof import Found, Rules, prove
 from git_taskctx.handoff.proof_hints import fetch_command
 from git_taskctx.handoff.proof_range import resolve_range
-from git_taskctx.handoff.proof_records import NOTE_LIMIT, Told, read_claims
+from git_taskctx.handoff.proof_records import Told
 from git_taskctx.handoff.proof_signers import Signers
 from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import Caller, Session
@@ -206,20 +206,21 @@ def _judge(session: Session, gaps: list[str]) -> Verdict | None:
         return None
 
 
-def _prove(repository: Repository, revision: str, rules: RulesAt) -> Proof:
+def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[CommitOid, Found] | None = None) -> Proof:
     what = resolve_range(repository, revision)
-    return prove(repository, what, rules(what.policy))
+    return prove(repository, what, rules(what.policy), keep=keep)
 
 
 def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     repository = caller.repository
     if repository.find_commit(revision) is None:
         raise Fatal(f"'{revision}' names no commit, and no task that is known here", hint="git taskctx list")
-    proof = _prove(repository, revision, rules)
-    about = _commit_with_records(caller, proof)
-    held, gaps = rules(proof.policy), list[str]()
-    told = _read_told(repository, about, held)
-    session = None
+    found: dict[CommitOid, Found] = {}
+    proof = _prove(repository, revision, rules, found)
+    candidate = found[_commit_with_records(caller, proof).commit].candidate
+    if candidate is None:
+        raise CouldNotTell(f"no record is about {revision}", hint=fetch_command(repository))
+    held, gaps, told, session = rules(proof.policy), list[str](), candidate.told, None
     if told.reasons:
         gaps.append("the records do not make one chain, so nothing that rests on them is told")
     else:
@@ -250,20 +251,6 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
             f"the records about {tip.commit[:12]} are of {tip.task}", hint=f"git taskctx report --task {caller.task}"
         )
     return tip
-
-
-def _read_told(repository: Repository, about: CommitProof, rules: Rules) -> Told:
-    """Return what the notes say of a commit's context, on the commit or its tree, else on its own anchors."""
-    notes, objects = find_ref(repository.git, NOTES_REF), repository.objects
-    places = [about.commit, *([about.tree] if about.tree else [])]
-    blobs = find_notes(objects, notes, places) if notes else {}
-    found = [objects.find(blob, limit=NOTE_LIMIT) for blob in {blob for some in blobs.values() for blob in some}]
-    near = {line for one in found if one is not None and one.whole for line in note_lines(one.data)}
-    for lines in (near, {line for page in ledger.pages_of(repository, about.context or "", notes) for line in page}):
-        for told in read_claims(sorted(lines), rules.policy, rules.agents).told:
-            if told.context == about.context:
-                return told
-    raise CouldNotTell(f"the records about {about.commit[:12]} are not in this clone", hint=fetch_command(repository))
 
 
 def _context_of(repository: Repository, told: Told) -> Context | None:

@@ -378,6 +378,9 @@ def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
     assert page.lines.count("Could not tell: a tree is not in this clone.") == 4
     assert "Its text is not in this clone." in page.lines
     assert "fails now: unittest: test_bounds (test_prices.TotalTest.test_bounds)" in page.lines
+    clone.repo.git("update-ref", "refs/taskctx/remotes/origin/notes", "refs/notes/taskctx")
+    clone.repo.git("update-ref", "-d", "refs/notes/taskctx")
+    assert clone.ok("report", "HEAD").out == said.out
     desk.repo.git("init", "-q", "--bare", str(tmp_path / "hub"))
     desk.ok("push", str(tmp_path / "hub"), "--with-snapshots", "--task", TASK)
     clone.repo.git("remote", "set-url", "origin", str(tmp_path / "hub"))
