@@ -136,6 +136,30 @@ def test_a_handoff_to_another_machine(repo: GitRepo, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("git_taskctx")
+def test_a_server_that_asks(repo: GitRepo, tmp_path: Path) -> None:
+    """The hook for a server lets `main` move to what is proved alone, and leaves other branches be, new ones too."""
+    server = GitRepo.init(tmp_path / "server.git", "--bare")
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    repo.git("remote", "add", "origin", os.fspath(server.path))
+    repo.git("push", "-q", "origin", "main")
+    (line,) = re.findall(r"^  `(while read .*)`$", section("Proof"), re.MULTILINE)
+    server.write("hooks/pre-receive", f"#!/bin/sh\n{line}\n", mode=0o755)
+    run('git taskctx init TASK-1 --title "discount" --agents dev', repo)
+    repo.write("prices.py", "2\n")
+    run("git taskctx snapshot --agent dev --done", repo)
+    repo.commit()
+    run("git taskctx verify", repo)
+    run("git push -q origin main   # (exit code 1)", repo)
+    run("git taskctx push origin", repo)
+    run("git push -q origin main", repo)
+    repo.commit("nobody looked", "--allow-empty")
+    run("git push -q origin main   # (exit code 1)", repo)
+    run("git push -q origin main:new", repo)
+    assert server.git("rev-parse", "main", "new").split() == [repo.git("rev-parse", "main~1"), repo.head()]
+
+
+@pytest.mark.usefixtures("git_taskctx")
 def test_attestations(repo: GitRepo) -> None:
     """What is typed to export a proof gives a document a line."""
     (block,) = blocks(section("Attestations"), "sh")
