@@ -28,7 +28,7 @@ def export(
         Option("--format", metavar="FORMAT", help="agent-trace: who brought which line; in-toto: what was proved."),
     ],
     revision: Annotated[
-        str | None, Argument(metavar="[REV]", help="A commit, or A..B; by default HEAD, or the task's with --task.")
+        str | None, Argument(metavar="[REV|A..B]", help="The commit, or each of a range; by default HEAD.")
     ] = None,
     output: Annotated[
         str | None, Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
@@ -39,7 +39,12 @@ def export(
     resource_uri: Annotated[
         str | None, Option("--resource-uri", metavar="URI", help="Where consumers of in-toto find the repository.")
     ] = None,
-    policy: Annotated[str | None, Option("--policy", metavar="REV", help="Judge by the policy of REV.")] = None,
+    policy: Annotated[
+        str | None, Option("--policy", metavar="COMMIT", help="Judge by the policy of this commit, not of the base.")
+    ] = None,
+    task: Annotated[
+        str | None, Option("--task", metavar="ID", help="The task whose commits are meant, instead of REV.")
+    ] = None,
 ) -> Answer:
     """Write proved commits as attestations that others read.
 
@@ -53,9 +58,10 @@ def export(
     from git_taskctx.report import text
     from git_taskctx.report.machine import render_lines
 
-    _check(call, format, revision, output, human, resource_uri)
+    task = task or call.task
+    _check(format, revision, task, output, human, resource_uri)
     if revision is None:
-        revision = find_range(call.repository, check_task_id(call.task)) if call.task else "HEAD"
+        revision = find_range(call.repository, check_task_id(task)) if task else "HEAD"
     keep: dict[CommitOid, Found] = {}
     proof, rules = judge(call, revision, policy=policy, keep=keep)
     judged = judged_by(proof, rules.policy)
@@ -83,16 +89,17 @@ def export(
 
 
 def _check(
-    call: Call,
     form: str,
     revision: str | None,
+    task: str | None,
     output: str | None,
     human: list[str] | None,
     resource_uri: str | None,
 ) -> None:
     """Refuse what does not go together. Raises: Usage."""
-    if revision is not None and call.task is not None:
-        raise Usage("a revision and --task exclude each other", hint=f"git taskctx export --format {form} {revision}")
+    if revision is not None and task is not None:
+        hint = f"git taskctx export --format {form} {quote(revision)}"
+        raise Usage("a revision and --task exclude each other", hint=hint)
     if human and form != "agent-trace":
         raise Usage("--human is for agent-trace", hint="git taskctx export --format agent-trace --human NAME")
     if output == "":
@@ -100,7 +107,7 @@ def _check(
     if resource_uri is not None and form != "in-toto":
         raise Usage("--resource-uri is for in-toto", hint="git taskctx export --format in-toto --resource-uri URI")
     if resource_uri is not None and not _URI.fullmatch(resource_uri):
-        raise Usage(f"{resource_uri!a} is no URI", hint="--resource-uri git+https://example.com/repository")
+        raise Usage(f"{resource_uri!a} is no URI", hint="git taskctx export --format in-toto --resource-uri URI")
 
 
 def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may_fail: bool) -> None:
@@ -157,4 +164,4 @@ def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[li
     return [trace_record(one, work, trace, humans=humans) for one, work, trace in rows], missing
 
 
-VERBS = (Verb("export", export, common=("task",), bare="reads"),)
+VERBS = (Verb("export", export, common=(), bare="reads"),)
