@@ -139,3 +139,8 @@ class Handoff:
     """The record that says that the commit is the task's."""
     sha256: str
     """Of that record's line, which holds the hash of the one before, and so on to the first."""
+
+
+def uri_of(record: str) -> str:
+    """Return the URI of a record."""
+    return f"{NAMESPACE}record/{record}"

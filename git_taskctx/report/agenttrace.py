@@ -16,7 +16,7 @@ from git_taskctx.git.lines import Trace, Traced
 from git_taskctx.git.quoting import quote
 from git_taskctx.handoff.attest import Attested
 from git_taskctx.handoff.work import Stint, Work
-from git_taskctx.model.attestation import NAMESPACE
+from git_taskctx.model.attestation import NAMESPACE, uri_of
 from git_taskctx.model.codec import to_plain
 
 VERSION = "0.1.0"
@@ -56,11 +56,6 @@ def trace_record(one: Attested, work: Work, trace: Trace, *, humans: Collection[
             }
         },
     }
-
-
-def uri_of(record: str) -> str:
-    """Return the URI of a record."""
-    return f"{NAMESPACE}record/{record}"
 
 
 def path_of(path: bytes) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from git_taskctx import __version__
-from git_taskctx.model.attestation import HANDOFF, NAMESPACE, Checked, Handoff, JudgedBy
+from git_taskctx.model.attestation import HANDOFF, NAMESPACE, Checked, Handoff, JudgedBy, uri_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -31,7 +31,7 @@ def statements_of(handoff: Handoff, *, resource: str | None) -> Iterator[dict[st
     """Yield what can be said of a verified commit: the chain, the verdict, and the checks of its validated tree."""
     subject = {"digest": {"gitCommit": handoff.commit}}
     yield _statement([subject], HANDOFF, to_plain(handoff))
-    evidence = [{"uri": f"{NAMESPACE}record/{handoff.record}", "digest": {"sha256": handoff.sha256}}]
+    evidence = [{"uri": uri_of(handoff.record), "digest": {"sha256": handoff.sha256}}]
     if handoff.by == "part":  # it rests on the records of a later commit too: all would have to be named, or none
         evidence = []
     yield _summary(handoff.commit, handoff.policy, resource, "PASSED", [LEVEL], evidence)

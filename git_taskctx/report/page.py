@@ -90,7 +90,6 @@ def render_page(account: Account) -> bytes:
         most=RECORDS,
         file_lines=FILE_LINES,
         words=_WORDS,
-        proven=_PROVEN,
         event_of=event_of,
         notes_of=notes_of,
         causes_of=causes_of,
