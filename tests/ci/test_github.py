@@ -63,7 +63,7 @@ def at_push(server: Server, ref: str, before: str, after: str, depth: int | None
 
 
 @pytest.mark.parametrize("depth", [1, None], ids=["depth-1", "full"])
-@pytest.mark.parametrize("name", ["pull", "target", "push", "branch", "queue", "tag", "dispatch", "schedule"])
+@pytest.mark.parametrize("name", ["pull", "target", "push", "branch", "tag", "dispatch", "schedule"])
 def test_a_validated_change(server: Serve, name: str, depth: int | None) -> None:
     """Whatever the event and however little was checked out, what was validated is verified, and nothing is pushed."""
     platform = server()

@@ -22,7 +22,7 @@ from report.story import HOSTILE_WORDS, account, begun, play
 
 from git_taskctx import __version__
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.record import RECORD_TYPES, Record
+from git_taskctx.model.record import RECORD_TYPES
 from git_taskctx.model.values import replace
 from git_taskctx.report.page import LIMIT, MARK, RECORDS, render_page
 
@@ -502,7 +502,7 @@ def test_a_merge_of_one_task(desk: Desk) -> None:
     ]
 
 
-def test_a_bypass_and_a_part(desk: Desk) -> None:
+def test_a_bypass(desk: Desk) -> None:
     """What went around the gate is listed, with the record that says so."""
     desk.ok("install")
     desk.init()
@@ -617,4 +617,3 @@ def test_the_size_is_bounded(desk: Desk) -> None:
     page = render_page(replace(told, chain=None, turns=(), records=records))
     assert len(page) < LIMIT
     assert f"{RECORDS} records in the middle are not shown" in page.decode()
-    assert isinstance(records[0], Record)
