@@ -75,7 +75,7 @@ class _Called:
     def write(self) -> Answered:
         """Judge a tool call, all that it names of a worktree by the task there; what only may write is let go."""
         payload = self.payload
-        if payload.is_idle or (payload.served is None and payload.tool not in self.dialect.writers):
+        if payload.served is None and payload.tool not in self.dialect.writers:
             return Answered()
         for (top, _), places in self._named().items():
             reason = self._reason_to_deny(top, places)
