@@ -5,6 +5,8 @@ The only place that uses the network. git may ask for a password here as it does
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
 from collections.abc import Sequence
 
@@ -29,6 +31,7 @@ _LOST_RACE = re.compile(
     r"reference already exists|unable to (?:lock|create)|failed to (?:update|write)"
 )
 """What a push is answered that came second; the next try may be first."""
+_LOCK_THERE = re.compile(rb"^remote: .*Unable to create '(.*?\.lock)': File exists", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Rejection:
 
     ref: str
     reason: str
+    lock: str | None = None
+    """The file on the other side that is in the way, by what its git says."""
 
     @property
     def lost_race(self) -> bool:
@@ -112,11 +117,14 @@ def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, .
     specs = (f"{one.oid}:{one.ref}" for one in refs)
     words = ("push", "--porcelain", "--no-verify", *leases, "--end-of-options", remote, *specs)
     pushed = _talk(git, *words, ok=(0, 1, 128))
+    locks = [os.fsdecode(lock) for lock in _LOCK_THERE.findall(pushed.err)]
     rejected = []
     for line in pushed.out.decode("utf-8", "replace").splitlines():
         if line.startswith("!\t"):
             _, names, reason = line.split("\t", 2)
-            rejected.append(Rejection(names.rpartition(":")[2], reason))
+            ref = names.rpartition(":")[2]
+            lock = next((one for one in locks if one.endswith(f"/{ref}.lock")), None)
+            rejected.append(Rejection(ref, reason, posixpath.normpath(lock) if lock else None))
     if pushed.code != 0 and not rejected:
         raise GitFailed(f"`git push`: {pushed.complaint}", hint=_hint(remote))
     return tuple(rejected)

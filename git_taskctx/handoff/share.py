@@ -6,7 +6,9 @@ ours move by compare-and-swap alone. Snapshots, and with them the content of fil
 
 from __future__ import annotations
 
+import os
 import random
+import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -58,6 +60,8 @@ ATTEMPTS = 50
 """How often a push is tried while others push."""
 PAUSE = 0.05
 """Seconds; the longest pause before the second try, and so much more before each that follows."""
+HELD = 10
+"""How often a lock there may be in the way of the same push again: git holds one for milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -141,10 +145,10 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
     """Send the ledger, and with it the snapshots of the task when asked for; what the other side has is merged first.
 
     What leaves is searched for secrets once more. Raises: Refused for one; GitFailed where the other side says no;
-    TryAgain while others keep pushing.
+    TryAgain while others keep pushing, or where the other side is locked.
     """
     git, url = caller.repository.git, url_of(caller.repository.git, remote)
-    fetched = 0
+    fetched, held, before = 0, 0, list[Sent]()
     for attempt in range(ATTEMPTS):
         time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
         merged = fetch(caller, remote, with_snapshots=with_snapshots)
@@ -166,6 +170,10 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         if not rejected:
             return told
         _require_race(remote, rejected)
+        lock = next((one.lock for one in rejected if one.lock), None)
+        held, before = held + 1 if lock and sent == before else 0, sent
+        if lock and held == HELD:
+            raise _locked(remote, lock)
     raise TryAgain(f"others keep pushing to {remote}", hint="run the same command again")
 
 
@@ -177,6 +185,14 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
             f"{remote} does not take {final.ref}: {final.reason}",
             hint=f"git push {remote} {NOTES_REF}   # what it says in full",
         )
+
+
+def _locked(remote: str, lock: str) -> TryAgain:
+    """Phrase that a lock stays on the other side while nothing moves there: what a git that was killed leaves."""
+    return TryAgain(
+        f"{remote} is locked: {quote(os.fsencode(lock))} stays there",
+        hint=f"rm {shlex.quote(lock)}   # on the machine of {remote}, if no git is running there",
+    )
 
 
 def place_of(git: Git, remote: str) -> str:

@@ -406,6 +406,23 @@ def test_what_cannot_be_recovered_is_not_promised(hub: Hub) -> None:
     assert refs == "refs/taskctx/remotes/origin/notes"
 
 
+def test_a_lock_that_stays_on_the_other_side_is_named(hub: Hub) -> None:
+    """A git that was killed there left it: the push says which file it is, and goes through once that is gone."""
+    hub.first.init()
+    lock = hub.bare.path / f"{NOTES}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    said = hub.first.refuses("push", "origin", code=75)
+    assert said == (
+        f"error: origin is locked: {lock} stays there\n"
+        f"hint: rm {lock}   # on the machine of origin, if no git is running there\n"
+    )
+    assert hub.ids() == set()
+    subprocess.run(["sh", "-c", said.split("hint: ")[1]], check=True)
+    hub.first.ok("push", "origin")
+    assert hub.ids() == ids_of(hub.first)
+
+
 # A look
 
 LOOK = (("recover", "TASK-1"), ("status",), ("get",), ("log",), ("recover", "TASK-1"))
