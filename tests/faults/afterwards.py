@@ -100,6 +100,12 @@ def hold_reading(model: Model, desk: Desk) -> None:
         odd = set(plain(said.err).splitlines()) - model.lines[verb]
         assert odd == set(), f"{verb} says {odd}"
     added(model.before, read_records(desk.repo))
+    _write_next(desk)
+    assert leftovers(desk) == []
+
+
+def _write_next(desk: Desk) -> None:
+    """Type the next verb that writes, whatever was interrupted, and one that reads the worktree: both sweep."""
     told = desk.run("get")
     if told.code == 0:
         desk.ok("block", "--agent", "reviewer", "--finding", "the next command works")
@@ -107,8 +113,7 @@ def hold_reading(model: Model, desk: Desk) -> None:
         desk.ok("recover", TASK)
     else:
         desk.ok("init", "TASK-9", "--title", "The next command works")
-    desk.run("verify")  # reads the worktree, and so sweeps what another reading left
-    assert leftovers(desk) == []
+    desk.run("verify")
 
 
 def leftovers(desk: Desk) -> list[str]:
@@ -144,7 +149,7 @@ def hold_again(scene: Scene, model: Model, desk: Desk) -> None:
     now = state(desk)
     assert now in model.states, f"state: {now}\nexpected {model.states[0]}"
     if leftovers(desk):  # the verb had nothing to write any more
-        desk.ok("block", "--agent", "reviewer", "--finding", "the next write sweeps")
+        _write_next(desk)
     assert leftovers(desk) == []
     assert locks(desk) == []
     assert desk.repo.git("fsck", "--no-dangling") == ""
