@@ -19,6 +19,7 @@ full stop; `hint` is the command to type next.
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Sequence
 
 
@@ -110,3 +111,8 @@ def find_refusal(error: Exception) -> Fatal | None:
         return None
     where = f"{error.filename}: " if isinstance(error.filename, str) else ""
     return Fatal(f"{where}{(error.strerror or str(error)).lower()}", hint=_MACHINE[error.errno])
+
+
+def hint_in(complaint: str) -> str | None:
+    """Return what to type about something that the machine refused to another program, by what that says of it."""
+    return next((hint for number, hint in _MACHINE.items() if hint and os.strerror(number) in complaint), None)

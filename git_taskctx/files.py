@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from git_taskctx.errors import BadData, Fatal, TryAgain
+from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
 
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
@@ -237,7 +237,8 @@ def _as_error(error: OSError, path: Path) -> Fatal:
     reason = (error.strerror or str(error)).lower()
     if isinstance(error, PermissionError) or error.errno in _READ_ONLY:
         return ReadOnly(f"cannot write {path}: {reason}")
-    return Fatal(f"{path}: {reason}")
+    known = find_refusal(error)
+    return Fatal(f"{path}: {reason}", hint=known.hint if known else None)
 
 
 _READ_ONLY = (30,)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from git_taskctx.errors import GitFailed, TaskctxError
 from git_taskctx.files import read_plain
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import Git, way_out
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 
@@ -89,5 +89,5 @@ class IndexCopy:
         git = git.with_env(GIT_INDEX_FILE=os.fspath(copy))
         staged = git.run("write-tree", "--missing-ok", ok=(0, 128))
         if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
-            raise GitFailed(f"`git write-tree`: {staged.complaint}")
+            raise GitFailed(f"`git write-tree`: {staged.complaint}", hint=way_out(staged, git.cwd))
         return TreeOid(staged.out.decode().strip()) if staged.code == 0 else None

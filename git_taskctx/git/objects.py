@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
-from git_taskctx.git.process import Git, stop
+from git_taskctx.git.process import Git, stop, way_out
 from git_taskctx.model.oids import BlobOid, TreeOid
 
 Kind = Literal["commit", "tree", "blob", "tag"]
@@ -240,7 +240,9 @@ class ObjectStore:
         done = self._writer.run(*command, stdin=stdin, ok=(0, 1, 128))
         if done.code != 0:
             refused = f"`git {command[0]}`: {done.complaint}"
-            raise ReadOnly(refused) if _READ_ONLY.search(done.err) else GitFailed(refused)
+            if _READ_ONLY.search(done.err):
+                raise ReadOnly(refused)
+            raise GitFailed(refused, hint=way_out(done, self._writer.cwd))
 
     def _look_up(self, oids: Collection[str]) -> dict[str, int]:
         names = b"".join(b"%s\n" % oid.encode() for oid in oids)

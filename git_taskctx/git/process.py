@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from git_taskctx.errors import Fatal, GitFailed, TryAgain
+from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
 from git_taskctx.git.quoting import quote
 from git_taskctx.model.values import dataclass, field, replace
 
@@ -251,6 +251,6 @@ def way_out(result: Result, folder: Path) -> str | None:
         return match[0].strip()
     match = _LOCKED.search(text)
     if match is None:
-        return None
+        return None if result.complaint.startswith("remote: ") else hint_in(result.complaint)
     lock = os.path.normpath(folder / (match[1] or f"{match[2]}.lock"))
     return f"rm {shlex.quote(lock)}   # if no git is running"

@@ -13,7 +13,7 @@ from pathlib import Path
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.objects import DURABLE
-from git_taskctx.git.process import Git
+from git_taskctx.git.process import Git, way_out
 from git_taskctx.model.values import dataclass
 
 _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
@@ -97,7 +97,7 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
         when = f"; in {STALE:g} seconds it is done for you" if ours else ""  # packed-refs may be held for the user
         hint = f"rm {shlex.quote(os.fspath(lock))}   # if no git is running{when}" if lock else None
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)
-    raise GitFailed(f"`git update-ref`: {done.complaint}")
+    raise GitFailed(f"`git update-ref`: {done.complaint}", hint=way_out(done, git.cwd))
 
 
 class Refs:

@@ -13,7 +13,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 
-from git_taskctx.errors import GitFailed
+from git_taskctx.errors import GitFailed, hint_in
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.background import Background
 from git_taskctx.git.changes import NO_INDEX, Change, compare_trees
@@ -80,7 +80,8 @@ class Reading:
         except PermissionError as error:
             raise ReadOnly(f"cannot write objects: {(error.strerror or '').lower()}") from error
         except OSError as error:
-            raise GitFailed(f"cannot write objects: {(error.strerror or '').lower()}") from error
+            reason = error.strerror or ""
+            raise GitFailed(f"cannot write objects: {reason.lower()}", hint=hint_in(reason)) from error
 
     def changes_since(self, tree: TreeOid) -> list[Change]:
         """Return what differs from `tree`, by path. Raises: CouldNotTell when objects are missing."""

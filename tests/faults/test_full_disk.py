@@ -157,6 +157,7 @@ FULL: dict[str, tuple[str, Callable[[Path], object]]] = {
     "no room": ("size=2m", lambda place: _fill(place / "fill")),
     "no inodes": ("size=8m,nr_inodes=250", lambda place: _use_inodes(place / "fill")),
 }
+ROOM = "hint: df -h; df -i   # make room, then run the same command again"
 VERBS = (
     ("snapshot", "--agent", "implementer"),
     ("start", "--agent", "reviewer"),
@@ -191,7 +192,9 @@ def test_a_real_disk_that_is_full(small_disk: Callable[[str], Path], kind: str) 
     before = read_records(desk.repo)
     fill(place)
     for verb in VERBS:
-        hold_error(desk.run(*verb), " ".join(verb))
+        said = desk.run(*verb)
+        hold_error(said, " ".join(verb))
+        assert said.err.splitlines()[1:] == [ROOM]
         assert read_records(desk.repo) == before
     for reading in ("get", "log", "list"):
         desk.ok(reading)
@@ -223,7 +226,9 @@ def test_an_init_on_a_full_disk_begins_nothing(small_disk: Callable[[str], Path]
     repo.commit("base")
     desk = Desk(repo)
     _fill(place / "fill")
-    hold_error(desk.run("init", TASK, "--title", "Mend the parser"), "init")
+    said = desk.run("init", TASK, "--title", "Mend the parser")
+    hold_error(said, "init")
+    assert said.err.splitlines()[1:] == [ROOM]
     assert read_records(repo) == {}
     (place / "fill").unlink()
     let_time_pass(desk)
