@@ -337,6 +337,7 @@ def restore(
         last = agent == chain.owner and restored.round == len(chain.owner_seat.snapshots)
         settled = chain.at_work or (last and restored.exact)
         steps = next_steps(session, None) if settled else ("git taskctx verify   # what still differs",)
+        steps = () if session.archived else steps
     return Answer(
         restored,
         text=lambda document: text.restored(document, restored),

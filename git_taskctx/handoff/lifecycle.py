@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
+from collections.abc import Mapping
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
@@ -83,8 +84,8 @@ def recover(caller: Caller, task: str) -> Session:
     Nothing is put on record, but that a file was edited by hand: whoever goes on with the task does that. So two clones
     may look at the same task, and it forks only where both go on with it.
 
-    Raises: Fatal when another context is active here or this one is alive elsewhere; CouldNotTell when neither the
-    archive nor the refs have what the ledger names.
+    Raises: Fatal when another context is active here, or this one is alive elsewhere or over; CouldNotTell when neither
+    the archive nor the refs have what the ledger names.
     """
     repository, store = caller.repository, caller.store
     with store.locked():
@@ -113,20 +114,28 @@ def recover(caller: Caller, task: str) -> Session:
                 hint="git taskctx fetch --with-snapshots   # where another clone went on with it",
             )
         data = store.read(task, CONTEXT) if marker == context_id else None
-        store.unarchive(task, context_id)
-        chain = fold(entry.record for entry in entries).recovered()
-        store.write(task, _kept_files(repository, context_id) | context_files(kept, chain))
-        store.activate(task, context_id)
         session = Session(
             caller=caller,
             context=kept,
-            chain=chain,
+            chain=fold(entry.record for entry in entries).recovered(),
             entries=entries,
             refs=refs_of(repository, context_id),
+            warnings=_others(caller, task, context_id),
         )
+        _refuse_over(session)
+        store.unarchive(task, context_id)
+        store.write(task, _kept_files(repository, context_id) | context_files(kept, session.chain))
+        store.activate(task, context_id)
         if data is not None and sha256_hex(data) not in {entry.record.context_sha for entry in entries}:
             session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
         return session
+
+
+def _refuse_over(session: Session) -> None:
+    """Refuse to bring back a task whose commit is part of HEAD: the next verb would end it again. Raises: Fatal."""
+    commit = session.over if session.put_away else None
+    if commit is not None:
+        raise session.ended(commit)
 
 
 def list_contexts(caller: Caller) -> list[Listed]:
@@ -199,15 +208,32 @@ def choose_context(caller: Caller, task: str) -> str:
         return caller.context_id
     marker = caller.store.marker()
     contexts = {one: context for one, context in known.items() if isinstance(context, Context)}
-    mine = [one for one, context in contexts.items() if context.task_id == task]
+    mine = _begun_of(caller, task, contexts)
     if marker in mine and marker is not None:
         return marker
-    mine = [one for one in mine if _was_begun(caller.repository, contexts[one])]
     if not mine:
         if ledger.is_named(caller.repository, task):
             raise _only_ledger(task)
         raise Fatal(f"no context of {task} is known here", hint="git taskctx list")
-    return max(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
+    return mine[-1]
+
+
+def _begun_of(caller: Caller, task: str, contexts: Mapping[str, Context]) -> list[str]:
+    """Return the contexts of a task of which anything is on record, the newest last."""
+    mine = [one for one, context in contexts.items() if context.task_id == task]
+    mine = [one for one in mine if one == caller.store.marker() or _was_begun(caller.repository, contexts[one])]
+    return sorted(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
+
+
+def _others(caller: Caller, task: str, chosen: str) -> list[str]:
+    """Say which other contexts a task has, where none was named: the newest was taken."""
+    if caller.context_id is not None:
+        return []
+    known = find_contexts(caller.repository).items()
+    others = _begun_of(caller, task, {one: found for one, found in known if isinstance(found, Context)})
+    return [
+        f"{task} has another context: git taskctx recover {task} --context {one}" for one in others if one != chosen
+    ]
 
 
 def _was_begun(repository: Repository, context: Context) -> bool:

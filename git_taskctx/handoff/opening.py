@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
@@ -19,6 +20,7 @@ from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import replace
 from git_taskctx.store import CONTEXT
 
 
@@ -148,24 +150,55 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
     store = caller.store
     active, marker = store.active(), store.marker()
     task = caller.task or active
+    if task is None and caller.context_id is not None and caller.context_id != marker:
+        return _find_put_away(caller, None)
     if task is None:
         if marker is not None:
             lost = find_contexts(caller.repository).get(marker)
             name = lost.task_id if isinstance(lost, Context) else marker
             raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
-        raise Fatal("no task context is active here", hint='git taskctx init TASK-1 --title "what is to be done"')
+        raise Fatal("no task context is active here", hint="\n".join(ways_from_here(caller)))
     if task == active and caller.context_id in (None, marker):
         data = store.read(task, CONTEXT)
         if data is None:
             raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
         return task, data, False, marker
-    found = [(context, data) for context, data in _archived(caller) if context.task_id == task]
+    return _find_put_away(caller, task)
+
+
+def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, str | None]:
+    """Return the newest context of a task, or the one that is named, from the archive or from the refs alone."""
+    found = [one for one in _archived(caller) if task in (None, one[0].task_id)]
+    if not found:
+        found = [(context, context.to_bytes()) for context in _kept(caller) if task in (None, context.task_id)]
     if found:
-        newest = max(found, key=lambda one: (one[0].audit.last_updated_at, one[0].created_at, one[0].context_id))
-        return task, newest[1], True, None
+        newest = max(found, key=lambda one: _age(one[0]))
+        return newest[0].task_id, newest[1], True, None
     if caller.context_id is not None:
-        raise Fatal(f"{task} has no context {caller.context_id} here", hint="git taskctx list")
+        raise Fatal(
+            f"{task} has no context {caller.context_id} here" if task else f"no context {caller.context_id} is here",
+            hint="git taskctx list",
+        )
     raise Fatal(f"no context of {task} is here", hint="git taskctx list")
+
+
+def ways_from_here(caller: Caller) -> tuple[str, ...]:
+    """Return what to type where no context is active: first about the task that was put away last, then a new one."""
+    ways, known = list[str](), set[str]()
+    with contextlib.suppress(TaskctxError):
+        archived = [context for context, _ in _archived(replace(caller, context_id=None))]
+        known = {context.task_id for context in archived}
+        if archived:
+            last = max(archived, key=_age)
+            with open_session(replace(caller, task=last.task_id, context_id=last.context_id), write=False) as session:
+                brings = f"git taskctx recover {session.task}   # brings it back"
+                ways += session.ways_after if session.over else (brings,)
+    free = next(f"TASK-{number}" for number in itertools.count(1) if f"TASK-{number}" not in known)
+    return (*ways, f'git taskctx init {free} --title "what is to be done"')
+
+
+def _age(context: Context) -> tuple[str, str, str]:
+    return context.audit.last_updated_at, context.created_at, context.context_id
 
 
 def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
@@ -175,6 +208,16 @@ def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
             data = caller.store.read_archived(context_id, CONTEXT)
             if data is not None:
                 yield load_context(data, what=f"{CONTEXT} in the archive, {context_id}"), data
+
+
+def _kept(caller: Caller) -> Iterator[Context]:
+    """Yield the contexts that only the refs keep, or the one that is named: none that is alive anywhere."""
+    store = caller.store
+    for context_id, context in find_contexts(caller.repository).items():
+        if caller.context_id not in (None, context_id) or isinstance(context, TaskctxError):
+            continue
+        if not store.alive_here(context_id) and not store.alive_elsewhere(context_id):
+            yield context
 
 
 def _is_newer(data: bytes) -> bool:

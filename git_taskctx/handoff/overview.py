@@ -8,6 +8,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.mend import commit_command
+from git_taskctx.handoff.opening import ways_from_here
 from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import NOTE, Caller, Session
 from git_taskctx.handoff.staleness import compare_text
@@ -52,7 +53,7 @@ def overview(caller: Caller) -> Overview:
     """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
     if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
         caller.store.check()
-        return Overview(task=None, next=('git taskctx init TASK-1 --title "what is to be done"',))
+        return Overview(task=None, next=ways_from_here(caller))
     with open_current(caller) as (session, caught):
         if caught.sealed is not None:
             return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
@@ -91,6 +92,8 @@ def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, .
     """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
     chain = session.chain
     owner = chain.owner
+    if session.archived and session.over:
+        return session.ways_after
     if session.archived or session.edited:
         return (f"git taskctx recover {session.task}",)
     if verdict is not None and verdict.outcome is Outcome.NO:

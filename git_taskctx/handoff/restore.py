@@ -14,15 +14,13 @@ from git_taskctx.errors import CouldNotTell, Fatal, Refused
 from git_taskctx.git.changes import ABSENT, SUBMODULE, Change, compare_trees
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.refs import find_ref
+from git_taskctx.git.refs import find_ref, move_refs
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.session import Event, Session
+from git_taskctx.handoff.session import SAVED, Event, Session
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 
-SAVED = "saved"
-"""The name beside agents under which states are saved before they are overwritten."""
 _NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
 """LFS content that is not here stays a pointer; nothing is fetched."""
 
@@ -39,6 +37,8 @@ class Restored:
     """Submodules: their content is another repository's."""
     saved: int
     """Number under which the state before was saved."""
+    undo: str
+    """The command that brings that state back, also when the task is over."""
     exact: bool
     """True when the whole worktree now is the snapshot's tree."""
 
@@ -46,14 +46,17 @@ class Restored:
 def restore(session: Session, agent: str, *, round_number: int | None, paths: tuple[str, ...]) -> Restored:
     """Put the worktree, or `paths` of it, back to a snapshot; the present state is saved first.
 
+    Of a task that was put away, or is over, what an earlier restore took comes back, and nothing else; that is not put
+    on record.
+
     Raises: Refused where an ignored file is in the way; CouldNotTell when the snapshot's objects are gone; Fatal where
     there is no such snapshot.
     """
-    if session.archived or session.edited:
+    if session.edited or (session.archived and agent != SAVED):
         session.require_open(may_be_blocked=True)
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
-    wanted = _selector(paths)
+    wanted = _both(_selector(paths), _selector_of_taken(session, number) if session.archived else None)
     # Cold: what is saved is what really lies there, whatever times say, and settings of conversions that were changed.
     with read_worktree(repository, keep=False, cold=True) as reading:
         changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
@@ -67,18 +70,9 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         _refuse_in_the_way(reading, changes)
         _refuse_hidden(reading, changes)
         keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
-        saved = session.chain.saved + 1
-        event = Event(
-            "restore",
-            agent if agent in session.chain.seats else None,
-            tree=tree,
-            commit=repository.find_commit("HEAD"),
-            extra={"from": agent, "n": number, "saved": saved, "saved_tree": reading.tree, "paths": list(paths)},
-        )
-        session.commit(
-            [event], moves=[session.keep(SAVED, saved, reading.tree)], reason=f"{session.task}: restore of {agent}"
-        )
-        _write_files(reading, tree, changes)
+        saved = session.saved + 1
+        _save(session, reading.tree, saved, {"from": agent, "n": number, "paths": list(paths)}, tree)
+        _write_files(session, reading, tree, changes, saved)
     with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
     return Restored(
@@ -88,8 +82,42 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         deleted=tuple(quote(change.path) for change in changes if change.mode == ABSENT),
         skipped=tuple(quote(change.path) for change in skipped),
         saved=saved,
+        undo=session.undo(saved),
         exact=exact,
     )
+
+
+def _save(session: Session, now: TreeOid, saved: int, extra: dict[str, object], tree: TreeOid) -> None:
+    """Keep the tree `now` under a number; what a context that is not put away is restored to is put on record."""
+    agent, move, reason = extra["from"], session.keep(SAVED, saved, now), f"{session.task}: restore of {extra['from']}"
+    if session.archived:
+        session.repository.objects.flush()
+        move_refs(session.repository.git, [move], reason=reason)
+        return
+    event = Event(
+        "restore",
+        str(agent) if agent in session.chain.seats else None,
+        tree=tree,
+        commit=session.repository.find_commit("HEAD"),
+        extra={**extra, "saved": saved, "saved_tree": now},
+    )
+    session.commit([event], moves=[move], reason=reason)
+
+
+def _selector_of_taken(session: Session, number: int) -> Callable[[bytes], bool]:
+    """Return what selects the paths that were written or deleted by the restore that saved a state; all without one."""
+    records = [entry.record for entry in session.entries if entry.record.type == "restore"]
+    record = next((one for one in reversed(records) if one.extra.get("saved") == number), None)
+    saved = find_ref(session.repository.git, session.snapshot_ref(SAVED, number))
+    if record is None or record.tree is None or saved is None or not session.repository.objects.has(record.tree):
+        return lambda _: True
+    taken = {change.path for change in compare_trees(session.repository, TreeOid(saved), record.tree)}
+    asked = _selector(tuple(map(str, record.extra.get("paths", ()))))
+    return lambda path: path in taken and asked(path)
+
+
+def _both(one: Callable[[bytes], bool], other: Callable[[bytes], bool] | None) -> Callable[[bytes], bool]:
+    return one if other is None else lambda path: one(path) and other(path)
 
 
 def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[TreeOid, int]:
@@ -97,7 +125,7 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
     if agent == "init":
         return chain.init_tree, 1
     if agent == SAVED:
-        number = round_number or chain.saved
+        number = round_number or session.saved
         found = find_ref(session.repository.git, session.snapshot_ref(SAVED, number)) if number else None
         if found is None:
             what = f"no state was saved under number {number}" if number else "nothing has been saved yet"
@@ -195,7 +223,7 @@ def _parents(path: bytes) -> list[bytes]:
     return [b"/".join(parts[: index + 1]) for index in range(len(parts))]
 
 
-def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None:
+def _write_files(session: Session, reading: Reading, tree: TreeOid, changes: list[Change], saved: int) -> None:
     repository = reading.repository
     top = os.fsencode(repository.toplevel)
     for change in changes:
@@ -218,7 +246,7 @@ def _write_files(reading: Reading, tree: TreeOid, changes: list[Change]) -> None
         if done.code != 0:
             raise CouldNotTell(
                 f"git could not write every file: {done.complaint}",
-                hint=f"git taskctx restore --agent {SAVED}   # what was there before",
+                hint=f"{session.undo(saved)}   # what was there before",
             )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from git_taskctx.errors import CouldNotTell, Fatal
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.handoff.commits import keep_up, unrecorded
@@ -62,10 +62,7 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
         session.warnings.extend(keep_up(session))
         if is_committed(session):
             commit = end(session)
-            raise Fatal(
-                f"{session.task} is over: commit {commit[:12]} is what was validated",
-                hint=f"git taskctx log --task {session.task}",
-            )
+            raise session.ended(commit)
         yield session
 
 

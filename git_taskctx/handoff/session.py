@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 TEXT_LIMIT = 2048
 """Findings and notes are at most this long, in bytes."""
+SAVED = "saved"
+"""The name beside agents under which `restore` saves states before it overwrites them."""
 NOTE = 'git taskctx resolve-drift --note "what happened"'
 """What is left to type once drift has been put right."""
 
@@ -121,6 +123,8 @@ class Session:
         Raises: Refused, Fatal for an archived context.
         """
         if self.archived:
+            if over := self.over:
+                raise self.ended(over)
             raise Fatal(f"{self.task} is archived", hint=f"git taskctx recover {self.task}")
         if self.edited:
             raise Refused(
@@ -136,6 +140,37 @@ class Session:
                 f"allowance {self.context.policy.drift.allowance})",
                 hint=NOTE if put_right else look,
             )
+
+    @property
+    def over(self) -> CommitOid | None:
+        """The commit that ended the task, where HEAD is it or rests on it: nothing is left to be done then."""
+        sealed, head = self.chain.sealed, self.repository.find_commit("HEAD")
+        if sealed is None or head is None:
+            return None
+        words = ("merge-base", "--is-ancestor", sealed, head)
+        return sealed if sealed == head or self.repository.git.run(*words, ok=(0, 1, 128)).code == 0 else None
+
+    @property
+    def saved(self) -> int:
+        """The number of the last state that `restore` saved; of a task that is over also what no record tells of."""
+        folder = self.snapshot_ref(SAVED, 0).rpartition("/")[0]
+        return max(self.chain.saved, *(int(name) for name in self.refs.under(folder) if name.isdecimal()), 0)
+
+    def undo(self, number: int | None = None) -> str:
+        """Return what brings back a state that was saved, the last one by default; also when the task is over."""
+        which = f" --round {number}" if number is not None else ""
+        return f"git taskctx restore --context {self.context.context_id} --agent {SAVED}{which}"
+
+    @property
+    def ways_after(self) -> tuple[str, ...]:
+        """What can still be typed about a task that is over."""
+        undo = (f"{self.undo()}   # what `restore` saved last",) if self.saved else ()
+        return (f"git taskctx log --task {self.task}   # what was done", *undo)
+
+    def ended(self, commit: CommitOid) -> Fatal:
+        """Phrase that the task has ended with a commit."""
+        text = f"{self.task} is over: commit {commit[:12]} is what was validated"
+        return Fatal(text, hint="\n".join(self.ways_after))
 
     @property
     def over_budget(self) -> tuple[str, int] | None:

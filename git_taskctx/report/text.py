@@ -261,7 +261,7 @@ def restored(document: Document, what: Restored) -> None:
         ("left alone, a submodule:", "warn", what.skipped),
     ):
         _listing(document, [[(verb, style), " ", (path, "path")] for path in paths])
-    document.line(("undo: ", "dim"), (f"git taskctx restore --agent saved --round {what.saved}", "command"))
+    document.line(("undo: ", "dim"), (what.undo, "command"))
 
 
 def rebuilt(document: Document, what: Rebuilt) -> None:

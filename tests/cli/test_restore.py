@@ -74,8 +74,91 @@ def test_what_it_says(begun: Desk) -> None:
         "restored implementer's snapshot 1; the worktree is exactly that tree\n"
         "  wrote parser.py\n"
         "  deleted new.txt\n"
-        "undo: git taskctx restore --agent saved --round 1\n"
+        "undo: git taskctx restore --context <context> --agent saved --round 1\n"
     )
+
+
+def ended(desk: Desk) -> str:
+    """Let the implementer's snapshot become the task's commit; return what `restore` said to undo it with."""
+    undo = undo_of(desk.ok("restore", "--agent", "implementer").out)
+    for agent in ("reviewer", "validator"):
+        desk.ok("start", "--agent", agent)
+        desk.ok("snapshot", "--agent", agent, *(["--done"] if agent == "validator" else []))
+    desk.repo.git("add", "-A")
+    desk.repo.git("commit", "-q", "-m", "done")
+    desk.ok("verify")
+    return undo
+
+
+def undo_of(said: str) -> str:
+    """Return the verb in the line `undo:`."""
+    return next(line.removeprefix("undo: git taskctx ") for line in said.splitlines() if line.startswith("undo: "))
+
+
+@pytest.mark.parametrize("name", ["mode", "folder to link", "odd names", "everything"])
+def test_it_can_be_undone_when_the_task_is_over(rich: Desk, name: str) -> None:
+    """What was taken comes back, exact, also when `.agent-output` is gone; nothing is put on record, no path beside."""
+    MESS[name](rich.repo)
+    messy = rich.repo.oracle()
+    undo = ended(rich)
+    shutil.rmtree(rich.repo.at(".agent-output"))
+    before = rich.repo.git("rev-parse", "refs/notes/taskctx")
+    again = undo_of(rich.ok(*undo.split()).out)
+    assert rich.repo.oracle(cold=True) == messy
+    rich.ok(*again.split())
+    assert rich.repo.oracle(cold=True) == rich.repo.git("rev-parse", "HEAD^{tree}")
+    rich.repo.write("beside.txt", "of a later task\n")
+    rich.ok(*undo.split())
+    assert rich.repo.at("beside.txt").read_text() == "of a later task\n"
+    assert rich.repo.git("rev-parse", "refs/notes/taskctx") == before
+
+
+def test_what_is_said_of_a_task_that_is_over(begun: Desk) -> None:
+    """Every refusal, and `recover`, leads to the task's log and to what `restore` saved; none to what is not true."""
+    begun.implement()
+    begun.repo.write("notes.txt", "mine\n")
+    ended(begun)
+    ways = (
+        "git taskctx log --task TASK-1   # what was done",
+        "git taskctx restore --context <context> --agent saved   # what `restore` saved last",
+    )
+    hints = "".join(f"hint: {way}\n" for way in ways)
+    over = f"error: TASK-1 is over: commit <oid> is what was validated\n{hints}"
+    new = 'hint: git taskctx init TASK-2 --title "what is to be done"\n'
+    for verb in (["log", "--graph"], ["restore", "--agent", "saved"], ["get"]):
+        assert plain(begun.refuses(*verb, code=128)) == f"error: no task context is active here\n{hints}{new}"
+    assert plain(begun.refuses("recover", "TASK-1", code=128)) == over
+    assert plain(begun.refuses("restore", "--task", "TASK-1", "--agent", "implementer", code=128)) == over
+    assert plain(begun.refuses("start", "--task", "TASK-1", "--agent", "reviewer", code=128)) == over
+    assert begun.data("status")["task"] is None
+    assert [plain(way) for way in begun.data("status", "--task", "TASK-1")["next"]] == list(ways)
+    assert begun.ok("restore", "--task", "TASK-1", "--agent", "saved").err == ""
+    assert begun.repo.at("notes.txt").read_text() == "mine\n"
+
+
+def test_a_task_that_was_put_away_or_begun_twice(begun: Desk) -> None:
+    """Where nothing is active `recover` is the way on, a new task gets a free name, and `recover` tells of two."""
+    first = begun.context()["context_id"]
+    begun.ok("purge")
+    assert begun.refuses("log", code=128) == (
+        "error: no task context is active here\n"
+        "hint: git taskctx recover TASK-1   # brings it back\n"
+        'hint: git taskctx init TASK-2 --title "what is to be done"\n'
+    )
+    begun.init()
+    begun.ok("purge")
+    other = f"warning: TASK-1 has another context: git taskctx recover TASK-1 --context {first}\n"
+    assert begun.ok("recover", "TASK-1").err.startswith(other)
+    begun.ok("purge")
+    assert "warning" not in begun.ok("recover", "TASK-1", "--context", first).err
+
+
+def test_the_commit_was_undone(begun: Desk) -> None:
+    """A task whose commit is not part of HEAD any more goes on with `recover`."""
+    begun.implement()
+    ended(begun)
+    begun.repo.git("reset", "-q", "--soft", "HEAD~1")
+    assert begun.ok("recover", "TASK-1").err == "hint: git add -A && git commit\n"
 
 
 def test_links_lead_nowhere_outside(rich: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
