@@ -95,8 +95,17 @@ def _refuse(document: Document, error: TaskctxError, *, stops: bool, commits: bo
         document.line("paths: ", (_listed(error.paths), "path"))
     hint = error.hint or ("git taskctx status" if stops else "")
     if hint:
-        command, mark, why = hint.split("\n")[0].partition("   # ")
+        command, mark, why = _in_one_line(hint).partition("   # ")
         document.line(("hint: ", "warn"), (command, "command"), (mark + why, "dim"))
+
+
+def _in_one_line(hint: str) -> str:
+    """Return the first command of a hint, with the others in the comment behind it."""
+    first, *others = hint.split("\n")
+    for other in others:
+        command, _, why = other.partition("   # ")
+        first += f"{'; ' if '   # ' in first else '   # '}{why or 'or'}: {command}"
+    return first
 
 
 def _listed(paths: Sequence[str]) -> str:

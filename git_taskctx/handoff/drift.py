@@ -94,7 +94,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             notices.append(staged)
     if causes:
         return replace(
-            _verdict(expected, reading, Outcome.NO, _sentence(expected, causes)),
+            _verdict(expected, reading, Outcome.NO, sentence(expected, causes)),
             causes=tuple(causes),
             notices=tuple(notices),
         )
@@ -135,7 +135,8 @@ def _owner_words(expected: Expectation) -> str:
     return f"{expected.agent} left it (snapshot {expected.n}, {expected.time})"
 
 
-def _sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
+def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
+    """Say in a line what is not as it was left."""
     paths = len({cause.path for cause in causes if cause.path is not None})
     others = [cause.kind.value for cause in causes if cause.path is None]
     parts = ([f"{paths} path{'s' * (paths != 1)} changed"] if paths else []) + others

@@ -13,18 +13,18 @@ from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.private import private_folder
-from git_taskctx.git.quoting import quote
+from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.commits import require_approved, require_settled, require_tree
-from git_taskctx.handoff.drift import Present, judge
-from git_taskctx.handoff.mend import ways_out
+from git_taskctx.handoff.drift import Present, judge, sentence
+from git_taskctx.handoff.mend import ACCEPT, ways_out
 from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.handoff.start import drift_refusal
 from git_taskctx.handoff.verify import count_drift
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Attempt:
     """True when it replaces HEAD."""
     put_aside: bool = False
     """True while a tool has put the unstaged changes aside, as pre-commit and lint-staged do around their hooks."""
+    began: float | None = None
+    """When it began, in seconds since the epoch, where a change of a file since then is a hook's; None where not."""
 
 
 def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
@@ -79,21 +81,44 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     held = _tree_of(session, reading, attempt.index)
     # What is staged is judged below: staging what was snapshotted is no drift, however strict the policy.
     verdict = judge(context, chain, expected, present, strict=False)
-    if verdict.outcome is Outcome.NO and attempt.put_aside and _is_as_staged(reading, expected.tree, held, verdict):
-        verdict = replace(verdict, outcome=Outcome.YES)
+    if verdict.outcome is Outcome.NO and attempt.put_aside:
+        causes = _not_put_aside(reading, expected.tree, held, verdict)
+        told = sentence(expected, causes) if causes else verdict.summary
+        verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=told)
     if verdict.outcome is Outcome.NO:
-        verdict = replace(verdict, hints=ways_out(session, expected, verdict, present))
+        by_hook = _is_by_hook(session, verdict, attempt)
+        verdict = replace(verdict, hints=ways_out(session, expected, verdict, present, by_hook=by_hook))
         counted = count_drift(session, present, verdict)
         if counted is None:
             return False
-        raise drift_refusal(counted)
+        raise drift_refusal(
+            replace(counted, summary=f"{counted.summary}{' while the hooks of this commit ran' * by_hook}")
+        )
     if verdict.outcome is not Outcome.YES:
         raise CouldNotTell(verdict.summary, hint="\n".join(verdict.hints) or "git fsck")
     session.require_open(put_right=True)
     require_approved(session)
     seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
-    require_tree(seeing, _parent(session, present, attempt), held)
+    try:
+        require_tree(seeing, _parent(session, present, attempt), held)
+    except Refused as error:
+        if attempt.put_aside and {quote(change.path) for change in reading.changes_since(expected.tree)} & {
+            *error.paths
+        }:
+            error.hint = f"{error.hint}\n{ACCEPT}   # or, where a formatter wrote it, keep that"
+        raise
     return True
+
+
+def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
+    """Tell whether all that differs are edits of files that were written since the commit began."""
+    began, top = attempt.began, os.fsencode(session.repository.toplevel)
+    if began is None or any(cause.kind is not CauseKind.EDITED for cause in verdict.causes):
+        return False
+    try:
+        return all(os.lstat(top + b"/" + unquote(cause.path or "")).st_ctime >= began for cause in verdict.causes)
+    except OSError:
+        return False
 
 
 def _parent(session: Session, present: Present, attempt: Attempt) -> CommitOid | None:
@@ -118,13 +143,15 @@ def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:
     return tree
 
 
-def _is_as_staged(reading: Reading, expected: TreeOid, held: TreeOid, verdict: Verdict) -> bool:
-    """Tell whether every path that differs is as it is staged: then only what is not staged was put aside."""
+def _not_put_aside(reading: Reading, expected: TreeOid, held: TreeOid, verdict: Verdict) -> tuple[Cause, ...]:
+    """Return the causes but for paths that are as they are staged: what is not staged there was put aside."""
     hidden = (CauseKind.HIDDEN_EDIT, CauseKind.SUBMODULE_DIRTY)
     if any(
         cause.kind in hidden or (cause.path is None and cause.kind is not CauseKind.SCOPE_CHANGED)
         for cause in verdict.causes
     ):
-        return False
-    unstaged = {change.path for change in compare_trees(reading.repository, held, reading.tree)}
-    return all(change.path not in unstaged for change in reading.changes_since(expected))
+        return verdict.causes
+    unstaged = {quote(change.path) for change in compare_trees(reading.repository, held, reading.tree)}
+    if not any(quote(change.path) in unstaged for change in reading.changes_since(expected)):
+        return ()
+    return tuple(cause for cause in verdict.causes if cause.path in unstaged) or verdict.causes

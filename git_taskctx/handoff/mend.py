@@ -30,13 +30,24 @@ _RESTORABLE = {
 }  # fmt: skip
 
 
-def ways_out(session: Session, expected: Expectation, verdict: Verdict, present: Present) -> tuple[str, ...]:
-    """Return the commands that mend what a verdict found; the note, where only the budget is left."""
+def ways_out(
+    session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
+) -> tuple[str, ...]:
+    """Return the commands that mend what a verdict found; the note, where only the budget is left.
+
+    What a hook of the commit wrote (`by_hook`) would come again once it is put back, so what accepts it is first.
+    """
     if verdict.outcome is Outcome.YES:
         return (NOTE,) if session.over_budget else ()
     if verdict.outcome is not Outcome.NO:
         return ()
     kinds = {cause.kind for cause in verdict.causes}
+    price = _price(session, expected)
+    if by_hook:
+        return (
+            f"{ACCEPT}   # keep what a formatter wrote{price}",
+            f"git taskctx restore --agent {expected.agent}   # or undo it, and format before the last snapshot",
+        )
     ways = []
     if CauseKind.OPERATION_IN_PROGRESS in kinds and present.operation is not None:
         ways.append(_ABORT[present.operation])
@@ -48,7 +59,7 @@ def ways_out(session: Session, expected: Expectation, verdict: Verdict, present:
         ways.append(f"git taskctx restore --agent {expected.agent}")
     if CauseKind.SUBMODULE_MOVED in kinds:
         ways.append("git submodule update")
-    return (*ways, f"{ACCEPT}   # {'or ' if ways else ''}keep it as it is now")
+    return (*ways, f"{ACCEPT}   # {'or ' if ways else ''}keep it as it is now{price}")
 
 
 def commit_command(session: Session) -> str:
@@ -59,6 +70,13 @@ def commit_command(session: Session) -> str:
     dirt = compare_trees(session.repository, expected.commit_tree, expected.tree)
     left_out = " ".join(shlex.quote(f":(top,exclude,literal){os.fsdecode(change.path)}") for change in dirt)
     return f"git add -A -- :/ {left_out} && git commit"
+
+
+def _price(session: Session, expected: Expectation) -> str:
+    """Say what it costs to accept another tree: the approvals of the one that is expected."""
+    seats = session.chain.seats.items()
+    approved = [agent for agent, seat in seats if seat.done_tree == expected.tree and not seat.stale]
+    return ", which voids what was approved" if approved else ""
 
 
 def _ways_back(session: Session, expected: Expectation, kinds: set[CauseKind], present: Present) -> list[str]:

@@ -12,13 +12,31 @@ _DEPTH = 12
 
 def command_lines_above() -> Iterator[list[bytes]]:
     """Yield the command lines of the processes above us, nearest first, as far as the system shows them."""
+    return (words for words, _ in _above())
+
+
+def commit_above() -> tuple[list[bytes], float] | None:
+    """Return the command line of the `git commit` that runs us, and for how many seconds at least it has run.
+
+    None where the system does not show it.
+    """
+    for words, age in _above():
+        if os.path.basename(words[0]) == b"git" and b"commit" in words[1:]:  # noqa: PTH119 - bytes
+            return words, age
+    return None
+
+
+def _above() -> Iterator[tuple[list[bytes], float]]:
+    """Yield the command line of each, and its age in seconds; the system rounds, and what is told is never too old."""
     pid = os.getppid()
     for _ in range(_DEPTH):
         folder = Path(f"/proc/{pid}")
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")[:-1]
-            pid = int((folder / "stat").read_bytes().rpartition(b")")[2].split()[1])
+            stat = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+            up = float(Path("/proc/uptime").read_bytes().split()[0])
+            pid, age = int(stat[1]), up - (int(stat[19]) + 1) / os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError, IndexError):
             return
         if words:
-            yield words
+            yield words, age

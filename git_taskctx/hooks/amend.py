@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 
 from git_taskctx.git.repository import Repository
-from git_taskctx.hooks.above import command_lines_above
+from git_taskctx.hooks.above import commit_above
 from git_taskctx.model.oids import CommitOid
 
 _AMEND = re.compile(rb"--am(e(nd?)?)?")
@@ -21,10 +21,11 @@ _AMEND = re.compile(rb"--am(e(nd?)?)?")
 
 def is_amend(repository: Repository, environ: Mapping[str, str], head: CommitOid) -> bool:
     """Tell whether a commit replaces `head`."""
-    for words in command_lines_above():
-        if os.path.basename(words[0]) == b"git" and b"commit" in words[1:]:  # noqa: PTH119 - bytes
-            options = words[1 : words.index(b"--")] if b"--" in words else words[1:]
-            return any(_AMEND.fullmatch(word) for word in options)
+    above = commit_above()
+    if above is not None:
+        words = above[0]
+        options = words[1 : words.index(b"--")] if b"--" in words else words[1:]
+        return any(_AMEND.fullmatch(word) for word in options)
     return _has_author_of(repository, environ, head)
 
 

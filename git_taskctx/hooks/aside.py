@@ -8,10 +8,12 @@ that was killed too.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from git_taskctx.git.repository import Repository
-from git_taskctx.hooks.above import command_lines_above
+from git_taskctx.hooks.above import command_lines_above, commit_above
 
 _TOOLS = (
     ("lint-staged_unstaged.patch", b"lint-staged", b"lint-staged automatic backup"),
@@ -24,12 +26,27 @@ def is_put_aside(repository: Repository, environ: Mapping[str, str]) -> bool:
     """Tell whether the worktree holds only what is staged."""
     if environ.get("PRE_COMMIT") == "1":
         return True
-    places = (repository.git_dir, repository.common_dir)
     return any(
-        any(found for place in places for found in place.glob(file))
-        and (_is_above(name) or _is_stashed(repository, stash))
+        any(_patches(repository, file)) and (_is_above(name) or _is_stashed(repository, stash))
         for file, name, stash in _TOOLS
     )
+
+
+def began(repository: Repository, *, put_aside: bool) -> float | None:
+    """Return when the commit that runs us began, in seconds since the epoch, if a later change of a file is a hook's.
+
+    None where that cannot be told: the system does not show it, or a tool has put back what it had put aside.
+    """
+    above = commit_above()
+    if above is None:
+        return None
+    since = time.time() - above[1]
+    patches = [patch for file, *_ in _TOOLS for patch in _patches(repository, file)]
+    return None if not put_aside and any(patch.stat().st_ctime >= since for patch in patches) else since
+
+
+def _patches(repository: Repository, file: str) -> Iterator[Path]:
+    return (found for place in (repository.git_dir, repository.common_dir) for found in place.glob(file))
 
 
 def _is_above(name: bytes) -> bool:

@@ -9,17 +9,19 @@ from git_taskctx.handoff.gate import Attempt, check_commit, staged_paths
 from git_taskctx.handoff.seal import catch_up
 from git_taskctx.handoff.session import Caller
 from git_taskctx.hooks.amend import is_amend
-from git_taskctx.hooks.aside import is_put_aside
+from git_taskctx.hooks.aside import began, is_put_aside
 from git_taskctx.hooks.bodies import Line, Situation
 
 
 def before_commit(caller: Caller, situation: Situation) -> list[Line]:
     """Stop a commit that may not be made. Raises: TaskctxError, with the paths that it is about."""
     head = caller.repository.find_commit("HEAD") if situation.name == "pre-commit" else None
+    put_aside = is_put_aside(caller.repository, situation.environ)
     attempt = Attempt(
         index=situation.index,
         amends=head is not None and is_amend(caller.repository, situation.environ, head),
-        put_aside=is_put_aside(caller.repository, situation.environ),
+        put_aside=put_aside,
+        began=began(caller.repository, put_aside=put_aside),
     )
     try:
         return [Line(text, warns=True) for text in check_commit(caller, attempt)]

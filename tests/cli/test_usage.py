@@ -113,7 +113,8 @@ def test_status_tells_alternatives_apart(begun: Desk) -> None:
     assert "validated: " not in said
     assert said.endswith(
         "next: git taskctx restore --agent validator\n"
-        '  or: git taskctx resolve-drift --accept --note "what happened"   # keep it as it is now\n'
+        '  or: git taskctx resolve-drift --accept --note "what happened"   # keep it as it is now, '
+        "which voids what was approved\n"
     )
 
 

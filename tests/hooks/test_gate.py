@@ -76,7 +76,8 @@ def test_drift_blocks_and_is_counted_once(validated: Gated) -> None:
         assert validated.blocked("commit", "-m", "x") == [
             "error: drift since validator's snapshot 1 (<time>): 1 path changed",
             "paths: README",
-            "hint: git taskctx restore --agent validator",
+            "hint: git taskctx restore --agent validator   # or keep it as it is now, which voids what was approved: "
+            'git taskctx resolve-drift --accept --note "what happened"',
         ]
         assert validated.seat("validator")["drift_budget"] == 1
     validated.repo.write("README", "broken\n")

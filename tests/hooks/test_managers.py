@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from around import TOOLS, Around, Tool
+from desk import plain
 from gated import Gated
 from gitrepo import GitRepo
 
@@ -42,6 +43,13 @@ def around(desk: Gated, tool: Tool, tmp_path: Path) -> Around:
 
 TASK = ("parser.py", "new.py", "deep/lexer.py")
 PART = "".join(f"{number}\n" for number in range(30)).replace("1\n", "one\n", 1)
+ACCEPT = 'git taskctx resolve-drift --accept --note "what happened"'
+RESTORE = "git taskctx restore --agent validator"
+BY_HOOK = (
+    f"hint: {ACCEPT}   # keep what a formatter wrote, which voids what was approved; "
+    f"or undo it, and format before the last snapshot: {RESTORE}"
+)
+DRIFT = f"hint: {RESTORE}   # or keep it as it is now, which voids what was approved: {ACCEPT}"
 DIRT = " D gone\n M README\n?? scratch\n"
 
 
@@ -76,7 +84,11 @@ def test_what_is_put_aside_is_no_drift_and_comes_back(around: Around, tool: Tool
 
 @each_tool
 def test_what_a_check_formats_is_not_what_was_validated(around: Around, tool: Tool) -> None:
-    """The commit is stopped, whether the tool stages what its check wrote or not; nothing of the dirt is lost."""
+    """The commit is stopped, whether the tool stages what its check wrote or not; nothing of the dirt is lost.
+
+    It is said that a hook did it, unless the tool has put back what it had put aside. Accepted, where the tool has not
+    undone it, and approved again, the commit passes.
+    """
     around.repo.git("add", "-A", "--", *TASK)
     around.ask("format")
     dirt = [around.repo.read(name) for name in ("README", "scratch")]
@@ -84,10 +96,45 @@ def test_what_a_check_formats_is_not_what_was_validated(around: Around, tool: To
     said = around.git("commit", "-q", "-m", "x")
     assert said.code != 0, said.both
     assert around.repo.head() == head
-    assert "parser.py" in said.both.split("paths: ")[1].split("\n")[0]
+    told = [plain(line.strip()) for line in said.both.splitlines()]
+    known = tool.inside or not tool.hides_all
+    assert [line for line in told if line.startswith(("error: ", "paths: ", "hint: "))] == [
+        "error: drift since validator's snapshot 1 (<time>): 1 path changed"
+        + " while the hooks of this commit ran" * known,
+        "paths: parser.py",
+        BY_HOOK if known else DRIFT,
+    ]
     assert [around.repo.read(name) for name in ("README", "scratch")] == dirt
     assert not around.repo.at("gone").exists()
     assert around.repo.git("stash", "list") == ""
+
+    around.ask("format", on=False)
+    if tool.stages and tool.inside and tool.name != "lefthook":  # lint-staged undoes all when one of its commands fails
+        around.repo.write("parser.py", around.repo.read("parser.py") + b"formatted\n")
+    around.ok("resolve-drift", "--accept", "--note", "what happened")
+    around.repo.git("add", "-A", "--", *TASK[:2])
+    for agent in ("implementer", "reviewer", "validator"):
+        around.ok("start", "--agent", agent)
+        around.ok("snapshot", "--agent", agent, *(["--done"] if agent == "validator" else []))
+    around.passes("commit", "-q", "-m", "x")
+    assert around.is_over()
+    assert around.repo.read("parser.py").endswith(b"formatted\n")
+
+
+def test_a_formatted_file_that_was_put_aside(desk: Gated) -> None:
+    """Staged by its formatter while the rest is away, it is as staged: that what is there may be kept is said too."""
+    desk.init()
+    desk.validate()
+    desk.repo.add()
+    hook = desk.repo.common_dir() / "hooks" / "pre-commit"
+    hook.write_text("#!/bin/sh\necho formatted >>parser.py\ngit add -u\nPRE_COMMIT=1 git taskctx hook pre-commit\n")
+    for _ in range(2):
+        assert desk.blocked("commit", "-m", "x") == [
+            "error: 1 path is not as validator left it (snapshot 1)",
+            "paths: parser.py",
+            "hint: git add -A -- ':(top,literal)parser.py'   # then commit again; or, where a formatter wrote it, keep "
+            'that: git taskctx resolve-drift --accept --note "what happened"',
+        ]
 
 
 @each_tool

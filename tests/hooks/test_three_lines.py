@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import sys
 from collections.abc import Callable
 
 import pytest
@@ -115,6 +116,22 @@ def _merging(desk: Gated) -> None:
     desk.repo.git("update-ref", "MERGE_HEAD", "side")
 
 
+def _formatted(desk: Gated) -> None:
+    _validated(desk)
+    hook = desk.repo.common_dir() / "hooks" / "pre-commit"
+    hook.write_text(hook.read_text().replace("exec git", f"'{sys.executable}' -c '{FORMATTER}'\ngit add -u\nexec git"))
+
+
+def _deleted_by_a_hook(desk: Gated) -> None:
+    _formatted(desk)
+    hook = desk.repo.common_dir() / "hooks" / "pre-commit"
+    hook.write_text(hook.read_text().replace("git add -u", "rm file-0"))
+
+
+FORMATTER = 'for n in (0, 2): open(f"file-{n}", "a").write("formatted\\n")'
+KEEP = (
+    'or keep it as it is now, which voids what was approved: git taskctx resolve-drift --accept --note "what happened"'
+)
 ALL = "paths: file-0, file-1, file-2, file-3, file-4, and 3 more"
 RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
     (
@@ -164,13 +181,26 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
         _drift,
         "error: drift since validator's snapshot 1 (<time>): 7 paths changed",
         "paths: stray-0, stray-1, stray-2, stray-3, stray-4, and 2 more",
-        "hint: git taskctx restore --agent validator",
+        f"hint: git taskctx restore --agent validator   # {KEEP}",
+    ),
+    (
+        _formatted,
+        "error: drift since validator's snapshot 1 (<time>): 2 paths changed while the hooks of this commit ran",
+        "paths: file-0, file-2",
+        'hint: git taskctx resolve-drift --accept --note "what happened"   # keep what a formatter wrote, which voids '
+        "what was approved; or undo it, and format before the last snapshot: git taskctx restore --agent validator",
+    ),
+    (
+        _deleted_by_a_hook,
+        "error: drift since validator's snapshot 1 (<time>): 2 paths changed",
+        "paths: file-0, file-2",
+        f"hint: git taskctx restore --agent validator   # {KEEP}",
     ),
     (
         _merging,
         "error: drift since validator's snapshot 1 (<time>): operation in progress",
         "paths: parser.py",
-        "hint: git merge --abort",
+        f"hint: git merge --abort   # {KEEP}",
     ),
     (
         _unresolved,
