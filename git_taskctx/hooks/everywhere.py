@@ -135,10 +135,7 @@ def _plan_uninstall(home: Home) -> Plan:
     plan.steps += [
         steps.remove(home.shims / event) for event in EVENTS if read_script(home.shims / event) == shim(event)
     ]
-    if home.shims.is_dir():
-        plan.steps.append(steps.remove_folder(home.shims))
-    if home.data.is_dir():
-        plan.steps.append(steps.remove_folder(home.data))
+    _take_empty(plan, home.shims, home.data)
     return plan
 
 
@@ -156,4 +153,12 @@ def _take_template(plan: Plan, home: Home) -> None:
         else:
             plan.notes.append(f"{path} is not ours, and stays there")
     folders = sorted((path for path in home.template.rglob("*") if path.is_dir()), reverse=True)
-    plan.steps += [steps.remove_folder(path) for path in (*folders, home.template)]
+    _take_empty(plan, *folders, home.template)
+
+
+def _take_empty(plan: Plan, *folders: Path) -> None:
+    """Remove those folders that hold nothing but what is removed before; others have put something there too."""
+    for folder in folders:
+        gone = {step.target for step in plan.steps if step.what == "remove"}
+        if folder.is_dir() and all(os.fspath(entry) in gone for entry in folder.iterdir()):
+            plan.steps.append(steps.remove_folder(folder))

@@ -112,6 +112,22 @@ def test_foreign_files_stay(bench: Bench, sealed_home: Path) -> None:
     assert f"warning: {mine} is not ours, and stays there" in said.err
 
 
+@pytest.mark.parametrize("installed", [False, True])
+def test_a_program_in_the_same_folder_stays(bench: Bench, sealed_home: Path, installed: bool) -> None:
+    """The folder of data is not said to be removed while it holds the program; without anything there is nothing."""
+    program = sealed_home / ".local/share/git-taskctx/venv/bin/git-taskctx"
+    program.parent.mkdir(parents=True)
+    program.write_text("")
+    before = _home(sealed_home)
+    if installed:
+        bench.ok("install", "--global")
+    for dry in (["--dry-run"], []):
+        said = bench.ok("uninstall", "--global", *dry)
+        assert str(program.parents[2]) not in [line.split()[-1] for line in said.out.splitlines()]
+        assert (said.err == "nothing to do\n") is (not installed)
+    assert _home(sealed_home) == before
+
+
 @pytest.mark.needs_git(2, 54)
 def test_here_and_everywhere(bench: Bench, sealed_home: Path) -> None:
     """With git's own hooks set for all, install in one repository has nothing to do; an older file is told."""
