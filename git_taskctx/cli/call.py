@@ -128,7 +128,7 @@ class Call:
                     mended = (
                         f"git commit -- {name}   # policy is read as it is committed, not as it lies in the worktree"
                     )
-                    raise BadConfig(error.message, hint="\n".join(filter(None, (mended, error.hint)))) from error
+                    raise BadConfig(error.message, hint=mended) from error
             raise
 
     def uncommitted_policy(self, commit: CommitOid | None) -> tuple[str, ...]:
