@@ -118,8 +118,10 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
     return root is not None and isinstance(root.value, dict) and "title" in root.value
 
 
-def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, cited: bool = True) -> None:
+def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, again: str, cited: bool = True) -> None:
     """Refuse a task file that no work should begin on; `cited` tells whether a standard is cited.
+
+    `again` is the command that takes the file, to be typed once it is mended.
 
     An empty `task.require_status` requires nothing, and a file without a status passes.
 
@@ -135,9 +137,14 @@ def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, cited:
         reasons.append("no standard is cited")
     same = map(_plain_status, allowed)
     wrong_status = bool(allowed) and status is not None and _plain_status(status) not in same and not any_status
-    hint = f"fill in {task_file.name}"
+    hint = f"{again}   # once {task_file.name} is filled in"
     if wrong_status:
-        hint = f"{hint}, and `--any-status`" if reasons else "set the status, or `--any-status`"
+        why = (
+            f"once {task_file.name} is filled in; or set its status"
+            if reasons
+            else f"or set the status in {task_file.name}"
+        )
+        hint = f"{again} --any-status   # {why}"
         reasons.append(f"the status is {str(status)[:60]!r}, not {' or '.join(allowed)}")
     if reasons:
         raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets as randomness
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,16 @@ class Request:
     base_commit: str | None = None
     agents: tuple[str, ...] | None = None
     any_status: bool = False
+
+    def line(self) -> str:
+        """Return the command line that asks for it, with a task file."""
+        given = (
+            ("--task-file", self.task_file),
+            ("--base-commit", self.base_commit),
+            ("--agents", ",".join(self.agents or ())),
+        )
+        words = [self.task, *(word for name, value in given if value for word in (name, value))]
+        return f"git taskctx init {shlex.join(words)}"
 
 
 @dataclass(frozen=True)
@@ -154,7 +165,7 @@ def _capture(request: Request, ground: Ground) -> Captured:
         words = TaskSnapshot(title=_given(request, "title") or "", description=_given(request, "description") or "")
         return capture_words(words, ground)
     path, data = found
-    captured = capture_file(path, data, ground, task=request.task, any_status=request.any_status)
+    captured = capture_file(path, data, ground, task=request.task, any_status=request.any_status, again=request.line())
     snapshot, sources = captured.immutable.task_snapshot, dict(captured.immutable.sources)
     for name in ("title", "description"):
         given = _given(request, name)

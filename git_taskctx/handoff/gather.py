@@ -62,8 +62,11 @@ def committed_in(config: Config) -> str:
     return PYPROJECT if in_pyproject else POLICY_FILE
 
 
-def capture_file(path: str, data: bytes, ground: Ground, *, task: str, any_status: bool) -> Captured:
-    """Capture a task from its file. Raises: BadData for what does not read, Refused by the gates."""
+def capture_file(path: str, data: bytes, ground: Ground, *, task: str, any_status: bool, again: str) -> Captured:
+    """Capture a task from its file; `again` is the command that does it.
+
+    Raises: BadData for what does not read, Refused by the gates.
+    """
     from git_taskctx.capture.scope import expand_macros
     from git_taskctx.capture.standards import wanted_by_task
     from git_taskctx.capture.taskfile import check_gates, read_task_file
@@ -72,7 +75,7 @@ def capture_file(path: str, data: bytes, ground: Ground, *, task: str, any_statu
     found = read_task_file(data, name=path, task=task)
     wanted, not_understood = wanted_by_task(found)
     cited = _cite(ground, found.task_snapshot, wanted)
-    check_gates(found, policy, any_status=any_status, cited=bool(cited.citations))
+    check_gates(found, policy, any_status=any_status, again=again, cited=bool(cited.citations))
     macros, macro_sources = _macros(ground)
     patterns = expand_macros(found.patterns, macros)
     paths = paths_in(reading.git, reading.tree, patterns)

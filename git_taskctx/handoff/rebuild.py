@@ -119,7 +119,7 @@ def _capture(session: Session, ground: Ground, *, any_status: bool) -> Captured:
     data = read_task_file_bytes(session.repository, path)
     if data is None:
         raise Refused(f"the task file {path} is gone", hint=f"git taskctx get --task {session.task}")
-    captured = capture_file(path, data, ground, task=session.task, any_status=any_status)
+    captured = capture_file(path, data, ground, task=session.task, any_status=any_status, again="git taskctx rebuild")
     given = [name for name in ("title", "description") if old.sources.get(f"task_snapshot.{name}") == "command line"]
     words: dict[str, Any] = {name: getattr(old.task_snapshot, name) for name in given}
     sources = {**captured.immutable.sources, **{f"task_snapshot.{name}": "command line" for name in given}}

@@ -30,7 +30,9 @@ def captured(path: Path, reading: Reading) -> str:
     task, _, name = path.name.partition("--")
     ground = Ground(Policy(), None, reading)
     try:
-        found = capture_file(f"tasks/{name}", path.read_bytes(), ground, task=task, any_status=False)
+        found = capture_file(
+            f"tasks/{name}", path.read_bytes(), ground, task=task, any_status=False, again=f"git taskctx init {task}"
+        )
     except TaskctxError as error:
         return f"exit {error.exit_code}\nerror: {error.message}\nhint: {error.hint}\n"
     block = {"immutable": to_plain(found.immutable), "warnings": list(found.warnings)}

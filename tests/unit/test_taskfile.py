@@ -436,16 +436,19 @@ def test_gates_tell_all_reasons() -> None:
     """An empty description, no criteria and a wrong status are one refusal."""
     task_file = read(b"title: x\nstatus: todo\n")
     with pytest.raises(Refused) as caught:
-        check_gates(task_file, Policy(), any_status=False)
+        check_gates(task_file, Policy(), any_status=False, again=AGAIN)
     assert caught.value.message == (
         f"{NAME} is not ready: the description is empty; there are no acceptance criteria; "
         "the status is 'todo', not in_progress"
     )
     assert caught.value.exit_code == 1
-    with pytest.raises(Refused, match=r"there are no acceptance criteria$"):
-        check_gates(task_file, Policy(), any_status=True)
+    assert caught.value.hint == f"{AGAIN} --any-status   # once {NAME} is filled in; or set its status"
+    with pytest.raises(Refused, match=r"there are no acceptance criteria$") as caught:
+        check_gates(task_file, Policy(), any_status=True, again=AGAIN)
+    assert caught.value.hint == f"{AGAIN}   # once {NAME} is filled in"
 
 
+AGAIN = "git taskctx init TASK-1"
 READY = b"title: x\ndescription: y\nacceptance_criteria: [z]\n"
 
 
@@ -464,11 +467,11 @@ def test_status_gate(status: bytes, required: tuple[str, ...], any_status: bool,
     """A status must be one of the required ones, unless there is none, none is required, or any will do."""
     policy = Policy(task=TaskPolicy(require_status=required))
     if passes:
-        check_gates(read(READY + status), policy, any_status=any_status)
+        check_gates(read(READY + status), policy, any_status=any_status, again=AGAIN)
         return
     with pytest.raises(Refused) as caught:
-        check_gates(read(READY + status), policy, any_status=any_status)
-    assert caught.value.hint == "set the status, or `--any-status`"
+        check_gates(read(READY + status), policy, any_status=any_status, again=AGAIN)
+    assert caught.value.hint == f"{AGAIN} --any-status   # or set the status in {NAME}"
 
 
 def test_without_volatile() -> None:
