@@ -135,7 +135,9 @@ def _require_no_active(caller: Caller) -> None:
         raise Fatal(
             f"{active} is active in this worktree",
             hint="git worktree add ../other && cd ../other   # one task a worktree\n"
-            "git taskctx purge   # or put this one away",
+            "git taskctx purge   # or put this one away"
+            if caller.repository.head().commit is not None  # without a commit git adds no worktree
+            else "git taskctx purge   # puts that one away",
         )
 
 

@@ -94,8 +94,9 @@ def recover(caller: Caller, task: str) -> Session:
         if active not in (None, task) or marker not in (None, context_id):
             raise Fatal(
                 f"{active or marker} is active here",
-                hint="git taskctx purge   # puts that one away\n"
-                "git worktree add ../other && cd ../other   # or one task a worktree",
+                hint="git taskctx purge   # puts that one away"
+                + "\ngit worktree add ../other && cd ../other   # or one task a worktree"
+                * (repository.head().commit is not None),  # without a commit git adds none
             )
         elsewhere = store.alive_elsewhere(context_id)
         if elsewhere is not None:

@@ -334,8 +334,24 @@ def test_a_context_of_a_removed_worktree_comes_back_in_another(desk: Desk, tmp_p
 def test_a_second_task_in_one_worktree_is_refused(begun: Desk) -> None:
     """128, and the way is another worktree."""
     said = begun.refuses("init", "TASK-2", "--title", "Another", code=128)
-    assert said.startswith("error: TASK-1 is active in this worktree\n")
-    assert "git worktree add" in said
+    assert said == (
+        "error: TASK-1 is active in this worktree\n"
+        "hint: git worktree add ../other && cd ../other   # one task a worktree\n"
+        "hint: git taskctx purge   # or put this one away\n"
+    )
+
+
+def test_a_second_task_without_a_commit(tmp_path: Path) -> None:
+    """git adds no worktree to a repository without a commit, so that none is hinted at."""
+    desk = Desk(GitRepo.init(tmp_path / "unborn"))
+    desk.init()
+    purge = "hint: git taskctx purge   # puts that one away\n"
+    assert desk.refuses("init", "TASK-2", "--title", "Another", code=128) == (
+        f"error: TASK-1 is active in this worktree\n{purge}"
+    )
+    desk.ok("purge")
+    desk.ok("init", "TASK-2", "--title", "Another")
+    assert desk.refuses("recover", "TASK-1", code=128) == f"error: TASK-2 is active here\n{purge}"
 
 
 def test_clean_and_recover(begun: Desk) -> None:
