@@ -4,22 +4,37 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 _READ = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 """Files of a worktree that git reads by itself."""
+LOOK = 2.0
+"""Seconds that are looked for it: in a large worktree git is slow without any."""
 
 
 def find_fifo(folder: Path) -> Path | None:
-    """Return a FIFO that a git in `folder` would open and wait for; None where there is none."""
+    """Return a FIFO that a git in `folder` opened and waits for; None where none is found in time."""
+    end = time.monotonic() + LOOK
     for path in _opened(folder):
+        if time.monotonic() > end:
+            break
         try:
-            if stat.S_ISFIFO(path.lstat().st_mode):
+            if stat.S_ISFIFO(path.lstat().st_mode) and _is_waited_for(path):
                 return path
         except OSError:  # gone meanwhile, or not ours to look at
             continue
     return None
+
+
+def _is_waited_for(fifo: Path) -> bool:
+    """Tell whether somebody has a FIFO open to read: without a reader it cannot be opened to write, see fifo(7)."""
+    try:
+        os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
 
 
 def _opened(folder: Path) -> Iterator[Path]:

@@ -72,3 +72,11 @@ def test_what_git_waits_for_is_named(begun: Desk, place: str, linked: bool) -> N
         replace(repository.git, patience=0.2).run(*PLACES[place])
     assert caught.value.message == f"{file} is a FIFO, and git waits for it"
     assert caught.value.hint == f"rm {file}"
+
+
+def test_a_fifo_that_git_does_not_open_is_not_what_it_waits_for(begun: Desk) -> None:
+    """A git that only takes its time goes on, whatever lies in its folder."""
+    os.mkfifo(begun.repo.git_dir() / "somebody-elses")
+    repository = open_repository(begun.repo.path, dict(os.environ))
+    said = replace(repository.git, patience=0.2).run("-c", "alias.nap=!sleep 1; echo awake", "nap")
+    assert said.out == b"awake\n"
