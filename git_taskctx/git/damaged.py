@@ -29,6 +29,14 @@ def damaged(git: Git, ref: str) -> BadData:
     return BadData(f"the ref {ref} is damaged", hint=f"rm {shlex.quote(os.fspath(place))}{again}")
 
 
+def lost(ref: str, oid: str) -> BadData:
+    """Return what is to be said of a ref that reads, where what it names is not here: nothing goes with it."""
+    return BadData(
+        f"the ref {ref} is damaged: {oid[:12]} is not in this repository",
+        hint=f"git update-ref -d {ref}   # the next verb goes on without it",
+    )
+
+
 def _place(git: Git, name: str) -> Path:
     told = git.run("rev-parse", "--git-path", name).out
     return Path(os.path.normpath(git.cwd / os.fsdecode(told.removesuffix(b"\n"))))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from git_taskctx.errors import BadData
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.damaged import lost
 from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
@@ -41,6 +42,8 @@ def add_kept(
     """Take the tree of a context's own files to be written, what does not change kept from `old`.
 
     `contents` goes by paths in the context's folder; `records` are those that the tree is kept with.
+
+    Raises: BadData where `old` is not here, CouldNotTell where a part of it is not.
     """
     objects = repository.objects
     blobs = {_place(name): objects.add_blob(data) for name, data in contents.items() if not name.endswith(_DIFF)}
@@ -49,7 +52,12 @@ def add_kept(
         blobs[f"{ANCHORS}/{page}"] = objects.add_blob(ledger.anchor_data(record.context, page))
     if previous is not None:
         blobs[PREVIOUS] = objects.add_blob(previous.to_bytes())
-    return _splice(objects, old, blobs)
+    try:
+        return _splice(objects, old, blobs)
+    except CouldNotTell as error:
+        if old is None or objects.has(old):
+            raise
+        raise lost(ledger.context_ref_name(records[0].context), old) from error
 
 
 def read_kept(objects: ObjectStore, tree: str) -> dict[str, bytes]:

@@ -198,7 +198,10 @@ def _purge_broken(caller: Caller) -> tuple[str, str] | None:
 
 
 def choose_context(caller: Caller, task: str) -> str:
-    """Choose a context of `task`: the one named, the active one, else the newest. Raises: Fatal where there is none."""
+    """Choose a context of `task`: the one named, the active one, else the newest.
+
+    Raises: Fatal where there is none; BadData, CouldNotTell where the active one does not read.
+    """
     known = find_contexts(caller.repository)
     if caller.context_id is not None:
         if caller.context_id not in known:
@@ -208,6 +211,9 @@ def choose_context(caller: Caller, task: str) -> str:
             raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
         return caller.context_id
     marker = caller.store.marker()
+    active = known.get(marker) if marker is not None and caller.store.active() == task else None
+    if isinstance(active, TaskctxError):
+        raise active
     contexts = {one: context for one, context in known.items() if isinstance(context, Context)}
     mine = _begun_of(caller, task, contexts)
     if marker in mine and marker is not None:

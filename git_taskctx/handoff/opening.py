@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.files import ReadOnly
+from git_taskctx.git.damaged import lost
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
@@ -71,8 +72,16 @@ def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
         try:
             found[ref.removeprefix(prefix)] = _context_in_tree(repository, TreeOid(oid))
         except TaskctxError as error:
-            found[ref.removeprefix(prefix)] = error
+            found[ref.removeprefix(prefix)] = _told(repository, ref, oid, error)
     return found
+
+
+def _told(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
+    """Return what is to be said of a ref that does not read: what mends it, where nothing of it is here."""
+    with contextlib.suppress(TaskctxError):
+        if not repository.objects.has(oid):
+            return lost(ref, oid)
+    return error
 
 
 def find_context(repository: Repository, context_id: str) -> Context | None:

@@ -44,6 +44,29 @@ def test_a_ref_of_ours_that_does_not_read(begun: Desk, case: tuple[str, str]) ->
     assert begun.repo.git("fsck", "--no-dangling") == ""
 
 
+def test_a_context_of_which_nothing_is_here(begun: Desk) -> None:
+    """What reads goes on; what would build upon it names the ref and what takes it away, and then goes on too."""
+    begun.implement()
+    before = read_records(begun.repo)
+    ref = CONTEXT.replace("ID", next(iter(before)))
+    (begun.repo.git_dir() / ref).write_text("1" * 40 + "\n")
+    begun.repo.write("parser.py", "mended more\n")
+    assert begun.ok("get").err == ""
+    for verb in (("snapshot", "--agent", "implementer"), ("recover", TASK)):
+        said = begun.refuses(*verb, code=128)
+        assert said == (
+            f"error: the ref {ref} is damaged: {'1' * 12} is not in this repository\n"
+            f"hint: git update-ref -d {ref}   # the next verb goes on without it\n"
+        )
+    subprocess.run(["sh", "-c", said.split("hint: ")[1]], cwd=begun.repo.path, check=True)
+    begun.ok("snapshot", "--agent", "implementer")
+    assert added(before, read_records(begun.repo)) == ["snapshot"]
+    begun.ok("purge")
+    begun.ok("recover", TASK)
+    assert begun.ok("status").err == ""
+    assert begun.repo.git("fsck", "--no-dangling") == ""
+
+
 PLACES = {
     "refs/taskctx/x": ("for-each-ref", "refs/taskctx"),
     "HEAD": ("rev-parse", "HEAD"),
