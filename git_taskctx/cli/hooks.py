@@ -102,6 +102,7 @@ def doctor(call: Call) -> Answer:
         *examine.examine_files(place),
         *examine.examine_worktrees(place),
         *examine.examine_notes(place, found),
+        *examine.examine_left(place),
         *(_examine_store(call) if place.top is not None else ()),
     ]
     errors = [one for one in findings if one.level == "error"]

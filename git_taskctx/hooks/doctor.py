@@ -25,7 +25,7 @@ from git_taskctx.hooks.fire import Fired
 from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
 from git_taskctx.hooks.install import shared_folder
 from git_taskctx.hooks.place import Place, beside
-from git_taskctx.hooks.refspec import find_named
+from git_taskctx.hooks.refspec import find_left, find_named
 from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
 from git_taskctx.model.values import dataclass
 
@@ -240,6 +240,22 @@ def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
             "warning",
             f"git's own notes are written into {NOTES_REF}",
             "git config --unset core.notesRef; unset GIT_NOTES_REF",
+        )
+
+
+def examine_left(place: Place) -> Iterator[Finding]:
+    """Find what was fetched of remotes that are gone."""
+    try:
+        names = find_left(place)
+    except TaskctxError as error:
+        yield as_finding(error)
+        return
+    for name in names:
+        folder = shlex.quote(f"{REMOTES}/{name}/")
+        yield Finding(
+            "note",
+            f"there is no remote {name} any more, and proofs read the records that were fetched from it",
+            f"git for-each-ref --format='delete %(refname)' {folder} | git update-ref --stdin   # takes them away",
         )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.refs import read_refs
 from git_taskctx.git.remote import remotes_of
 from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.hooks import steps
@@ -19,6 +20,10 @@ from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.steps import Step
 
 _OURS = re.compile(re.escape(f"+{NOTES_REF}*:{REMOTES}/") + r"(?P<remote>.+)/notes\*")
+
+_FETCHED = re.compile(
+    re.escape(f"{REMOTES}/") + r"(?P<remote>(?!at-[0-9a-f]{12}/).+?)/(?:notes|contexts/|snapshots/).*"
+)
 
 
 def refspec_of(remote: str) -> str:
@@ -61,6 +66,20 @@ def let_be(place: Place) -> Iterator[Step]:
     for key, value in dict.fromkeys(_lines(place)):
         if find_named(value):
             yield steps.unset_config(place.git, "--local", key, value)
+
+
+def find_left(place: Place) -> list[str]:
+    """Return the names of remotes that are gone, and of which something lies here that no line brings any more.
+
+    What was fetched from an address has none; a folder in which another remote's lies is left out. Raises: BadData for
+    a ref that is damaged.
+    """
+    refs = read_refs(place.git, REMOTES)
+    names = {found["remote"] for ref in refs if (found := _FETCHED.fullmatch(ref))}
+    if not names:
+        return []
+    kept = {*remotes_of(place.git), *filter(None, (find_named(value) for _, value in _lines(place)))}
+    return sorted(name for name in names if not any(f"{one}/".startswith(f"{name}/") for one in kept))
 
 
 def _lines(place: Place) -> list[tuple[str, str]]:

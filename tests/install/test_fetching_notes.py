@@ -162,6 +162,29 @@ def test_a_remote_that_is_renamed_and_removed(clone: Desk) -> None:
     assert "(known: none)" in clone.refuses("install", "--notes", "up", code=128)
 
 
+def test_what_a_remote_left_that_is_gone(clone: Desk) -> None:
+    """Its records go on proving; doctor says so, with the command that takes them away, and no other remote's."""
+    told = "note: there is no remote {} any more, and proofs read the records that were fetched from it\n"
+    url = clone.repo.git("remote", "get-url", "origin")
+    clone.repo.git("remote", "add", "origin/other", url)
+    for remote in ("origin", "origin/other", url):
+        clone.ok("fetch", remote, "--dry-run")
+    assert "any more" not in clone.run("doctor").out
+    clone.repo.git("remote", "remove", "origin")
+    assert "any more" not in clone.run("doctor").out  # the other one's would go too
+    clone.repo.git("remote", "remove", "origin/other")
+    assert verdict(clone) == "verified"
+    said = clone.run("doctor").out
+    assert told.format("origin/other") in said
+    for name in ("origin/other", "origin"):
+        command = said.split(told.format(name))[1].splitlines()[0].split("   #")[0]
+        clone.repo.git("-c", f"alias.do=!{command}", "do")
+        said = clone.run("doctor").out
+        assert told.format(name) not in said
+    [left] = clone.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/remotes").splitlines()
+    assert left.startswith("refs/taskctx/remotes/at-")
+
+
 def test_what_makes_no_sense(clone: Desk) -> None:
     """A remote that is not there, and every repository at once."""
     said = clone.refuses("install", "--notes", "nobody", code=128)
