@@ -47,7 +47,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     """Put the worktree, or `paths` of it, back to a snapshot; the present state is saved first.
 
     Of a task that was put away, or is over, what an earlier restore took comes back, and nothing else; that is not put
-    on record.
+    on record. Nor is a look at what another clone wrote last: whoever goes on with it does that, as after `recover`.
 
     Raises: Refused where an ignored file is in the way; CouldNotTell when the snapshot's objects are gone; Fatal where
     there is no such snapshot.
@@ -88,9 +88,9 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
 
 
 def _save(session: Session, now: TreeOid, saved: int, extra: dict[str, object], tree: TreeOid) -> None:
-    """Keep the tree `now` under a number; what a context that is not put away is restored to is put on record."""
+    """Keep the tree `now` under a number; where work goes on here, what it is restored to is put on record."""
     agent, move, reason = extra["from"], session.keep(SAVED, saved, now), f"{session.task}: restore of {extra['from']}"
-    if session.archived:
+    if session.archived or session.only_looks:
         session.repository.objects.flush()
         move_refs(session.repository.git, [move], reason=reason)
         return

@@ -271,6 +271,15 @@ class Session:
         return bool(self.entries) and self.entries[-1].record.type == "purge"
 
     @property
+    def only_looks(self) -> bool:
+        """True while the last record is another clone's: nobody has gone on with the context here.
+
+        What need not be on record is not put there then, as it would fork what the other clone goes on with.
+        """
+        here = self.caller.store.clone()
+        return bool(self.entries) and self.entries[-1].record.extra.get("clone", here) != here
+
+    @property
     def _tip(self) -> str | None:
         return self.entries[-1].sha if self.entries else None
 

@@ -342,7 +342,7 @@ def test_a_dirty_tree_arrives_in_another_clone(hub: Hub) -> None:
         export = (hub.first.folder() / f"context-{agent}.json").read_bytes()
         assert export == dump_canonical(hub.first.data("get", "--role", agent))
     assert [record["type"] for record in hub.first.records()] == [
-        "init", "snapshot", "restore", "start", "snapshot",
+        "init", "snapshot", "start", "snapshot",
     ]  # fmt: skip
     assert len({record["clone"] for record in hub.first.records()}) == 2
     hub.first.ok("restore", "--agent", "reviewer")
@@ -425,7 +425,11 @@ def test_a_lock_that_stays_on_the_other_side_is_named(hub: Hub) -> None:
 
 # A look
 
-LOOK = (("recover", "TASK-1"), ("status",), ("get",), ("log",), ("recover", "TASK-1"))
+LOOK = (
+    ("recover", "TASK-1"), ("status",), ("get",), ("log",), ("recover", "TASK-1"),
+    ("restore", "--agent", "implementer"), ("verify",),
+    ("restore", "--agent", "init"), ("restore", "--agent", "saved"), ("restore", "--agent", "saved", "--round", "1"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("pushed_first", [True, False], ids=["first, then looks", "looks, then first"])
@@ -450,6 +454,7 @@ def test_a_look_in_a_second_clone_forks_nothing(hub: Hub, put_away: bool, pushed
     def look() -> None:
         for words in LOOK:
             other.ok(*words)
+        assert other.repo.git("status", "--porcelain") == ""  # as it was before the first one
         assert other.repo.git("rev-parse", NOTES) == notes
         other.ok("fetch", "--with-snapshots")
         other.ok("push", "origin")
@@ -478,7 +483,7 @@ def test_a_task_that_came_back_stays(hub: Hub) -> None:
     assert "put away" not in other.ok("get", "--role", "reviewer").out
     other.ok("restore", "--agent", "implementer")
     other.ok("start", "--agent", "reviewer")
-    assert [one["type"] for one in other.records()] == ["init", "snapshot", "purge", "recover", "restore", "start"]
+    assert [one["type"] for one in other.records()] == ["init", "snapshot", "purge", "recover", "start"]
     assert other.data("status")["owner"] == "reviewer"
 
 
@@ -508,6 +513,7 @@ def forked(hub: Hub) -> Desk:
 def reviewed_twice(hub: Hub) -> Desk:
     """Have the reviewer work in two clones at once, and push from both."""
     other = handed_over(hub)
+    hub.first.repo.config("user.name", "First")
     hub.first.ok("start", "--agent", "reviewer")
     for desk, text in ((hub.first, "first\n"), (other, "other\n")):
         desk.repo.write("parser.py", text)
@@ -521,7 +527,7 @@ def test_both_sides_have_their_own_snapshots(hub: Hub) -> None:
     other = reviewed_twice(hub)
     said = other.refuses("push", "origin", "--with-snapshots", code=128)
     assert "the ledger of TASK-1 forks at record 3" in said
-    ways = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "restore by" in line]
+    ways = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "start by A U Thor" in line]
     other.ok("resolve-drift", "--note", "the other holds", "--holds", ways[0])
     other.ok("push", "origin", "--with-snapshots")
     hub.first.ok("fetch")
@@ -540,7 +546,7 @@ def test_the_side_that_was_fetched_can_be_chosen(hub: Hub) -> None:
     kept = hub.bare.git("for-each-ref", "refs/taskctx")
     said = other.refuses("push", "origin", "--with-snapshots", code=128)
     assert hub.bare.git("for-each-ref", "refs/taskctx") == kept
-    [way] = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "start by" in line]
+    [way] = [line.split("--holds ")[1].split()[0] for line in said.splitlines() if "start by First" in line]
     other.ok("resolve-drift", "--note", "the first holds", "--holds", way)
     assert "+first" in other.ok("diff", "--agent", "reviewer").out
     other.ok("restore", "--agent", "reviewer")
