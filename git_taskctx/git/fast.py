@@ -150,7 +150,7 @@ def _head(repository: Repository, entries: list[bytes]) -> Head:
     commit = None if oid == b"(initial)" else CommitOid(oid.decode())
     if commit is None:
         repository.require_unborn()
-    if branch != b"(detached)":
+    if branch not in (b"(detached)", b"(unknown)"):  # the latter where HEAD did not read for once
         return Head(commit, branch.decode("utf-8", "replace"))
     head = repository.head()
     if head.commit != commit:

@@ -599,3 +599,13 @@ def test_leftovers_of_an_interrupted_write_are_cleaned(begun: Desk) -> None:
     names = [path.name for path in begun.repo.at(".agent-output").rglob("*")]
     assert not any(name.startswith(".tmp-") for name in names)
     assert names.count("mine.tmp") == 2
+
+
+@pytest.mark.parametrize("branch", ["(unknown)", "(detached)", "(initial)"])
+def test_a_branch_that_is_called_as_git_calls_none(begun: Desk, branch: str) -> None:
+    """What git says where HEAD did not read, or names no branch, may be a branch's name as well."""
+    begun.repo.git("switch", "-q", "-c", branch)
+    begun.implement()
+    begun.ok("verify")
+    assert begun.seat("implementer")["worktree_snapshot"]["branch"] == branch
+    assert begun.data("status")["branch"] == branch
