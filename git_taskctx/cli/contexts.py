@@ -229,7 +229,9 @@ def complete(call: Call) -> Answer:
         done,
         text=lambda document: document.line(("complete: ", "ok"), f"{done.task} is commit {done.commit[:12]}"),
         notes=lambda document: text.notes(
-            document, (*loaded.warnings, *((failed,) if failed else ())), (again,) if failed else ()
+            document,
+            (*loaded.warnings, *filter(None, (done.violated, failed))),
+            tuple(filter(None, (done.again, again if failed else None))),
         ),
         code=1 if failed else 0,
         reason=failed,

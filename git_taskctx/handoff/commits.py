@@ -17,6 +17,7 @@ from git_taskctx.handoff.mend import commit_command
 from git_taskctx.handoff.session import Event, Session
 from git_taskctx.handoff.volatile import is_volatile
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.values import replace
 
 LOOKED_BACK = 100
@@ -27,6 +28,10 @@ _MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge 
 """The reflog's words for a commit that was made here, not brought in by a pull or a rebase."""
 _MOVED = re.compile(r"(pull|merge|rebase|reset|checkout|switch|branch|clone|fetch|push|update by push)\b.*", re.DOTALL)
 """Its words for what only moves HEAD. Anything else may be a program that made a commit by itself."""
+
+_REPLAY = re.compile(r"(?:rebase|pull)\b[^:]*\(([a-z]+)\).*", re.DOTALL)
+"""Its words for a step of a rebase."""
+_REPLAYED = ("pick", "reword", "edit", "squash", "fixup", "merge", "continue")
 
 
 def require_settled(session: Session) -> None:
@@ -156,7 +161,7 @@ def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
         if commit in chain.bypassed:
             return []
         reason = error.message.split("\n")[0]
-        extra = {"kind": "no-verify", "how": how, "reason": reason}
+        extra = {"kind": NO_VERIFY, "how": how, "reason": reason}
         return [Event("bypass", chain.owner, commit_tree=held, commit=commit, extra=extra)]
     amended = [_moved_back(chain, parent)] if parent != chain.parent else []
     if whole and chain.validated:
@@ -182,17 +187,39 @@ def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
         "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
     )
     moves = [line.partition(" ") for line in told.out.decode("utf-8", "replace").splitlines()]
-    made, known = [], expected is None and len(moves) < LOOKED_BACK
+    made, known = list[tuple[CommitOid, str]](), expected is None and len(moves) < LOOKED_BACK
+    steps = list[tuple[str, CommitOid, str]]()
     for (oid, _, words), before in zip(moves, [*(move[0] for move in moves[1:]), ""], strict=False):
-        if oid == expected:
+        found, step = _MADE.fullmatch(words), _REPLAY.fullmatch(words)
+        if oid == expected and not (steps and step):  # a rebase may begin there, with commits from before it
             known = True
             break
-        found = _MADE.fullmatch(words)
         if found:
             made.append((CommitOid(oid), found[1] or found[2]))
+        elif step:
+            steps.append((step[1], CommitOid(oid), before))
         elif not _MOVED.fullmatch(words) and before in repository.parents_of(CommitOid(oid)):
             made.append((CommitOid(oid), "update-ref"))
-    return made[::-1] if known else [one for one in made if one[0] == head][:1]
+    made = made[::-1] if known else [one for one in made if one[0] == head][:1]
+    return made + _replayed(session, steps[::-1], {*session.chain.bypassed, *(oid for oid, _ in made)})
+
+
+def _replayed(
+    session: Session, steps: Sequence[tuple[str, CommitOid, str]], around: set[CommitOid]
+) -> list[tuple[CommitOid, str]]:
+    """Return what rebases made where a commit of `around` was in the history before: it may live on in any of them."""
+    if not around:
+        return []
+    copies, carries, before = list[tuple[CommitOid, str]](), False, set[str]()
+    for step, oid, old in steps:
+        if step == "start" and old:
+            told = session.repository.git.run("rev-list", "-n", str(LOOKED_BACK), old, "--", ok=(0, 128)).out
+            before = set(told.decode().split())
+            carries = not before.isdisjoint(around)
+        elif carries and step in _REPLAYED and oid not in before:
+            copies.append((oid, "rebase"))
+            around.add(oid)
+    return copies
 
 
 def _is_volatile(session: Session, change: Change) -> bool:

@@ -13,6 +13,7 @@ from git_taskctx.errors import BadData, Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF, read_note
 from git_taskctx.git.process import TIME_LIMIT
 from git_taskctx.git.refs import find_ref
+from git_taskctx.handoff.bypassed import standing
 from git_taskctx.handoff.commits import keep_up
 from git_taskctx.handoff.lifecycle import recover
 from git_taskctx.handoff.opening import open_session
@@ -33,6 +34,10 @@ class Completed:
     context_id: str
     commit: CommitOid
     title: str
+    violated: str | None = None
+    """Why its proof is known to be violated."""
+    again: str | None = None
+    """The command that mends it."""
     notified: int | None = None
     """How the notifier ended; None where there is none."""
 
@@ -55,7 +60,12 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
         commit = _end(replace(caller, task=task, context_id=None))
     if commit is None:
         raise Refused(f"{task} was put away before it was committed", hint=f"git taskctx recover {task}")
+    with open_session(replace(caller, task=task, context_id=context_id), write=False) as session:
+        around = standing(session, commit)
     done = Completed(task, context_id, commit, title)
+    if around is not None:
+        again = around.commit_again if around.is_head else None
+        done = replace(done, violated=f"commit {commit[:12]} is what was validated, but {around.reason}", again=again)
     return replace(done, notified=_notify(caller, done, notifier)) if notifier else done
 
 

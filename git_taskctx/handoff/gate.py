@@ -15,6 +15,7 @@ from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.bypassed import standing, way_back
 from git_taskctx.handoff.commits import require_approved, require_settled, require_tree
 from git_taskctx.handoff.drift import Present, judge, sentence
 from git_taskctx.handoff.mend import ACCEPT, ways_out
@@ -41,8 +42,16 @@ class Attempt:
     """When it began, in seconds since the epoch, where a change of a file since then is a hook's; None where not."""
 
 
-def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
-    """Let a commit pass, or not; return what to say of commits before it.
+@dataclass(frozen=True)
+class Remark:
+    """Something to say of a commit that passes, and what to type about it."""
+
+    text: str
+    hint: str | None = None
+
+
+def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
+    """Let a commit pass, or not; return what to say of it, and of commits before it.
 
     Raises: Refused, by the state of the chain and by policy; any error that keeps the answer from being told.
     """
@@ -51,16 +60,23 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
         return ()
     with open_current(caller, gated=True) as (session, caught):
         if caught.sealed is not None:
-            return (*caught.told, caught.sealed.summary)
+            return tuple(map(Remark, (*caught.told, caught.sealed.summary)))
         session.require_open(may_be_blocked=True)
         if session.chain.at_work:
             require_settled(session)
             require_approved(session)  # commit.require is `budget`: nothing that could be compared is on record
-            return caught.told
+            return (*map(Remark, caught.told), *_remarks(session, attempt))
         with read_worktree(session.repository, keep=False) as reading:
             if _judge(session, reading, attempt):
-                return caught.told
+                return (*map(Remark, caught.told), *_remarks(session, attempt))
     return check_commit(caller, attempt)
+
+
+def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
+    """Say so when the commit will have something in its history that went around the gate."""
+    head = session.repository.find_commit("HEAD")
+    around = standing(session, _parent(session, head, attempt))
+    return (Remark(around.text, f"{way_back(session, around)}   # then commit again"),) if around is not None else ()
 
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
@@ -100,7 +116,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     require_approved(session)
     seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
     try:
-        require_tree(seeing, _parent(session, present, attempt), held)
+        require_tree(seeing, _parent(session, present.head.commit, attempt), held)
     except Refused as error:
         if attempt.put_aside and {quote(change.path) for change in reading.changes_since(expected.tree)} & {
             *error.paths
@@ -121,8 +137,7 @@ def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
         return False
 
 
-def _parent(session: Session, present: Present, attempt: Attempt) -> CommitOid | None:
-    head = present.head.commit
+def _parent(session: Session, head: CommitOid | None, attempt: Attempt) -> CommitOid | None:
     if head is None or not attempt.amends:
         return head
     parents = session.repository.parents_of(head)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.handoff.bypassed import standing, way_back
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.mend import commit_command
 from git_taskctx.handoff.opening import ways_from_here
-from git_taskctx.handoff.seal import open_current
+from git_taskctx.handoff.seal import is_committed, open_current
 from git_taskctx.handoff.session import NOTE, Caller, Session
 from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.verify import judge_session
@@ -66,6 +67,8 @@ def overview(caller: Caller) -> Overview:
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
+        around = None if session.archived else standing(session, session.repository.find_commit("HEAD"))
+        warnings += [around.text] if around is not None else []
         return Overview(
             task=session.task,
             title=context.immutable.task_snapshot.title,
@@ -90,8 +93,6 @@ def overview(caller: Caller) -> Overview:
 
 def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, ...]:
     """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
-    chain = session.chain
-    owner = chain.owner
     if session.archived and session.over:
         return session.ways_after
     if session.archived or session.edited:
@@ -100,6 +101,17 @@ def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, .
         return verdict.hints
     if session.over_budget:
         return (NOTE,)
+    around = standing(session, session.repository.find_commit("HEAD"))
+    if around is None:
+        return _on_the_way(session)
+    why = f"takes out {around.commits[0][:12]}, which went around the gate"
+    after = (commit_command(session),) if session.chain.validated else _on_the_way(session)
+    return (f"{way_back(session, around)}   # {why}", *after)
+
+
+def _on_the_way(session: Session) -> tuple[str, ...]:
+    chain = session.chain
+    owner = chain.owner
     position = chain.position(owner)
     earlier = chain.agents[max(position - 1, 0)]
     mine = chain.owner_seat.open_findings
@@ -142,6 +154,8 @@ def _last_step(session: Session, earlier: str) -> str:
 def _when_validated(session: Session) -> tuple[str, ...]:
     """Return how to end the task: by its commit, or by putting it away where HEAD holds everything already."""
     chain, repository = session.chain, session.repository
+    if is_committed(session):
+        return ("git taskctx complete   # HEAD is the commit of the validated tree already: the task is over",)
     if chain.expected is not None and repository.tree_of(chain.parent) == chain.expected.commit_tree:
         return ("git taskctx purge   # HEAD holds the validated tree already: there is nothing to commit",)
     return (commit_command(session),)

@@ -305,7 +305,7 @@ def _by_patch(
     matcher: Matcher, reader: _Reader, signers: Signers | None, commits: Sequence[Commit]
 ) -> dict[CommitOid, Candidate]:
     """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
-    places = matcher.patch_places(commits)
+    places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
     reader.look_up([place.blob for place in places.values()])
     reader.read_ahead([place.blob for place in places.values()])
     chains = {oid: reader.read(reader.blobs_of(place.blob)).told for oid, place in places.items()}
@@ -320,8 +320,11 @@ def _by_patch(
                     continue
                 if signers is not None and signers.against(told, claim):
                     continue
+                around, undone = matcher.judge_bypasses(known[oid], claim)
+                if around:
+                    continue
                 equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
-                found.setdefault(oid, Candidate(told, claim, "patch", (), (*claim.notices, equal)))
+                found.setdefault(oid, Candidate(told, claim, "patch", (), (*claim.notices, *undone, equal)))
     return found
 
 

@@ -11,7 +11,7 @@ from git_taskctx.git.objects import TreeEntry
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Commit, find_commit, reaches
-from git_taskctx.handoff.proof_records import Claim
+from git_taskctx.handoff.proof_records import Bypass, Claim
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
@@ -45,6 +45,7 @@ class Matcher:
         self._other: dict[tuple[TreeOid, Reason], TreeOid] = {}
         """The trees of claims that are about others, by the commit's tree and what is told of it."""
         self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
+        self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
 
     def fit(self, commit: Commit, claim: Claim) -> Fit:
         """Tell whether a claim is about a commit, and what stands against it."""
@@ -62,7 +63,27 @@ class Matcher:
             return Fit(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
         if claim.is_part:
             return Fit(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
-        return Fit(True, tuple(self._base(commit, claim)), notices)
+        around, undone = self.judge_bypasses(commit, claim)
+        return Fit(True, (*self._base(commit, claim), *around), (*notices, *undone))
+
+    def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+        """Return what counts against a commit, and what is to be known, of those that went around the gate.
+
+        One that was undone is not in its history, and what it held is not either, but for what was validated since.
+        """
+        reasons, notices = list[Reason](), list[Reason]()
+        for one in claim.around:
+            name = (one.commit or "")[:12]
+            held = self._holds(commit, claim, one)
+            if held is None:
+                cut_off = f"history is cut, and {name}, which went around the gate, may be below"
+                reasons.append(Reason(Code.OBJECTS_MISSING, cut_off, one.reason.record))
+            elif held:
+                reasons.append(one.reason)
+            else:
+                undone = f"{one.reason.message}: {name} is not in this history"
+                notices.append(Reason(Code.BYPASS_UNDONE, undone, one.reason.record))
+        return tuple(reasons), tuple(notices)
 
     def patch_places(self, commits: Iterable[Commit]) -> dict[CommitOid, PatchPlace]:
         """Return where notes about the commits' patches would be; not of one whose parent is not in this clone."""
@@ -131,6 +152,37 @@ class Matcher:
         if self._reached[key] is not False:
             return []
         return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
+
+    def _holds(self, commit: Commit, claim: Claim, one: Bypass) -> bool | None:
+        """Tell whether a commit that went around the gate is in the history of the claimed commit, or of `commit`.
+
+        None where history is cut before that can be told. What the task sat on when the gate was gone around is older.
+        """
+        if one.commit == commit.oid:
+            return True
+        if one.moved and commit.parent != claim.parent:
+            below = find_commit(self._repository, claim.parent) if claim.parent else None
+            held = self._has(below, one.commit) if below else True  # history was rewritten, and the old one is gone
+            if held is not False:
+                return held
+        if not one.moved and commit.parents == ((claim.parent,) if claim.parent else ()):
+            return False
+        names = {one.commit, self._renamed.get(one.commit) if one.commit else None} - {None}
+        told = {self._has(commit, name) for name in names}
+        return True if True in told else None if None in told else False
+
+    def _has(self, commit: Commit, wanted: CommitOid | None) -> bool | None:
+        """Tell whether a commit is `wanted`, or has it in its history; None where history is cut before."""
+        if wanted is None or commit.oid == wanted:
+            return commit.oid == wanted
+        key = (wanted, commit.oid)
+        if key not in self._held:
+            told = reaches(self._repository, commit, wanted)
+            if told is None and not (self._repository.common_dir / "shallow").exists():
+                # Nothing is cut, so that a commit that is not here is in no history.
+                told = False if find_commit(self._repository, wanted) is None else None
+            self._held[key] = told
+        return self._held[key]
 
     def _is_put_back(self, commit: Commit, claim: Claim) -> bool:
         """Tell whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.

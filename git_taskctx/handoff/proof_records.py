@@ -14,7 +14,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.handoff.chain import Chain, fold
 from git_taskctx.handoff.ledger import Entry, Forked, follow
 from git_taskctx.model.oids import CommitOid, TreeOid, check_agent_name, is_context_id, is_task_id
-from git_taskctx.model.policy import Policy
+from git_taskctx.model.policy import NO_VERIFY, Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.qa import missing_runs
 from git_taskctx.model.record import Record, load_record, record_id
@@ -35,6 +35,17 @@ _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
+class Bypass:
+    """A check that was bypassed in a way that policy leaves out."""
+
+    reason: Reason
+    commit: CommitOid | None = None
+    """The commit that went around the gate: it counts where it is in the history of what is proved. None: anywhere."""
+    moved: bool = False
+    """True when the commit that the task's commit sits on was another one since then."""
+
+
+@dataclass(frozen=True)
 class Claim:
     """What a chain says about one commit: that it is the task's, and which tree it must have."""
 
@@ -50,6 +61,8 @@ class Claim:
     reasons: tuple[Reason, ...] = ()
     """What stands against the chain at this point."""
     notices: tuple[Reason, ...] = ()
+    around: tuple[Bypass, ...] = ()
+    """Commits that went around the gate, and that the records alone do not place in the history of this one."""
 
     @property
     def is_part(self) -> bool:
@@ -85,6 +98,8 @@ class _Facts:
     """What a chain did on its way, that its last state does not show."""
 
     bypasses: list[tuple[str, Record]] = field(default_factory=list)
+    moved: int = 0
+    """Number of the last record that may have moved the commit that the task's commit sits on."""
     unexplained: list[Record] = field(default_factory=list)
     runs: list[Record] = field(default_factory=list)
 
@@ -154,10 +169,13 @@ def _judge(entries: list[Entry], policy: Policy, agents: tuple[str, ...] | None)
         _note_facts(facts, record)
         if record.type in CLAIMS and record.commit is not None and record.commit_tree is not None:
             chain = states.get(number)
+            around = tuple(_bypassed(chain, facts, policy)) if chain else ()
             reasons = tuple(_against(chain, record, facts, policy, agents)) if chain else ()
+            reasons += tuple(one.reason for one in around if one.commit is None)
+            around = tuple(one for one in around if one.commit is not None)
             notices = tuple(_tolerated(facts, policy))
             parent = chain.parent if chain else None
-            claims.append(Claim(record, record.commit_tree, parent, chain, tuple(parts), reasons, notices))
+            claims.append(Claim(record, record.commit_tree, parent, chain, tuple(parts), reasons, notices, around))
             if record.type == "part":
                 parts.append((record.commit, record.commit_tree))
     return Told(first.context, first.task, tuple(entries), tuple(claims), broken)
@@ -226,7 +244,7 @@ def bypasses_of(record: Record) -> tuple[str, ...]:
     """Return what a record says was bypassed, by the names of `commit.allow_bypass`."""
     extra = record.extra
     kinds = (
-        (str(extra.get("kind", "no-verify")), record.type == "bypass"),
+        (str(extra.get("kind", NO_VERIFY)), record.type == "bypass"),
         ("force-secrets", bool(extra.get("force_secrets"))),
         ("attest", extra.get("attest") is not None),
     )
@@ -240,6 +258,8 @@ def _note_facts(facts: _Facts, record: Record) -> None:
         facts.unexplained.append(record)
     if record.type == "resolve" and not _is_text(record.extra.get("note")):
         facts.unexplained.append(record)
+    if record.type == "rebase":
+        facts.moved = record.seq
     if record.type == "qa":
         facts.runs.append(record)
 
@@ -266,15 +286,25 @@ def _against(
             yield Reason(Code.BUDGET_OPEN, f"drift after {agent}'s snapshot is unresolved (drift budget {seat.budget})")
     for one in facts.unexplained:
         yield Reason(Code.NO_NOTE, f"record {one.id} ({one.type}) does not say why", one.id)
-    for kind, one in facts.bypasses:
-        if kind not in policy.commit.allow_bypass:
-            yield Reason(Code.BYPASS, cut(f"{kind}, by {one.actor} at {one.time}"), one.id)
     yield from _edits(chain, policy)
     if policy.qa.require and wanted == "validated":
         yield from _qa(chain, facts.runs)
     expected = chain.expected
     if record.type != "part" and expected is not None and record.commit_tree != expected.commit_tree:
         yield Reason(Code.TREE_DIFFERS, f"record {record.id} names another tree than was validated", record.id)
+
+
+def _bypassed(chain: Chain, facts: _Facts, policy: Policy) -> Iterator[Bypass]:
+    """Yield what was bypassed and is not tolerated; a commit that the chain does not rest on may have been undone."""
+    rests_on = {chain.base, chain.parent, *(part.commit for part in chain.parts)}
+    for kind, one in facts.bypasses:
+        if kind in policy.commit.allow_bypass:
+            continue
+        reason = Reason(Code.BYPASS, cut(f"{kind}, by {one.actor} at {one.time}"), one.id)
+        if kind != NO_VERIFY or one.type != "bypass" or one.commit in rests_on:
+            yield Bypass(reason)
+        else:
+            yield Bypass(reason, one.commit, one.seq < facts.moved)
 
 
 def _not_validated(chain: Chain) -> Iterator[Reason]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.bypassed import standing
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.seal import is_committed
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.handoff.staleness import compare_text
@@ -21,7 +23,7 @@ from git_taskctx.handoff.start import (
     require_turn,
 )
 from git_taskctx.handoff.verify import judge_session, record_drift
-from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome
 
@@ -37,6 +39,8 @@ class Recorded:
     done: bool
     wip: bool
     validated: bool
+    committed: CommitOid | None = None
+    """HEAD, where it is the commit of the validated tree already."""
     warnings: tuple[str, ...] = ()
 
 
@@ -65,6 +69,8 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
         moves=taken.moves,
         reason=f"{session.task}: {agent}'s snapshot {taken.snapshot.n}",
     )
+    head = session.repository.find_commit("HEAD") if options.done else None
+    around = standing(session, head)
     return Recorded(
         agent=agent,
         taken=taken,
@@ -72,7 +78,8 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
         done=options.done,
         wip=options.wip,
         validated=session.chain.validated,
-        warnings=(*text.warnings, *taken.warnings),
+        committed=head if options.done and is_committed(session, head) else None,
+        warnings=(*text.warnings, *taken.warnings, *((around.text,) if around is not None else ())),
     )
 
 

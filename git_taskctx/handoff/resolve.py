@@ -6,6 +6,7 @@ from git_taskctx.errors import Refused
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff import ledger
+from git_taskctx.handoff.bypassed import standing
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
@@ -76,6 +77,8 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
             moves=taken.moves,
             reason=f"{session.task}: drift accepted by {session.caller.actor}",
         )
+    around = standing(session, session.repository.find_commit("HEAD"))
+    session.warnings += [around.text] if around is not None else []
     after = session.chain.seats
     voided = tuple(
         agent for agent in chain.agents if agent in approved and (after[agent].stale or not after[agent].done_tree)

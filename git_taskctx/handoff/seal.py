@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from git_taskctx.errors import CouldNotTell
+from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.handoff.bypassed import standing
 from git_taskctx.handoff.commits import keep_up, unrecorded
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.patches import facts_of
@@ -62,7 +63,10 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
         session.warnings.extend(keep_up(session))
         if is_committed(session):
             commit = end(session)
-            raise session.ended(commit)
+            over = _over(session, commit)
+            if over.outcome is Outcome.YES:
+                raise session.ended(commit)
+            raise Fatal(over.summary, hint="\n".join(dict.fromkeys((*over.hints, *session.ways_after))))
         yield session
 
 
@@ -95,14 +99,20 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
             commit = end(session)
     except ReadOnly:
         return CaughtUp()
-    sealed = Verdict(
-        subject="commit",
-        outcome=Outcome.YES,
-        summary=f"{session.task} is over: commit {commit[:12]} is what was validated, and its proof is in {NOTES_REF}",
-        tree=session.repository.tree_of(commit),
-        hints=(f"git taskctx log --task {session.task}",),
-    )
-    return CaughtUp(sealed, told)
+    return CaughtUp(_over(session, commit), told)
+
+
+def _over(session: Session, commit: CommitOid) -> Verdict:
+    """Say that a task is over, and of its proof what is known."""
+    around, log = standing(session, commit), f"git taskctx log --task {session.task}"
+    is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
+    tree = session.repository.tree_of(commit)
+    if around is None:
+        summary = f"{is_it}, and its proof is in {NOTES_REF}"
+        return Verdict(subject="commit", outcome=Outcome.YES, summary=summary, tree=tree, hints=(log,))
+    summary = f"{is_it}, but {around.reason}"
+    again = (around.commit_again,) if around.is_head else ()
+    return Verdict(subject="commit", outcome=Outcome.NO, summary=summary, tree=tree, hints=(*again, log))
 
 
 def end(session: Session, head: CommitOid | None = None) -> CommitOid:

@@ -11,6 +11,7 @@ from git_taskctx.handoff.session import Caller
 from git_taskctx.hooks.amend import is_amend
 from git_taskctx.hooks.aside import began, is_put_aside
 from git_taskctx.hooks.bodies import Line, Situation
+from git_taskctx.model.verdict import Outcome
 
 
 def before_commit(caller: Caller, situation: Situation) -> list[Line]:
@@ -24,7 +25,7 @@ def before_commit(caller: Caller, situation: Situation) -> list[Line]:
         began=began(caller.repository, put_aside=put_aside),
     )
     try:
-        return [Line(text, warns=True) for text in check_commit(caller, attempt)]
+        return [Line(one.text, one.hint, warns=True) for one in check_commit(caller, attempt)]
     except TaskctxError as error:
         if not error.paths:
             with contextlib.suppress(TaskctxError):
@@ -39,5 +40,6 @@ def after_commit(caller: Caller, situation: Situation) -> list[Line]:
     caught = catch_up(caller, gated=True)
     lines = [Line(text, "git taskctx status", warns=True) for text in caught.told]
     if caught.sealed is not None:
-        lines.append(Line(caught.sealed.summary, caught.sealed.hints[0]))
+        over = caught.sealed
+        lines.append(Line(over.summary, over.hints[0], warns=over.outcome is not Outcome.YES))
     return lines

@@ -8,6 +8,9 @@ from git_taskctx.model.values import dataclass, field
 
 DEFAULT_AGENTS = ("implementer", "reviewer", "validator")
 
+NO_VERIFY = "no-verify"
+"""What `commit.allow_bypass` calls a commit that went around the gate."""
+
 
 @dataclass(frozen=True)
 class TaskPolicy:

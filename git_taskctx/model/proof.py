@@ -68,6 +68,7 @@ class Code(StrEnum):
     EMPTY_RANGE = "empty-range"
     FOREIGN_LINES = "foreign-lines"
     BYPASS_ALLOWED = "bypass-allowed"
+    BYPASS_UNDONE = "bypass-undone"
     BY_PATCH = "by-patch"
     VOLATILE_KEYS = "volatile-keys"
 
@@ -116,6 +117,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.EMPTY_RANGE: (Weight.UNPROVEN, "the range holds no commit"),
     Code.FOREIGN_LINES: (Weight.NOTICE, "the note holds lines that are no records; they do not count"),
     Code.BYPASS_ALLOWED: (Weight.NOTICE, "a check was bypassed, and commit.allow_bypass tolerates it"),
+    Code.BYPASS_UNDONE: (Weight.NOTICE, "a commit went around the gate, and is not in the history of this one"),
     Code.BY_PATCH: (Weight.NOTICE, "the tree is another one; the patch is equal (proof.by_patch)"),
     Code.VOLATILE_KEYS: (Weight.NOTICE, "the task file differs in keys that may change (task.volatile)"),
 }

@@ -203,7 +203,8 @@ def recorded(document: Document, what: Recorded) -> None:
     untracked: list[list[Span]] = [["new, untracked: ", (path, "path")] for path in snapshot.untracked]
     _listing(document, untracked, total=snapshot.untracked_count)
     if what.validated:
-        document.line(("validated: ", "ok"), "every agent approved this tree; commit it")
+        then = f"commit {what.committed[:12]} holds it already" if what.committed else "commit it"
+        document.line(("validated: ", "ok"), f"every agent approved this tree; {then}")
     elif what.done:
         document.line(f"{what.agent} approved it")
 
