@@ -28,12 +28,11 @@ def run_app(argv: list[str]) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except _USAGE_ERROR as error:
-        from git_taskctx.cli.corrections import correct
+        from git_taskctx.cli.corrections import correct, help_on
 
-        verb = error.ctx.command_path if error.ctx else "git taskctx"
-        call = begun[0] if begun else None
-        meant = correct(argv, typer.main.get_command(app), call or Call())
-        raise Usage(_lower(error.format_message()), hint=meant or f"{verb} -h") from error
+        root = typer.main.get_command(app)
+        meant = correct(argv, root, begun[0] if begun else Call()) or help_on(argv, root)
+        raise Usage(_lower(error.format_message()), hint=meant) from error
     return finish(begun[0]) if begun and begun[0].answer is not None else int(code or 0)
 
 

@@ -40,6 +40,8 @@ EXAMPLES: Mapping[str, str] = {
     "attest": "why",
     "number": "1",
     "shell": "bash",
+    "notes": "origin",
+    "remote": "origin",
 }
 """What stands for a value that is missing, by parameter, and by parameter and verb where that matters."""
 _AGENTS = ("agent", "expect", "start_for")
@@ -49,7 +51,7 @@ _AGENTS = ("agent", "expect", "start_for")
 def correct(argv: Sequence[str], root: Any, call: Call) -> str | None:
     """Return the line that was meant; None where that cannot be told. `root` is the command line as typer made it."""
     line = _read(argv, root)
-    name = line.verb if line.verb in root.commands else nearest(line.verb, root.commands)
+    name = _meant_verb(line, root)
     if name is None:
         return None
     try:
@@ -58,6 +60,12 @@ def correct(argv: Sequence[str], root: Any, call: Call) -> str | None:
         return None
     meant = ["git", "taskctx", *before, name, *after]
     return None if meant == ["git", "taskctx", *argv] else shell_words(meant)
+
+
+def help_on(argv: Sequence[str], root: Any) -> str:
+    """Return the line that asks for help on the verb that was meant; on all of them where that cannot be told."""
+    name = _meant_verb(_read(argv, root), root)
+    return shell_words(["git", "taskctx", *([name] if name else []), "-h"])
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.7) -> str | None:
@@ -80,6 +88,11 @@ class _Line:
     after: list[tuple[str, str | None]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     """What stands after the verb without an option."""
+
+
+def _meant_verb(line: _Line, root: Any) -> str | None:
+    """Return the verb of a line, or the one most like it, as typer finds it."""
+    return line.verb if line.verb in root.commands else nearest(line.verb, root.commands, cutoff=0.6)
 
 
 def _options(command: Any) -> dict[str, Any]:

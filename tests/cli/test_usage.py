@@ -46,6 +46,11 @@ MEANT = {
     "nonsense": "-h",
     "purge TASK-1": "purge -h",
     "verify --no-such-thing": "verify -h",
+    "install --notes": "install --notes origin",
+    "verify --policy": "verify -h",
+    "snap": "snapshot --agent implementer",
+    "instal --notes": "install --notes origin",
+    "push": "push origin",
 }
 
 
