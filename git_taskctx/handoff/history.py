@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from git_taskctx.errors import BadData, Fatal, Usage
-from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.git.refs import find_ref
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.session import Caller
 from git_taskctx.model.values import dataclass
@@ -25,7 +25,8 @@ class History:
 def history_of(caller: Caller) -> History:
     """Return what is on record of the task that is meant.
 
-    A task of which only the notes were fetched, or whose context was swept, has them too; that takes no worktree.
+    A task of which only the notes were fetched, by us or beside ours by a plain `git fetch`, has them too, and so has
+    one whose context was swept; that takes no worktree.
 
     Raises: Fatal where neither a context nor the ledger knows the task; BadData where a chain is broken.
     """
@@ -45,13 +46,20 @@ def history_of(caller: Caller) -> History:
         raise Usage("there is no worktree here, and no task is named", hint="git taskctx log --task TASK-1")
     else:
         missing = Fatal(f"no record of {caller.task} is here", hint="git taskctx fetch   # brings what others recorded")
-    known = [caller.context_id] if caller.context_id else ledger.find_contexts(caller.repository, caller.task or "")
-    read = (
-        ledger.read_ledger(caller.repository, known[-1], find_ref(caller.repository.git, NOTES_REF)) if known else None
-    )
-    if read is None or not read.entries or read.entries[0].record.task != caller.task:
+    found = next(_in_notes(caller, caller.task or ""), None)
+    if found is None:
         raise missing
-    others = tuple(
-        f"{caller.task} has another context: git taskctx log --task {caller.task} --context {one}" for one in known[:-1]
-    )
-    return History(read.entries, tuple(read.aside), others)
+    return found
+
+
+def _in_notes(caller: Caller, task: str) -> Iterator[History]:
+    """Yield what each ledger in this clone has on record of a task, ours first."""
+    from git_taskctx.handoff.proof import all_notes
+
+    for notes in all_notes(caller.repository):
+        known = [caller.context_id] if caller.context_id else ledger.find_contexts(caller.repository, task, notes)
+        read = ledger.read_ledger(caller.repository, known[-1], notes) if known else None
+        if read is not None and read.entries and read.entries[0].record.task == task:
+            others = (f"git taskctx log --task {task} --context {one}" for one in known[:-1])
+            told = tuple(f"{task} has another context: {other}" for other in others)
+            yield History(read.entries, tuple(read.aside), told)

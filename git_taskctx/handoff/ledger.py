@@ -184,12 +184,12 @@ def is_named(repository: Repository, task: str) -> bool:
     return found.out.startswith(words.encode())
 
 
-def find_contexts(repository: Repository, task: str) -> list[str]:
-    """Return the contexts of a task that the ledger alone knows, by what its commits say and write; the newest last."""
-    if find_ref(repository.git, NOTES_REF) is None:
+def find_contexts(repository: Repository, task: str, notes: str = NOTES_REF) -> list[str]:
+    """Return the contexts of a task that a ledger alone knows, by what its commits say and write; the newest last."""
+    if notes == NOTES_REF and find_ref(repository.git, NOTES_REF) is None:
         return []
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-F", f"--grep=taskctx: {task}: ")
-    written = repository.git.run("-c", "log.showRoot=true", "log", *options, NOTES_REF, "--").out.decode().splitlines()
+    written = repository.git.run("-c", "log.showRoot=true", "log", *options, notes, "--").out.decode().splitlines()
     words = [line.split() for line in written if line.startswith(":")]
     blobs = list({place: blob for _, _, _, blob, _, place in reversed(words)}.values())  # of each note the newest
     repository.objects.read_ahead(blobs, limit=MAX_BYTES)

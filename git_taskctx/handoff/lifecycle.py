@@ -18,6 +18,7 @@ from git_taskctx.handoff.kept import read_kept
 from git_taskctx.handoff.ledger import CONTEXTS, SNAPSHOTS, context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
+from git_taskctx.handoff.proof_hints import find_ways
 from git_taskctx.handoff.seal import end, is_committed, put_away
 from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.handoff.sweep import read_time
@@ -221,7 +222,7 @@ def choose_context(caller: Caller, task: str) -> str:
     if not mine:
         if ledger.is_named(caller.repository, task):
             raise _only_ledger(task)
-        raise Fatal(f"no context of {task} is known here", hint="git taskctx list")
+        raise Fatal(f"no context of {task} is known here", hint=find_ways(caller.repository))
     return mine[-1]
 
 

@@ -188,7 +188,9 @@ def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, 
             f"{task} has no context {caller.context_id} here" if task else f"no context {caller.context_id} is here",
             hint="git taskctx list",
         )
-    raise Fatal(f"no context of {task} is here", hint="git taskctx list")
+    from git_taskctx.handoff.proof_hints import find_ways
+
+    raise Fatal(f"no context of {task} is here", hint=find_ways(caller.repository))
 
 
 def ways_from_here(caller: Caller) -> tuple[str, ...]:

@@ -397,4 +397,4 @@ def _conclude(
         reasons=reasons,
         warnings=rules.warnings,
     )
-    return replace(proof, hints=ways_on(repository, what, proof.codes))
+    return replace(proof, hints=ways_on(repository, what, proof))

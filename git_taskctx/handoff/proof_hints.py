@@ -8,15 +8,18 @@ from collections.abc import Collection
 from git_taskctx.git.remote import remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.proof_range import Range
-from git_taskctx.model.proof import MEANINGS, Code, Weight
+from git_taskctx.model.proof import Code, Proof, Weight
 
+SHOWN = 3
+"""So many tasks are named in hints."""
 NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED}
 _HISTORY = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING}
 _ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
 
 
-def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tuple[str, ...]:
+def ways_on(repository: Repository, what: Range, found: Proof) -> tuple[str, ...]:
     """Return commands that may bring what is missing, or show what is wrong; each is one line to be typed."""
+    codes = found.codes
     asked, tip, ways = shlex.quote(what.name), what.tip, list[str]()
     if Code.EMPTY_RANGE in codes:
         ways.append(f"git log --oneline --end-of-options {asked}   # what is in the range")
@@ -24,7 +27,7 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tup
         end = "HEAD" if repository.find_commit("HEAD") not in (None, tip) else "BRANCH"
         ways.append(f"git taskctx verify {what.without[0][:12]}..{end}   # up to the commit that ends the task")
     if NO_RECORDS & set(codes):
-        ways.append(fetch_command(repository))
+        ways.append(_records_command(repository, codes))
     if Code.POLICY_MISSING in codes:
         ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
     if _HISTORY & set(codes) and (repository.common_dir / "shallow").exists():
@@ -35,9 +38,25 @@ def ways_on(repository: Repository, what: Range, codes: Collection[Code]) -> tup
         ways.append("git taskctx verify BRANCH   # the commit that was validated, before it was squashed or rebased")
     if Code.SIGNATURE_UNCHECKED in codes:
         ways.append("gpg --import KEYS   # the signers' public keys; for ssh see: git config gpg.ssh.program")
-    if any(MEANINGS[code][0] is Weight.VIOLATED for code in codes):
-        ways.append(f"git notes --ref=taskctx show {tip[:12]}   # the records")
-    return tuple(ways)
+    violated = [one for one in found.required if any(reason.weight is Weight.VIOLATED for reason in one.reasons)]
+    for one in violated[:SHOWN]:
+        shown = f"git taskctx log --task {one.task}" if one.task else f"git notes --ref=taskctx show {one.commit[:12]}"
+        ways.append(f"{shown}   # {'what was done' if one.task else 'the records'}")
+    return tuple(dict.fromkeys(ways))
+
+
+def _records_command(repository: Repository, codes: Collection[Code]) -> str:
+    """Return what may bring records, and say that there may be none to bring."""
+    if not remotes_of(repository.git):
+        return "git taskctx list   # tasks known here; there is no remote to ask, and outside a task nobody validates"
+    aside = "   # or it was committed outside a task: nobody validated it" if Code.NO_RECORD in codes else ""
+    return fetch_command(repository) + aside
+
+
+def find_ways(repository: Repository) -> str:
+    """Return what finds a context that is not known here: a remote that may have it, then those that are known."""
+    fetch = f"{fetch_command(repository)} --with-snapshots   # where another clone has it\n"
+    return (fetch if remotes_of(repository.git) else "") + "git taskctx list"
 
 
 def fetch_command(repository: Repository) -> str:

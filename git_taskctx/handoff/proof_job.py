@@ -191,7 +191,8 @@ class _Clone:
                 self.ways.append(f"git taskctx push {quoted}   # in the clone where the task was done")
                 return
             self.ways.append(
-                f"git taskctx push {quoted}   # in the clone where the task was done: what is there is not enough"
+                f"git taskctx push {quoted}   # in the clone where the task was done: what is there is not enough; "
+                "or it was committed outside a task, and nobody validated it"
             )
             yield theirs
         except GitFailed as error:
@@ -216,7 +217,7 @@ class _Clone:
     def _told(self, found: Proof) -> Proof:
         """Return a proof that says what to do where everything was fetched that can be."""
         fetch = fetch_command(self.repository)
-        hints = [hint for hint in found.hints if hint != fetch]
+        hints = [hint for hint in found.hints if hint.partition("   # ")[0] != fetch]
         if found.codes & NO_RECORDS:
             hints = [*self.ways, *hints]
         return replace(found, hints=tuple(hints), warnings=(*found.warnings, *dict.fromkeys(self.warnings)))

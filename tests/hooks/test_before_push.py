@@ -94,7 +94,7 @@ def test_what_the_remote_has_not(desk: Gated, hub: GitRepo, elsewhere: Gated) ->
     assert hint == f"hint: git taskctx verify {base}..{commit}"
     assert elsewhere.process(*hint.split()[3:]).code == 3
     elsewhere.repo.git("remote", "add", "fork", f"file://{hub.path}")
-    assert "hint: git taskctx fetch origin\n" in elsewhere.git("push", "-q", "fork", "HEAD:refs/heads/main").err
+    assert "hint: git taskctx fetch origin" in elsewhere.git("push", "-q", "fork", "HEAD:refs/heads/main").err
 
 
 def test_a_remote_that_does_not_answer(elsewhere: Gated, hub: GitRepo, tmp_path: Path) -> None:

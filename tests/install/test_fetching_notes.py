@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from desk import Desk
+from desk import TASK, Desk
 from gitrepo import GitRepo
 
 NOTES = "refs/notes/taskctx"
@@ -235,3 +235,22 @@ def test_from_a_linked_worktree(clone: Desk) -> None:
     assert LINE in lines(clone)
     linked.repo.git("fetch")
     assert (verdict(clone), verdict(linked)) == ("verified", "verified")
+
+
+def test_who_asks_for_what_plain_git_fetch_brought(clone: Desk, hub: GitRepo) -> None:
+    """`log` and `report HEAD` read the records beside ours, as the proof does; what needs more says what brings it."""
+    clone.ok("install", "--notes", "origin")
+    clone.repo.git("fetch", "-q")
+    assert not oid(clone.repo, NOTES)
+    assert next(record["type"] for record in clone.data("log", "--task", TASK)) == "init"
+    assert "TASK-1" in clone.ok("report", "HEAD").out
+    assert clone.refuses("recover", TASK, code=128) == (
+        "error: no context of TASK-1 is known here\n"
+        "hint: git taskctx fetch origin --with-snapshots   # where another clone has it\n"
+        "hint: git taskctx list\n"
+    )
+    assert clone.refuses("get", "--task", TASK, code=128) == (
+        "error: no context of TASK-1 is here\n"
+        "hint: git taskctx fetch origin --with-snapshots   # where another clone has it\n"
+        "hint: git taskctx list\n"
+    )

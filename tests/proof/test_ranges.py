@@ -90,7 +90,20 @@ def test_words_for_people(scene: Scene) -> None:
         "  no-record: no record is about it or its tree\n"
         f"{done}  verified by commit TASK-1 (need not be)  Mend the parser\n"
     )
-    assert said.err == "hint: git taskctx fetch origin\n"
+    aside = "there is no remote to ask, and outside a task nobody validates"
+    assert said.err == f"hint: git taskctx list   # tasks known here; {aside}\n"
+    scene.repo.git("remote", "add", "origin", "nowhere")
+    aside = "or it was committed outside a task: nobody validated it"
+    assert scene.desk.ends(3, "verify", "HEAD").err == f"hint: git taskctx fetch origin   # {aside}\n"
+
+
+def test_who_is_told_of_a_violated_commit_is_led_to_its_log(scene: Scene) -> None:
+    """The hint of a violated commit whose task is known is a log that people can read."""
+    scene.repo.checkout("main")
+    scene.repo.write(".taskctx.toml", 'agents = ["one", "two"]\n')
+    policy = scene.repo.commit("other agents")
+    said = scene.desk.ends(1, "verify", scene.done, "--policy", policy)
+    assert said.err == "hint: git taskctx log --task TASK-1   # what was done\n"
 
 
 def test_a_range_without_commits_is_no_pass(scene: Scene) -> None:
@@ -346,8 +359,9 @@ def test_the_hint_brings_the_notes(tmp_path: Path) -> None:
     for name, notes in (("none", None), ("stale", f"refs/notes/before:{NOTES}")):
         clone = scene.clone(name, notes=notes)
         (hint,) = clone.prove("HEAD")["hints"]
-        assert hint == "git taskctx fetch origin"
-        clone.ok(*hint.split()[2:])
+        aside = "   # or it was committed outside a task: nobody validated it" if notes else ""
+        assert hint == f"git taskctx fetch origin{aside}"
+        clone.ok(*hint.partition("   # ")[0].split()[2:])
         assert clone.told("HEAD") == "verified by commit"
     cut = scene.clone("cut", "--depth", "1")
     (hint,) = cut.prove("HEAD")["hints"]
