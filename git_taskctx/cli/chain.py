@@ -277,7 +277,7 @@ def resolve_drift(
     Where two clones went on with the same task, --holds chooses the side with that record.
     """
     from git_taskctx.handoff.opening import open_session
-    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.handoff.overview import next_steps, steps_here
     from git_taskctx.handoff.resolve import choose_side, resolve_drift
     from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
@@ -285,7 +285,7 @@ def resolve_drift(
     if holds is not None:
         with open_session(call.caller(), write=True, holds=holds) as session:
             aside = choose_side(session, holds, note=note)
-            steps = next_steps(session, None)
+            steps = steps_here(session)
             warnings = tuple(session.warnings)
         return Answer(
             {"holds": holds, "aside": aside},

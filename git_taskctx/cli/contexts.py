@@ -245,12 +245,12 @@ def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The 
     For one that was put away, whose files are gone, or whose context.json was edited by hand.
     """
     from git_taskctx.handoff.lifecycle import recover
-    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.handoff.overview import steps_here
     from git_taskctx.model.oids import check_task_id
     from git_taskctx.report import text
 
     session = recover(call.caller(), check_task_id(task))
-    chain, steps = session.chain, next_steps(session, None)
+    chain, steps = session.chain, steps_here(session)
     return Answer(
         session.context,
         text=lambda document: document.line(

@@ -60,7 +60,7 @@ def fetch(
     return Answer(
         merged,
         text=lambda document: sharing.fetched(document, merged, dry_run=dry_run),
-        notes=lambda document: text.notes(document, merged.warnings, steps),
+        notes=lambda document: text.notes(document, merged.warnings, (*merged.hints, *steps)),
     )
 
 

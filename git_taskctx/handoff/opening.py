@@ -149,7 +149,9 @@ def _reconcile(
             hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}\n"
             "git taskctx purge --all   # puts it away as it is, as when it is over",
         )
-    if any(sha == entry.record.context_sha for entry in (*read.entries, *read.aside)):
+    if any(sha == entry.record.context_sha for entry in read.aside):
+        return kept, False, [f"{what} was that of the side that does not hold, and is replayed"]
+    if any(sha == entry.record.context_sha for entry in read.entries):
         return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
     return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
 

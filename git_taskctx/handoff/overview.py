@@ -91,6 +91,16 @@ def overview(caller: Caller) -> Overview:
         )
 
 
+def steps_here(session: Session) -> tuple[str, ...]:
+    """Return the commands to type next, for the worktree as it lies there; it is looked at, and nothing is counted."""
+    try:
+        with read_worktree(session.repository, keep=False) as reading:
+            return next_steps(session, judge_session(session, Present(reading)))
+    except TaskctxError as error:
+        session.warnings.append(f"the worktree could not be read: {error.message}")
+        return next_steps(session)
+
+
 def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, ...]:
     """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
     if session.archived and session.over:

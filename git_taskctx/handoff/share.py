@@ -50,7 +50,7 @@ from git_taskctx.handoff.travel import (
 )
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, Evidence, load_context
-from git_taskctx.model.oids import TreeOid, is_context_id
+from git_taskctx.model.oids import CommitOid, TreeOid, is_context_id
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.secrets.deep import deep
@@ -78,6 +78,8 @@ class Merged:
     contexts: tuple[str, ...] = ()
     """Tasks whose snapshots came along."""
     warnings: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    """What to type where the active task cannot go on as it was."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,8 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
         return Merged(remote, True, len(known), _tasks_of(known))
     with caller.store.locked():
         taken, warnings = _take_contexts(caller, place, ids)
-        warnings += _settle(caller, known)
-    return Merged(remote, True, len(known), _tasks_of(known), taken, warnings)
+        told, hints = _settle(caller, known)
+    return Merged(remote, True, len(known), _tasks_of(known), taken, (*warnings, *told), hints)
 
 
 def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
@@ -266,30 +268,43 @@ def _moves(
     return moves, {**files, **context_files(context, chain)} if moves else {}
 
 
-def _settle(caller: Caller, new: Sequence[Record]) -> tuple[str, ...]:
+def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Put the active context away where another clone has; tell where the other one went on, and we cannot follow.
+
+    Returns: what to say, and what to type.
 
     `new` are the records that were fetched: one that was put away before then has come back here.
     """
     repository, store = caller.repository, caller.store
     context_id, task = store.marker(), store.active()
     if context_id is None or task is None:
-        return ()
+        return (), ()
     try:
         entries = ledger.read_entries(repository, context_id)
     except BadData as error:
-        return (f"{error.message}\n{error.hint}",)
+        return (error.message,), tuple((error.hint or "").splitlines())
     if not entries:
-        return ()
+        return (), ()
     last = entries[-1].record
     if last.type == "purge" and last in new:
         store.archive(task, context_id)
         store.deactivate()
-        over = any(entry.record.type == "seal" for entry in entries)
-        return (f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here",)
+        over = next((entry.record.commit for entry in reversed(entries) if entry.record.type == "seal"), None)
+        told = f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here"
+        return (told,), _ways_to(repository, over) if over else ()
     if load_from_ref(repository, context_id, last.context_sha) is None:
-        return (f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots",)
-    return ()
+        told = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
+        return (told,), ()
+    return (), ()
+
+
+def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
+    """Return how the commit of a task that ended elsewhere comes to where its files may lie in the worktree."""
+    if repository.git.run("merge-base", "--is-ancestor", commit, "HEAD", ok=(0, 1, 128)).code == 0:
+        return ()
+    if not repository.git.run("status", "--porcelain", "-z").out:
+        return ("git pull   # brings its commit",)
+    return ("git stash -u && git pull   # its files are in its commit; the stash keeps what lies here",)
 
 
 def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) -> tuple[list[Record], list[Sent]]:

@@ -323,7 +323,10 @@ def handed_over(hub: Hub) -> Desk:
         "fetched 2 records of TASK-1 from origin\nfetched the snapshots of TASK-1\n"
         "hint: git taskctx recover TASK-1   # goes on with it here\n"
     )
-    other.ok("recover", "TASK-1")
+    assert other.ok("recover", "TASK-1").err == (
+        "hint: git taskctx restore --agent implementer\n"
+        'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
+    )
     other.ok("restore", "--agent", "implementer")
     other.ok("start", "--agent", "reviewer")
     return other
@@ -390,7 +393,14 @@ def test_a_task_that_ended_elsewhere_is_put_away_here(hub: Hub, with_snapshots: 
     assert "no task is named" in other.refuses("push", "origin", "--with-snapshots", code=128)
     other.ok("push", "origin", *(["--with-snapshots", "--task", "TASK-1"] if with_snapshots else []))
     said = hub.first.ok("fetch")
-    assert "warning: TASK-1 is over in another clone, and is put away here\n" in said.err
+    assert said.err.startswith(
+        "warning: TASK-1 is over in another clone, and is put away here\n"
+        "hint: git stash -u && git pull   # its files are in its commit; the stash keeps what lies here\n"
+    )
+    other.repo.git("push", "-q", "origin", "HEAD:main")
+    hub.first.repo.git("stash", "-q", "-u")
+    hub.first.repo.git("pull", "-q", "--no-rebase", "origin", "main")
+    assert hub.first.repo.head() == other.repo.head()
     assert hub.first.data("list")[0]["sealed"] == other.repo.git("rev-parse", "HEAD")
     assert hub.first.run("log", "--task", "TASK-1").code == (0 if with_snapshots else 3)
     hub.first.ok("init", "TASK-2", "--title", "The next one")
@@ -508,6 +518,26 @@ def forked(hub: Hub) -> Desk:
     other.ok("push", "origin", "--with-snapshots")
     hub.first.ok("fetch", "--with-snapshots")
     return other
+
+
+def test_a_fork_is_told_by_what_to_type(hub: Hub) -> None:
+    """A fetch that brings a fork hints at both sides; the one that lost is told so, and what to type then is true."""
+    other = handed_over(hub)
+    hub.first.ok("block", "--agent", "implementer", "--finding", "only here")
+    other.ok("push", "origin", "--with-snapshots")
+    told = hub.first.ok("fetch", "--with-snapshots").err.splitlines()
+    assert told[-3].startswith("warning: the ledger of TASK-1 forks at record 3: ")
+    ways = [line.removeprefix("hint: git taskctx resolve-drift --note WHY --holds ") for line in told[-2:]]
+    record = next(way.split()[0] for way in ways if "restore by" in way)
+    hub.first.repo.write("parser.py", "nobody's\n")
+    other.ok("snapshot", "--agent", "reviewer")
+    other.ok("push", "origin", "--with-snapshots")
+    hub.first.ok("fetch", "--with-snapshots")
+    assert hub.first.ok("resolve-drift", "--note", "talked", "--holds", record).err == (
+        "warning: context.json of TASK-1 was that of the side that does not hold, and is replayed\n"
+        "hint: git taskctx restore --agent reviewer\n"
+        'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
+    )
 
 
 def reviewed_twice(hub: Hub) -> Desk:
