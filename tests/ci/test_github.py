@@ -158,6 +158,8 @@ def test_no_notes(server: Serve) -> None:
     assert done.told() == "unproven no-notes", done.said
     assert done.outputs["verdict"] == "unproven"
     assert "::warning title=git taskctx%3A no-notes::" in done.said
+    why = "the warnings and the summary of this step say why"
+    assert f"::error title=git taskctx::unproven, and not a pass: {why}\n" in done.said
     assert "warning: no records are on origin (refs/notes/taskctx)\n" in done.said
     assert "hint: git taskctx push origin   # in the clone where the task was done\n" in done.said
     assert "### git taskctx: unproven" in done.summary
@@ -171,6 +173,7 @@ def test_green_where_that_was_asked_for(server: Serve) -> None:
     done = at_pull_request(platform, unproven="warn")
     assert (done.code, done.outputs["verdict"]) == (0, "unproven")
     assert "::warning title=git taskctx::unproven, and not a pass" in done.said
+    assert "::error" not in done.said
     assert at_pull_request(server("loosened", "other"), unproven="warn").code == 1
 
 

@@ -101,6 +101,7 @@ case $code in
 		echo "::warning title=git taskctx::unproven, and not a pass: this step is green because it was told to be"
 		exit 0
 	fi
+	echo "::error title=git taskctx::unproven, and not a pass: the warnings and the summary of this step say why"
 	;;
 *) fail "nothing could be asked (exit code $code); the log of this step says why" "$code" ;;
 esac
