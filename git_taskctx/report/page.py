@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from git_taskctx.handoff.account import Account
     from git_taskctx.handoff.turns import Step, Turn
+    from git_taskctx.model.context import Context
     from git_taskctx.model.record import Record
 
 MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
@@ -77,6 +78,8 @@ def render_page(account: Account) -> bytes:
         account=account,
         task=task,
         title=task.title if task is not None else account.task,
+        titled=account.context is not None and _is_titled(account.context),
+        acted=lambda agent: _actors_of(account, agent),
         word=_word(account),
         version=__version__,
         turns=_turns(account, shown),
@@ -95,6 +98,21 @@ def render_page(account: Account) -> bytes:
         causes_of=causes_of,
     )
     return MARK + text.encode("utf-8")
+
+
+def _is_titled(context: Context) -> bool:
+    """Tell whether a title is all that was captured of the task."""
+    block, task = context.immutable, context.immutable.task_snapshot
+    lists = (task.acceptance_criteria, task.quality_gates, task.scope_in, task.scope_out, task.plan)
+    return not (task.description or task.outcome or any(lists) or block.scope_patterns or block.standards_citations)
+
+
+def _actors_of(account: Account, agent: str) -> tuple[str, ...]:
+    """Return who acted as an agent, in the order in which they first did; of one that did nothing, who has its seat."""
+    own = (one for one in account.records if one.agent == agent and not one.extra.get("accepted"))
+    acted = (one.actor for one in own if one.type in ("start", "snapshot"))
+    seat = account.chain.seats[agent].actor if account.chain is not None else None
+    return tuple(dict.fromkeys(acted)) or ((seat,) if seat else ())
 
 
 def _word(account: Account) -> tuple[str, str, str]:

@@ -41,7 +41,7 @@ Who did what, when, oldest first. Times are UTC. All in one place: worktree main
 The records are not signed: whoever can push notes could have written them.
 implementer done coder-model-implementer
 reviewer done coder-model-reviewer
-validator done, owns the tree coder-model-validator
+validator done coder-model-validator
 implementer, round 1 its changes
 <time>
 init implementer began at <oid>, tree <oid>
@@ -346,6 +346,19 @@ def test_drift_counts_nothing(desk: Desk) -> None:
     before, records = desk.repo.census(), desk.records()
     assert desk.ok("report").out
     assert (desk.repo.census(), desk.records()) == (before, records)
+
+
+def test_a_title_alone_and_two_who_acted(desk: Desk) -> None:
+    """A task without a text says so, and everybody who acted as an agent is named with its seat."""
+    desk.ok("init", "TASK-1", "--title", "A title")
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("snapshot", "--agent", "implementer", "--actor", "ann")
+    desk.ok("start", "--agent", "implementer", "--actor", "bob")
+    desk.repo.write("parser.py", "mended again\n")
+    desk.ok("snapshot", "--agent", "implementer", "--actor", "bob")
+    lines = read(desk).lines
+    assert "implementer in progress, owns the tree ann, bob" in lines
+    assert lines[lines.index("The task, as it was captured") + 1] == "It was given by its title alone."
 
 
 def clone_of(desk: Desk, place: Path, *args: str, notes: bool = True) -> Desk:
