@@ -3,11 +3,12 @@
 # No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import json
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from git_taskctx.cli.call import Answer, Call
 from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
-from git_taskctx.errors import Usage
+from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
@@ -140,12 +141,23 @@ def status(call: Call) -> Answer:
     from git_taskctx.hooks.place import place_of
     from git_taskctx.report import text
 
-    seen = replace(overview(call.caller()), hooks=judge(look(place_of(call.repository))).line)
+    seen = overview(call.caller())
+    wrong = _wrong_settings(call)
+    seen = replace(seen, hooks=judge(look(place_of(call.repository))).line, warnings=(*seen.warnings, *wrong))
     return Answer(
         seen,
         text=lambda document: text.status(document, seen),
         notes=lambda document: text.warnings(document, seen.warnings),
     )
+
+
+def _wrong_settings(call: Call) -> Iterator[str]:
+    """Say which personal setting does not read: an active task does not ask for it, what it was is in its context."""
+    if any(key.startswith("taskctx.") for key, *_ in call.repository.settings):
+        try:
+            call.config(call.repository.head().commit)
+        except BadConfig as error:
+            yield "; ".join([error.message, *(error.hint or "").split("\n")[:1]]).removesuffix("; ")
 
 
 def list_contexts(call: Call) -> Answer:

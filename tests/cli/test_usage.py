@@ -155,6 +155,27 @@ def test_config_shows_what_is_in_force(desk: Desk, monkeypatch: pytest.MonkeyPat
     assert desk.data("config", "--show-origin")["actor"] == {"value": "ann", "origin": "GIT_TASKCTX_ACTOR"}
 
 
+def test_a_personal_setting_that_does_not_read(desk: Desk) -> None:
+    """`status` tells it while a task is active too, which itself goes on with what was frozen into its context."""
+    where = "file:.git/config"
+    key, value = (
+        "unknown key taskctx.drift.strct",
+        'taskctx.drift.strict: expected true or false, found the string "perhaps"',
+    )
+    for name, setting, told in (
+        ("taskctx.drift.strct", "true", f"{where}: {key}; did you mean taskctx.drift.strict?"),
+        ("taskctx.drift.strict", "perhaps", f"{where}: {value}"),
+    ):
+        begun = desk.data("status")["task"] is not None
+        if not begun:
+            desk.init()
+        desk.repo.config(name, setting)
+        assert desk.ok("status").err == f"warning: {told}\n"
+        assert desk.ok("status", "--format", "json").document()["data"]["warnings"] == [told]
+        desk.repo.git("config", "--unset", name)
+        assert desk.ok("status").err == ""
+
+
 def test_policy_counts_as_it_is_committed(desk: Desk) -> None:
     """A file that was edited and not committed is told where policy is shown and where a task begins with it."""
     apart = "as it is in the worktree does not count"
