@@ -112,6 +112,8 @@ def _look(place: Place, event: str) -> Seat:
         return _look_beside(place, path, event, who)
     if who == "lefthook" and place.top is not None and in_lefthook(place.top, event, place.private):
         return Seat(event, "in place", "lefthook", path)
+    if who == "lefthook" and read_author(path.with_name(f"{event}.old"), event) != "ours":  # it keeps what was there
+        return Seat(event, "missing", "lefthook", path)
     return Seat(event, "displaced", "another hook" if who == "other" else who, path)
 
 
@@ -124,7 +126,7 @@ def _look_husky(folder: Path, husky: Path, event: str) -> Seat:
     who = read_author(script, event)
     if who in ("block", "calls", "ours"):
         return Seat(event, "in place", "husky", folder / event)
-    return Seat(event, "missing" if who is None else "displaced", "husky", folder / event)
+    return Seat(event, "missing", "husky", folder / event)  # a script of the user's is where our lines would be
 
 
 def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:

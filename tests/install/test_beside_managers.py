@@ -232,3 +232,22 @@ def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
     bench.called()
     bench.repo.git("commit", "-q", "-m", "delete")
     assert bench.called()[:3] == ["ninth", "zeta", "pre-commit"]
+
+
+@pytest.mark.parametrize(
+    "manager", [pytest.param(one, id=one.name, marks=MARKS[one.name]) for one in (HUSKY, LEFTHOOK)]
+)
+def test_ours_was_never_there(bench: Bench, manager: Manager) -> None:
+    """A hook of the manager's, where ours has never been, displaces nothing: ours is missing."""
+    set_up(bench, manager)
+    do(bench, manager.install)
+    if has_config_hooks(bench):
+        pytest.skip("there git's configuration runs ours")
+    assert "hooks: not installed   # git taskctx install\n" in bench.run("status").out
+    states = {one["hook"]: one["state"] for one in bench.document("install")["hooks"]}
+    others = "missing" if manager is HUSKY else "in place"
+    assert states == dict.fromkeys(EVENTS, others) | {"pre-commit": "missing"}
+    if manager is HUSKY:
+        bench.ok("install", TRACKED)
+        said = '"git taskctx uninstall" takes it away (--write-tracked where it is tracked)\n'
+        assert bench.repo.read(".husky/post-commit").decode().splitlines(keepends=True)[1].endswith(said)
