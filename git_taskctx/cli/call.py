@@ -55,6 +55,8 @@ class Call:
     context_id: str | None = None
     format: str = "text"
     actor: str | None = None
+    agent: str | None = None
+    """Whom the verb acts for."""
     force_secrets: bool = False
     deep: bool = False
     bare: str | None = None
@@ -198,13 +200,19 @@ def current_folder() -> Path:
 
 def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
     """Run a verb with the values of its parameters; what many verbs take goes into the call."""
-    own, call.bare = dict(values), verb.bare
+    own, call.bare, call.agent = dict(values), verb.bare, values.get("agent")
     for name in verb.common:
         value = own.pop(name, None)
         if value:
             setattr(call, name, value)
     try:
         call.answer = verb.function(call, **own)
+    except TaskctxError as error:
+        if call.actor is not None and error.hint:
+            from git_taskctx.cli.acting import keep_actor
+
+            error.hint = keep_actor(error.hint, call.actor, call.agent)
+        raise
     finally:
         call.close()
 
@@ -214,7 +222,7 @@ def finish(call: Call) -> int:
     if call.answer is None:
         return 0
     try:
-        emit(call.answer, call.format)
+        emit(call.answer, call.format, actor=call.actor, agent=call.agent)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -234,8 +242,8 @@ def begin(values: Mapping[str, Any], folder: str | None) -> Call:
     return Call(folder=current_folder(), **given)
 
 
-def emit(answer: Answer, form: str) -> None:
-    """Write an answer: data to stdout, everything else to stderr."""
+def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | None = None) -> None:
+    """Write an answer: data to stdout, everything else to stderr; what is to be typed goes on as the actor named."""
     if answer.raw is not None and form != "json":
         sys.stdout.flush()
         sys.stdout.buffer.write(answer.raw)
@@ -255,6 +263,10 @@ def emit(answer: Answer, form: str) -> None:
         if writer is not None:
             document = Document()
             writer(document)
+            if actor is not None:
+                from git_taskctx.cli.acting import keep_actors
+
+                keep_actors(document, actor, agent)
             try:
                 document.write(stream, colour=use_colour(stream), width=find_width(stream))
                 stream.flush()

@@ -234,8 +234,13 @@ def block(
 
     with open_task(call.caller(), write=True) as session:
         found = block(session, agent, finding)
-        position = session.chain.position(agent)
-    back = f"git taskctx start --agent {session.chain.agents[position - 1]}   # hand back"
+        chain = session.chain
+        position = chain.position(agent)
+    if chain.is_later(agent, chain.owner):  # who can mend it has the tree already
+        verb, then = ("snapshot", "once it is mended") if chain.at_work else ("start", "to mend it")
+        back = f"git taskctx {verb} --agent {chain.owner}   # {then}"
+    else:
+        back = f"git taskctx start --agent {chain.agents[position - 1]}   # hand back"
     close = f"git taskctx unblock --agent {agent} --finding {found.id}   # once it is mended"
     return Answer(
         found,

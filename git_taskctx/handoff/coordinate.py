@@ -7,7 +7,7 @@ from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import require_done
 from git_taskctx.handoff.session import Event, Session, check_text
-from git_taskctx.handoff.start import require_current_text
+from git_taskctx.handoff.start import require_current_text, require_distinct
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Finding, Status
 from git_taskctx.model.verdict import Outcome
@@ -93,6 +93,7 @@ def _require_done_now(session: Session, agent: str) -> None:
         return
     if agent != chain.owner:
         raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")
+    require_distinct(session, chain, agent, verb=f"git taskctx update --agent {agent} --status done")
     with read_worktree(session.repository, keep=False) as reading:
         require_current_text(session, reading)
         if judge_session(session, Present(reading)).outcome is not Outcome.YES:

@@ -380,3 +380,14 @@ def append(
 
 def _sequence(entry: Entry) -> tuple[int, str]:
     return entry.record.seq, entry.record.id
+
+
+def drifted_paths(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the paths that differed, by the records of the drift that nobody resolved since."""
+    paths: dict[str, None] = {}
+    for record in (entry.record for entry in reversed(entries)):
+        if record.type == "resolve":
+            break
+        if record.type == "drift":
+            paths |= dict.fromkeys(cause["path"] for cause in record.extra.get("causes", ()) if cause.get("path"))
+    return tuple(paths)

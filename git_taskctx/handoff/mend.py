@@ -9,6 +9,7 @@ import os
 import shlex
 
 from git_taskctx.git.changes import compare_trees
+from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.seats import Expectation
 from git_taskctx.handoff.session import NOTE, Session
@@ -60,6 +61,12 @@ def ways_out(
     if CauseKind.SUBMODULE_MOVED in kinds:
         ways.append("git submodule update")
     return (*ways, f"{ACCEPT}   # {'or ' if ways else ''}keep it as it is now{price}")
+
+
+def snapshot_command(chain: Chain) -> str:
+    """Return how the owner ends its work; the last agent approves with it."""
+    done = " --done" if chain.owner == chain.agents[-1] else ""
+    return f"git taskctx snapshot --agent {chain.owner}{done}"
 
 
 def commit_command(session: Session) -> str:

@@ -127,11 +127,11 @@ def _on_the_way(session: Session) -> tuple[str, ...]:
     mine = chain.owner_seat.open_findings
     if mine:
         unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
-        return (
-            (f"git taskctx start --agent {earlier}", f"{unblock}   # or, once it is mended")
-            if earlier != owner
-            else (unblock,)
-        )
+        if earlier == owner:
+            return (unblock,)
+        if chain.owner_seat.is_from_before(mine[0]):
+            return (f"{unblock}   # once it is mended", f"git taskctx start --agent {earlier}   # or hand back again")
+        return (f"git taskctx start --agent {earlier}", f"{unblock}   # or, once it is mended")
     if chain.validated:
         return _when_validated(session)
     if position < len(chain.agents) - 1:
@@ -151,7 +151,10 @@ def _last_step(session: Session, earlier: str) -> str:
     edited = expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents)
     if behind or edited:
         back = behind[0] if behind else earlier
-        return f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {back}"
+        if chain.at_work:
+            return f"git taskctx snapshot --agent {owner}"
+        why = f"{behind[0]} has not approved this tree" if behind else f"{owner} may not approve its own edits"
+        return f"git taskctx start --agent {back}   # {why}"
     if session.context.policy.qa.require:
         from git_taskctx.handoff.qa import log_command, missing_qa
 

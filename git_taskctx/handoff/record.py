@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -19,6 +21,7 @@ from git_taskctx.handoff.start import (
     is_handing_back_unchanged,
     preview,
     require_current_text,
+    require_distinct,
     require_handover,
     require_turn,
 )
@@ -58,6 +61,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     with read_worktree(session.repository, keep=False) as reading:
         text = require_current_text(session, reading) if options.done else compare_text(session, reading)
         events, chain = _become_owner(session, reading, agent, options)
+        require_distinct(session, chain, agent, verb=_typed(agent, options))
         _require_change(session, chain, reading, agent, options)
         if options.done:
             require_done(session, chain, agent, reading.tree)
@@ -138,7 +142,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
             error = drift_refusal(record_drift(session, present, verdict))
             raise Refused(
                 error.message,
-                hint=f'git taskctx snapshot --agent {agent} --attest "why"   # the changes are its own\n{error.hint}',
+                hint=_own_changes(session, agent, options) + (error.hint or ""),
                 paths=error.paths,
             )
     require_handover(session, chain, agent)
@@ -147,6 +151,24 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
     if attest:
         event = replace(event, tree=chain.settled_tree)
     return [event], preview(session, [event])
+
+
+def _own_changes(session: Session, agent: str, options: Options) -> str:
+    """Return how to vouch for the changes; what the agent edited itself it may only hand back, where policy says so."""
+    done = options.done and session.context.policy.may_edit(agent, session.chain.agents)
+    why = "the changes are its own"
+    if options.done and not done:
+        why += ", which it may hand back, not approve (chain.may_edit)"
+    typed = _typed(agent, replace(options, done=done, attest=None))
+    return f'{typed} --attest "why"   # {why}\n'
+
+
+def _typed(agent: str, options: Options) -> str:
+    """Return the command that these options were given to."""
+    flags = {"--done": options.done, "--wip": options.wip, "--allow-clean": options.allow_clean}
+    given = "".join(f" {flag}" for flag, is_set in flags.items() if is_set)
+    attest = f" --attest {shlex.quote(options.attest)}" if options.attest is not None else ""
+    return f"git taskctx snapshot --agent {agent}{given}{attest}"
 
 
 def _require_change(session: Session, chain: Chain, reading: Reading, agent: str, options: Options) -> None:

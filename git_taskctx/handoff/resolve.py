@@ -8,6 +8,7 @@ from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.bypassed import standing
 from git_taskctx.handoff.drift import Present
+from git_taskctx.handoff.mend import snapshot_command
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
@@ -48,7 +49,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         if not budget:
             raise Refused(
                 f"{chain.owner} is at work: what changes now is its own",
-                hint=f"git taskctx snapshot --agent {chain.owner}",
+                hint=snapshot_command(chain),
             )
         session.commit([Event("resolve", chain.owner, extra={"note": note})], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)

@@ -78,6 +78,10 @@ class Seat:
         """What it found and has not closed."""
         return tuple(finding for finding in self.findings if finding.closed_at is None)
 
+    def is_from_before(self, finding: Finding) -> bool:
+        """Tell whether a finding is older than this turn, so that somebody had the tree to mend it."""
+        return self.rounds > 1 and finding.at <= (self.started_at or "")
+
 
 def expectation_of(record: Record, agent: str, *, handed: TreeOid, previous: str) -> Expectation:
     """Return what a `snapshot` record makes of the tree that `agent` was handed by `previous`.

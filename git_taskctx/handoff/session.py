@@ -139,6 +139,7 @@ class Session:
                 f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
                 f"allowance {self.context.policy.drift.allowance})",
                 hint=NOTE if put_right else look,
+                paths=ledger.drifted_paths(self.entries) if put_right else (),
             )
 
     @property

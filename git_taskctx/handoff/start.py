@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 from git_taskctx.errors import Refused
@@ -37,15 +38,17 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
     Raises: Refused, by the row of the table that matched; a failed verification is counted before.
     """
     session.require_agent(agent)
-    chain = session.chain
+    chain, verb = session.chain, f"git taskctx start --agent {agent}"
     session.require_open()  # row 1
     note = check_text(take_over, what="note") if take_over is not None else None
     if agent == chain.owner:  # row 2
+        require_distinct(session, chain, agent, verb=verb)
         return _resume(session, agent, note)
     require_turn(chain, agent)  # row 3
     with read_worktree(session.repository, keep=False) as reading:
         require_current_text(session, reading)
         if chain.at_work:
+            require_distinct(session, chain, agent, verb=verb)
             if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
             if note is None:  # row 5
@@ -59,6 +62,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
         if verdict.outcome is not Outcome.YES:  # row 6
             raise drift_refusal(record_drift(session, present, verdict))
         require_handover(session, chain, agent)  # rows 7 and 8
+        require_distinct(session, chain, agent, verb=verb)
         return _hand_over(session, agent, reading, verdict=verdict)  # row 9
 
 
@@ -98,8 +102,6 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
             f"{owner} edited the tree, and chain.may_edit leaves it out",
             hint=f"git taskctx start --agent {earlier}",
         )
-    if session.context.policy.chain.distinct_actors:
-        _require_distinct(session, chain, agent)
 
 
 def require_current_text(session: Session, reading: Reading | None = None) -> TextState:
@@ -179,6 +181,7 @@ def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Sta
     taken = take_snapshot(session, reading, previous, Options(takeover=True), chain=session.chain)
     after = preview(session, taken.events)
     require_handover(session, after, agent)
+    require_distinct(session, after, agent, verb=f"git taskctx start --agent {agent} --take-over {shlex.quote(note)}")
     event = handover_event(after, agent, reading, extra={"takeover": True, "note": note})
     event = replace(event, commit=taken.snapshot.head)
     back = not session.chain.is_later(agent, previous)
@@ -217,11 +220,17 @@ def _progress(chain: Chain, reading: Reading) -> str:
     return f", {len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}{more}"
 
 
-def _require_distinct(session: Session, chain: Chain, agent: str) -> None:
-    actor = session.caller.actor
+def require_distinct(session: Session, chain: Chain, agent: str, *, verb: str) -> None:
+    """Refuse an actor that edited as an earlier agent, where policy asks for others (`chain.distinct_actors`).
+
+    `verb` is what was typed, up to its `--actor`. Raises: Refused.
+    """
+    if not session.context.policy.chain.distinct_actors:
+        return
+    actor, before = session.caller.actor, chain.seats[agent].actor
     for earlier in chain.agents[: chain.position(agent)]:
         if any(taken.edits and taken.actor == actor for taken in chain.seats[earlier].snapshots):
             raise Refused(
                 f"{actor} edited as {earlier} and may not act as {agent} (chain.distinct_actors)",
-                hint=f"git taskctx start --agent {agent} --actor SOMEBODY-ELSE",
+                hint=f"{verb} --actor {shlex.quote(before) if before not in (None, actor) else 'SOMEBODY-ELSE'}",
             )

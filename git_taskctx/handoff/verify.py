@@ -10,7 +10,7 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.drift import Present, digest_of, judge
-from git_taskctx.handoff.mend import ways_out
+from git_taskctx.handoff.mend import snapshot_command, ways_out
 from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.seal import CaughtUp, open_current
 from git_taskctx.handoff.session import Caller, Event, Session
@@ -154,5 +154,5 @@ def _at_work(session: Session, reading: Reading) -> Verdict:
         expected_agent=chain.owner,
         expected_tree=chain.settled_tree,
         tree=reading.tree,
-        hints=(f"git taskctx snapshot --agent {chain.owner}",),
+        hints=(snapshot_command(chain),),
     )

@@ -249,3 +249,15 @@ def test_each_rule_is_told_in_three_lines(desk: Gated, rule: tuple[Callable[[Gat
     said = desk.blocked("commit", "-m", "x")
     told = [re.sub(r"\b[0-9TZ]{16}-<context>-[0-9]{6}", "<id>", line) for line in said]
     assert [line.replace(str(desk.repo.path), "<top>") for line in told] == expected
+
+
+def test_drift_that_is_gone_is_named_by_its_own_paths(validated: Gated) -> None:
+    """What is unresolved was found at paths of its own, which are not those that are staged now."""
+    validated.repo.write("extra.txt", "scratch\n")
+    validated.ends(1, "verify")
+    validated.repo.remove("extra.txt")
+    assert validated.blocked("commit", "-q", "-a", "-m", "final") == [
+        "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
+        "paths: extra.txt",
+        'hint: git taskctx resolve-drift --note "what happened"',
+    ]

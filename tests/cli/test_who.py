@@ -1,0 +1,121 @@
+"""Who acts, and what is said next: the hints of a chain in which actors must differ, and of findings."""
+
+from __future__ import annotations
+
+import pytest
+from desk import Desk, plain
+from gitrepo import GitRepo
+
+
+@pytest.fixture
+def strict(repo: GitRepo) -> Desk:
+    """A task whose later agents must be others than who edited."""
+    repo.write("parser.py", "broken\n")
+    repo.write(".taskctx.toml", "[chain]\ndistinct_actors = true\n")
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.init()
+    desk.implement()
+    return desk
+
+
+REFUSED = "error: A U Thor edited as implementer and may not act as reviewer (chain.distinct_actors)\n"
+
+
+def test_a_snapshot_asks_who_acts_as_start_does(strict: Desk) -> None:
+    """With or without a start: an actor who edited cannot act for a later agent, and the hint keeps what was typed."""
+    assert strict.refuses("start", "--agent", "reviewer") == (
+        REFUSED + "hint: git taskctx start --agent reviewer --actor SOMEBODY-ELSE\n"
+    )
+    assert strict.refuses("snapshot", "--agent", "reviewer", "--done") == (
+        REFUSED + "hint: git taskctx snapshot --agent reviewer --done --actor SOMEBODY-ELSE\n"
+    )
+    strict.ok("start", "--agent", "reviewer", "--actor", "bob b")
+    assert strict.refuses("snapshot", "--agent", "reviewer") == (
+        REFUSED + "hint: git taskctx snapshot --agent reviewer --actor 'bob b'\n"
+    )
+    assert strict.refuses("start", "--agent", "reviewer") == (
+        REFUSED + "hint: git taskctx start --agent reviewer --actor 'bob b'\n"
+    )
+    strict.ok("snapshot", "--agent", "reviewer", "--actor", "bob b")
+    assert strict.refuses("update", "--agent", "reviewer", "--status", "done") == (
+        REFUSED + "hint: git taskctx update --agent reviewer --status done --actor 'bob b'\n"
+    )
+    strict.ok("snapshot", "--agent", "validator", "--done", "--actor", "carol")
+    strict.repo.commit("final")
+    strict.ok("verify")
+    assert strict.ok("verify", "HEAD").out.startswith("commit: verified\n")
+
+
+def test_hints_keep_the_actor(strict: Desk) -> None:
+    """What was given with `--actor` stands in what the same agent types next; others name theirs."""
+    keep = ("--actor", "bob b")
+    assert strict.ok("start", "--agent", "reviewer", *keep).err == (
+        "hint: git taskctx snapshot --agent reviewer --actor 'bob b'\n"
+    )
+    assert strict.refuses("start", "--agent", "validator", *keep, "--task", "TASK-1").split("hint: ")[1:] == [
+        "git taskctx snapshot --agent reviewer   # when its work is done\n",
+        "git taskctx start --agent validator --take-over \"why\" --actor 'bob b'   # or when it died or gave up\n",
+    ]
+    assert strict.ok("snapshot", "--agent", "reviewer", *keep).err == "hint: git taskctx start --agent validator\n"
+    strict.repo.write("parser.py", "drifted\n")
+    assert strict.refuses("start", "--agent", "validator", *keep).split("hint: ")[1:] == [
+        "git taskctx restore --agent reviewer\n",
+        "git taskctx resolve-drift --accept --note \"what happened\" --actor 'bob b'"
+        "   # or keep it as it is now, which voids what was approved\n",
+    ]
+
+
+def test_a_blocker_is_told_who_has_the_tree(strict: Desk) -> None:
+    """While an earlier agent owns the tree nothing is to be handed back."""
+    said = strict.ok("block", "--agent", "reviewer", "--finding", "wrong", "--actor", "bob")
+    assert said.both == "F1 by reviewer: wrong\nhint: git taskctx start --agent implementer   # to mend it\n"
+    strict.ok("start", "--agent", "implementer")
+    said = strict.ok("block", "--agent", "reviewer", "--finding", "too", "--actor", "bob")
+    assert said.both == "F2 by reviewer: too\nhint: git taskctx snapshot --agent implementer   # once it is mended\n"
+
+
+def test_a_finding_of_before_is_closed_first(begun: Desk) -> None:
+    """In the next round the tree was mended: closing comes first, handing back again second."""
+    begun.to_reviewer()
+    begun.ok("block", "--agent", "reviewer", "--finding", "wrong")
+    begun.ok("start", "--agent", "implementer")
+    begun.implement("better\n")
+    assert begun.ok("start", "--agent", "reviewer").err == (
+        "hint: git taskctx unblock --agent reviewer --finding F1   # once it is mended\n"
+        "hint: git taskctx start --agent implementer   # or hand back again\n"
+    )
+
+
+def test_the_last_agent_is_told_of_done(begun: Desk) -> None:
+    """`resolve-drift` and `verify` name the same command as `status` while it is at work."""
+    begun.to_reviewer()
+    begun.ok("start", "--agent", "validator")
+    hint = "hint: git taskctx snapshot --agent validator --done\n"
+    assert begun.refuses("resolve-drift", "--note", "why") == (
+        f"error: validator is at work: what changes now is its own\n{hint}"
+    )
+    assert begun.ends(3, "verify").err == hint
+
+
+def test_who_may_not_approve_its_edits_is_told_so(begun: Desk) -> None:
+    """`--done` on a tree that the last agent edited: it may vouch for the changes, and hand them back."""
+    begun.to_reviewer()
+    begun.repo.write("parser.py", "by the validator\n")
+    said = plain(begun.refuses("snapshot", "--agent", "validator", "--done"))
+    assert said.split("hint: ")[1] == (
+        'git taskctx snapshot --agent validator --attest "why"'
+        "   # the changes are its own, which it may hand back, not approve (chain.may_edit)\n"
+    )
+    said = plain(begun.ok("snapshot", "--agent", "validator", "--attest", "mine").err)
+    assert said == "hint: git taskctx start --agent reviewer   # validator may not approve its own edits\n"
+
+
+def test_who_may_approve_is_told_of_done(begun: Desk) -> None:
+    """Where policy lets it edit, the hint keeps `--done`."""
+    begun.implement()
+    begun.repo.write("parser.py", "by the reviewer\n")
+    said = plain(begun.refuses("snapshot", "--agent", "reviewer", "--done"))
+    assert said.split("hint: ")[1] == (
+        'git taskctx snapshot --agent reviewer --done --attest "why"   # the changes are its own\n'
+    )
