@@ -11,7 +11,8 @@ from git_taskctx.cli.options import WRITES, Argument, Verb
 from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.proof import Found, Rules
+    from git_taskctx.handoff.proof import Found
+    from git_taskctx.handoff.proof_rules import Rules
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.proof import Proof
 
@@ -136,14 +137,17 @@ def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, r
 
 def rules_at(call: Call, commit: CommitOid | None) -> Rules:
     """Return the rules that hold for a range with this base, never those of the change itself."""
-    from git_taskctx.handoff.proof import rules_of
+    from git_taskctx.handoff.proof_rules import rules_of
+
+    def at(other: CommitOid | None) -> Rules:
+        return rules_at(call, other)
 
     repository = call.repository
     if commit is not None and repository.objects.find(commit) is None:
-        return rules_of(call.config(None), None, missing=True)
+        return rules_of(call.config(None), None, missing=True, at=at)
     config = call.config(commit)
     signers = repository.find_blob(commit, config.policy.proof.allowed_signers)
-    return rules_of(config, signers)
+    return rules_of(config, signers, at=at)
 
 
 def _report(found: Proof, form: str) -> bytes:

@@ -21,10 +21,11 @@ from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.lifecycle import choose_context
 from git_taskctx.handoff.opening import find_context, find_contexts, load_from_ref
-from git_taskctx.handoff.proof import Found, Rules, prove
+from git_taskctx.handoff.proof import Found, prove
 from git_taskctx.handoff.proof_hints import fetch_command
 from git_taskctx.handoff.proof_range import resolve_range
 from git_taskctx.handoff.proof_records import Told
+from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.proof_signers import Signers
 from git_taskctx.handoff.seal import open_current
 from git_taskctx.handoff.session import Caller, Session

@@ -8,10 +8,10 @@ unproven, and what is unproven is never shown as a pass.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from git_taskctx.config import Config
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
 from git_taskctx.git.refs import find_ref, read_refs
@@ -21,28 +21,14 @@ from git_taskctx.handoff.proof_hints import ways_on
 from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import BATCH, Commit, Range, find_cuts, first_parents, list_commits
 from git_taskctx.handoff.proof_records import NOTE_LIMIT, Claim, Note, Told, cut, read_claims
+from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.proof_scope import required_commits
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import dataclass, replace
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.proof_signers import Signers
-
-
-@dataclass(frozen=True)
-class Rules:
-    """By what a range is judged."""
-
-    policy: Policy
-    agents: tuple[str, ...] | None
-    """The agents that the team committed; None where they did not say."""
-    missing: bool = False
-    """True when the policy could not be read, so that nothing can be proved."""
-    signers: bytes | None = None
-    """The allowed signers, as the policy's commit has them."""
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -84,13 +70,6 @@ class Found:
         return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
 
 
-def rules_of(config: Config, signers: bytes | None, *, missing: bool = False) -> Rules:
-    """Return the rules that a configuration makes."""
-    committed = config.origins.get("agents", "default") != "default"
-    agents = config.policy.agents if committed else None
-    return Rules(config.policy, agents, missing, signers, config.warnings)
-
-
 def prove(
     repository: Repository,
     what: Range,
@@ -128,9 +107,11 @@ def prove(
     cuts = [] if what.is_alone else find_cuts(repository, what, known)
     merges = [commit for commit in reversed(commits) if len(commit.parents) > 1 and found[commit.oid].by is None]
     if merges:
-        from git_taskctx.handoff.proof_merge import prove_merges
+        from git_taskctx.handoff.proof_merge import prove_first, prove_merges
 
         prove_merges(repository, merges, found, cuts)
+        again = functools.partial(prove, repository, renamed=renamed, beside=beside)
+        prove_first(repository, what, found, lambda one: again(one, rules.of(one)))
     if keep is not None:
         keep |= found
     required = required_commits(repository, what, found, rules.policy)

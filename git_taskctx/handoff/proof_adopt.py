@@ -14,11 +14,11 @@ from git_taskctx.handoff.chain import fold
 from git_taskctx.handoff.ledger import Entry
 from git_taskctx.handoff.opening import find_contexts
 from git_taskctx.handoff.patches import facts_of
-from git_taskctx.handoff.proof import Rules
 from git_taskctx.handoff.proof_hints import fetch_command
 from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import Commit, read_commit
 from git_taskctx.handoff.proof_records import Claim, Told, read_claims
+from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.session import Caller, link, signer_of
 from git_taskctx.handoff.volatile import put_back, put_back_file
 from git_taskctx.model.context import Context

@@ -34,6 +34,9 @@ def ways_on(repository: Repository, what: Range, found: Proof) -> tuple[str, ...
         ways.append("git fetch --unshallow   # the history that is cut")
     if Code.MERGE_UNCHECKED in codes:
         ways.append(f"git taskctx verify {tip[:12]}^2   # what was merged, alone")
+    if Code.PARENT_UNPROVEN in codes and what.first is not None:
+        trusted = f"or, where that is trusted: git taskctx verify {tip[:12]}^1..{tip[:12]}"
+        ways.append(f"git taskctx verify {tip[:12]}^1   # its first parent, alone; {trusted}")
     if _ELSEWHERE & set(codes):
         ways.append("git taskctx verify BRANCH   # the commit that was validated, before it was squashed or rebased")
     if Code.SIGNATURE_UNCHECKED in codes:

@@ -16,9 +16,10 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.remote import fetch_refs, list_remote, remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.jobs import Job, Named
-from git_taskctx.handoff.proof import Rules, prove
+from git_taskctx.handoff.proof import prove
 from git_taskctx.handoff.proof_hints import NO_RECORDS, fetch_command
-from git_taskctx.handoff.proof_range import Range, find_commit, read_commit, resolve_name
+from git_taskctx.handoff.proof_range import Range, find_commit, lone_range, read_commit, resolve_name
+from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.share import place_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
@@ -123,9 +124,10 @@ class _Clone:
     def _alone(self, tip: CommitOid, rules: CommitOid | None) -> Range:
         """Return the range of one commit, judged by `rules`, else by its first parent."""
         parents = read_commit(self.repository, tip).parents
-        before = self._commit(Named(parents[0]), self.origin) if parents else None
-        without = (before,) if before is not None else ()
-        return Range(tip[:12], tip, without, rules or before, is_alone=len(parents) < 2)
+        if parents:
+            self._commit(Named(parents[0]), self.origin)
+        what = lone_range(self.repository, tip[:12], tip)
+        return replace(what, policy=rules or what.policy)
 
     def _base(self, tip: CommitOid) -> CommitOid | None:
         """Return the first of the job's bases that can be had. Raises: CouldNotTell for none."""

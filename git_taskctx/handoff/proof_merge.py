@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.proof_range import COMMIT_LIMIT, Commit, find_commit
+from git_taskctx.handoff.proof_range import COMMIT_LIMIT, Commit, Range, find_commit, lone_range
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.proof import Code, Reason
+from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: by git as it comes, and by servers, which do not follow renamed folders."""
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
 _CUT = "history is cut, and what was merged with it"
+CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OTHER_PARENT}
+"""Reasons that may go away with more history."""
+DEPTH = 100
+"""So many merges upon each other are proved one by one, each by the rules before it."""
 _USAGE = 129
 """How git ends that does not know an option."""
 
@@ -61,6 +65,32 @@ def prove_merges(
             found[merge.oid] = replace(one, reasons=(reason,))
         else:
             found[merge.oid] = replace(one, task=None, context=None, reasons=(), by="merge")
+
+
+def prove_first(
+    repository: Repository, what: Range, found: dict[CommitOid, Found], prove: Callable[[Range], Proof]
+) -> None:
+    """Take back what is proved as a merge where one was asked for alone, and its first parent is not proved itself.
+
+    `prove` judges another range. Each such parent may be a merge again, and is judged by what was there before it,
+    unless another policy was named.
+    """
+    rests = [oid for oid, one in found.items() if one.by == "merge"]
+    if what.first is None or what.first not in what.without or not rests:  # what is not here is excluded from nothing
+        return
+    if what.depth == DEPTH:
+        reason = _unchecked(f"more than {DEPTH} merges lie upon each other; name a base that is trusted")
+    else:
+        below = replace(lone_range(repository, what.first[:12], what.first), depth=what.depth + 1)
+        told = prove(below if what.policy == what.first else replace(below, policy=what.policy))
+        if told.commits[0].verdict is Proven.VERIFIED:  # whatever `proof.scope` lets be
+            return
+        codes = {reason.code for one in told.commits for reason in one.reasons}
+        reason = Reason(Code.PARENT_UNPROVEN, f"not proved: {what.first[:12]}")
+        if (repository.common_dir / "shallow").exists() and codes & CUT_OFF:
+            reason = _unchecked(f"history is cut, and what the proof of {what.first[:12]} rests on")
+    for oid in rests:
+        found[oid] = replace(found[oid], reasons=(reason,), by=None)
 
 
 def _open_parents(merge: Commit, found: Mapping[CommitOid, Found]) -> set[CommitOid]:

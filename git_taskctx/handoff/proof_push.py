@@ -10,10 +10,11 @@ from git_taskctx.errors import GitFailed
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import SEEN
-from git_taskctx.handoff.proof import Rules, all_notes, prove
+from git_taskctx.handoff.proof import all_notes, prove
 from git_taskctx.handoff.proof_hints import NO_RECORDS
 from git_taskctx.handoff.proof_job import borrow_notes
 from git_taskctx.handoff.proof_range import Range, read_commit
+from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Proof
 from git_taskctx.model.values import dataclass, replace

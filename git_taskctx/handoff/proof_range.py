@@ -12,7 +12,7 @@ from git_taskctx.errors import CouldNotTell, Fatal, Usage
 from git_taskctx.files import read_plain
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
 
 COMMIT_LIMIT = 4 * 1024 * 1024
 """Bytes of a commit; what is larger is not read."""
@@ -51,6 +51,10 @@ class Range:
     """The commit that the policy is read from; None before the first commit."""
     is_alone: bool = False
     """True when it is the tip alone: one commit was asked for, and no merge."""
+    first: CommitOid | None = None
+    """The first parent of a merge that was asked for alone: nobody named it as a base, so it must be proved itself."""
+    depth: int = 0
+    """How many merges were asked for on the way down first parents to this one."""
 
 
 def resolve_range(repository: Repository, text: str, policy: str | None = None) -> Range:
@@ -64,18 +68,21 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
         raise Usage(f"'{text}' is no range with a base", hint=hint)
     if dots:
         base, tip = (resolve_name(repository, word or "HEAD") for word in (start, end))
-        rules: CommitOid | None = base
-        without: tuple[CommitOid, ...] = (base,)
-        alone = False
+        what = Range(text, tip, (base,), base)
     else:
-        tip = resolve_name(repository, text)
-        parents = read_commit(repository, tip).parents
-        rules = next(iter(parents), None)
-        without = (rules,) if rules is not None and repository.objects.find(rules) is not None else ()
-        alone = len(parents) < 2
-    if policy is not None:
-        rules = resolve_name(repository, policy)
-    return Range(text, tip, without, rules, alone)
+        what = lone_range(repository, text, resolve_name(repository, text))
+    return what if policy is None else replace(what, policy=resolve_name(repository, policy))
+
+
+def lone_range(repository: Repository, name: str, tip: CommitOid) -> Range:
+    """Return the range of one commit, which is judged by the policy of its first parent; of a merge, what it merged.
+
+    Raises: CouldNotTell when the commit is not here.
+    """
+    parents = read_commit(repository, tip).parents
+    first, is_merge = next(iter(parents), None), len(parents) > 1
+    without = (first,) if first is not None and repository.objects.find(first) is not None else ()
+    return Range(name, tip, without, first, not is_merge, first if is_merge else None)
 
 
 def resolve_name(repository: Repository, text: str) -> CommitOid:

@@ -13,7 +13,7 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.proof import Rules
+    from git_taskctx.handoff.proof_rules import Rules
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ MATRIX: list[tuple[Step, str, str, str]] = [
     (squash_moved, NO_RECORD, NO_RECORD, NO_RECORD),
     (squash_shifted, NO_RECORD, NO_RECORD, NO_RECORD),
     (fast_forward, VERIFIED, VERIFIED, NO_RECORD),
-    (merge, "verified by merge", "unproven merge-unchecked", "unproven parent-unproven"),
+    (merge, "unproven parent-unproven", "unproven merge-unchecked", "unproven parent-unproven"),
     (merge_unmoved, "verified by tree", "verified by tree", "unproven parent-unproven"),
     (merge_edited, "unproven merge-edited", "unproven merge-unchecked", "unproven parent-unproven"),
     (cherry_pick, NO_RECORD, NO_RECORD, NO_RECORD),

@@ -12,8 +12,8 @@ from proof.scene import Scene
 
 from git_taskctx.config import load_config
 from git_taskctx.git.repository import Repository, open_repository
-from git_taskctx.handoff.proof import Rules, rules_of
 from git_taskctx.handoff.proof_push import Update, prove_push, read_updates
+from git_taskctx.handoff.proof_rules import Rules, rules_of
 from git_taskctx.model.oids import CommitOid
 
 ZERO = "0" * 40

@@ -221,6 +221,54 @@ def test_a_merge_under_every_scope(tmp_path: Path) -> None:
     assert verdicts(scene.desk, "main^1..main") == ["verified", "*verified", "*verified"]
 
 
+@pytest.mark.parametrize("words", [(), ("--ci",)], ids=["verify", "ci"])
+def test_a_merge_that_is_asked_for_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """What nobody validated is not proved by a merge upon it: a first parent is trusted where it is named as a base."""
+    scene = Scene(tmp_path)
+    assert scene.done
+    repo = scene.repo
+    tree = repo.git("rev-parse", "topic^{tree}")
+    good = repo.git("commit-tree", "-m", "Merge", "-p", "topic", "-p", "main", tree)
+    again = repo.git("commit-tree", "-m", "Merge", "-p", good, "-p", "topic", tree)
+    repo.write("parser.py", "evil\n")
+    evil = repo.commit("evil")
+    bad = [evil]
+    for _ in range(2):
+        merged = repo.git("commit-tree", "-m", "Merge", "-p", bad[-1], "-p", scene.done, f"{evil}^{{tree}}")
+        bad.append(merged)
+    for number, oid in enumerate((again, *bad)):
+        repo.git("update-ref", f"refs/heads/n{number}", oid)
+    clone = scene.clone("clone")
+    assert clone.told(*words, again) == "verified by merge"
+    for oid in bad[1:]:
+        assert clone.told(*words, oid) == "unproven parent-unproven"
+        short = oid[:12]
+        assert clone.prove(*words, oid)["hints"][-1] == (
+            f"git taskctx verify {short}^1   # its first parent, alone; "
+            f"or, where that is trusted: git taskctx verify {short}^1..{short}"
+        )
+        assert clone.told(*words, f"{evil}..{oid}") == "verified by merge"
+    cut = scene.clone("cut", "--depth", "2", branch="n0")
+    assert cut.told("HEAD") == "unproven merge-unchecked"
+    assert cut.told("--ci", "HEAD") == "verified by merge"
+
+
+def test_the_rules_for_what_lies_below_a_merge(tmp_path: Path) -> None:
+    """A first parent that loosens the policy is not judged by it because a merge was put upon it."""
+    scene = Scene(tmp_path, policy='agents = ["implementer", "reviewer", "validator"]\n')
+    scene.repo.checkout("-q", "-b", "topic")
+    scene.desk.init("--agents", "dev")
+    scene.repo.write(".taskctx.toml", "")
+    scene.desk.ok("snapshot", "--agent", "dev", "--done")
+    loose = scene.seal()
+    merged = scene.repo.git("commit-tree", "-m", "Merge", "-p", loose, "-p", "main", f"{loose}^{{tree}}")
+    scene.repo.git("update-ref", "refs/heads/merged", merged)
+    clone = scene.clone("clone", branch="merged")
+    assert clone.told("HEAD^1") == "violated agents-differ"
+    assert clone.told("HEAD") == "unproven parent-unproven"
+    assert clone.told("HEAD", "--policy", "HEAD") == "verified by merge"
+
+
 def test_a_hostile_merge_driver_is_not_run(tmp_path: Path) -> None:
     """The merge is made again without any driver, attribute or setting of the repository."""
     scene = Scene(tmp_path)
@@ -230,7 +278,7 @@ def test_a_hostile_merge_driver_is_not_run(tmp_path: Path) -> None:
     scene.repo.config("merge.evil.driver", f"touch {mark}")
     scene.repo.config("merge.default", "evil")
     scene.repo.write(".gitattributes", "* merge=evil\n")
-    assert scene.desk.ok("verify", "main").out.startswith("commit: verified\n")
+    assert scene.desk.ok("verify", "main^1..main").out.startswith("commit: verified\n")
     assert not mark.exists()
 
 
