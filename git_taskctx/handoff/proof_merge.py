@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.proof_range import COMMIT_LIMIT, Commit, Range, find_commit, lone_range
+from git_taskctx.handoff.proof_range import (
+    COMMIT_LIMIT,
+    Commit,
+    Range,
+    between,
+    find_commit,
+    lone_range,
+    shallow_commits,
+)
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
@@ -143,7 +151,24 @@ def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[Commit
     other = Reason(Code.MERGE_EDITED, "it is not the automatic merge of its parents")
     if shallow.exists():
         other = _unchecked("history is cut, and the merge base with it")
+        told |= dict.fromkeys(
+            _on_cut_history(repository, [one for one in merges if told.get(one.oid, other) is None]), other
+        )
     return dict.fromkeys((merge.oid for merge in merges), other) | told
+
+
+def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterator[CommitOid]:
+    """Yield merges of which whole history may show another base than is seen here, and so make another merge.
+
+    It cannot where no history is cut between the parents and the one base; more bases are merged by theirs in turn.
+    """
+    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    cuts = set(shallow_commits(repository))
+    for merge in merges:
+        found = git.run("merge-base", "--all", *merge.parents, ok=(0, 1)).out.decode().split()
+        bases = [CommitOid(base) for base in found]
+        if not cuts.isdisjoint(between(repository, merge.parents, bases if len(bases) == 1 else ())):
+            yield merge.oid
 
 
 def _unchecked(why: str) -> Reason:

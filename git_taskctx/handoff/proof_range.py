@@ -112,17 +112,25 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
 
 def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Commit]) -> list[CommitOid]:
     """Return the listed commits of a range below which history is cut, so that more of the range may be missing."""
-    data = read_plain(repository.common_dir / "shallow", limit=MAP_LIMIT)
-    cuts = map(CommitOid, (data or b"").decode("ascii", "replace").split())
     here = {*listed, *what.without}
-    return [oid for oid in cuts if oid in listed and not here.issuperset(listed[oid].parents)]
+    return [oid for oid in shallow_commits(repository) if oid in listed and not here.issuperset(listed[oid].parents)]
+
+
+def shallow_commits(repository: Repository) -> list[CommitOid]:
+    """Return the commits below which history is cut."""
+    data = read_plain(repository.common_dir / "shallow", limit=MAP_LIMIT)
+    return [CommitOid(oid) for oid in (data or b"").decode("ascii", "replace").split()]
+
+
+def between(repository: Repository, tips: Iterable[CommitOid], without: Iterable[CommitOid]) -> list[CommitOid]:
+    """Return what `tips` reach and `without` do not, newest first and none after its parents."""
+    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    listed = git.run("rev-list", "--topo-order", "--end-of-options", *tips, *(f"^{one}" for one in without))
+    return [CommitOid(oid) for oid in listed.out.decode().split()]
 
 
 def _walk(repository: Repository, what: Range) -> list[Commit]:
-    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
-    listed = git.run("rev-list", "--topo-order", "--end-of-options", what.tip, *(f"^{one}" for one in what.without))
-    oids = [CommitOid(oid) for oid in listed.out.decode().split()]
-    commits = []
+    oids, commits = between(repository, [what.tip], what.without), []
     for start in range(0, len(oids), BATCH):
         some = oids[start : start + BATCH]
         repository.objects.read_ahead(some, limit=COMMIT_LIMIT)

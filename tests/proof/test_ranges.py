@@ -466,6 +466,33 @@ def test_a_merge_that_is_cut_from_its_parents(tmp_path: Path, base: str) -> None
     assert cut.told("HEAD") == "unproven parent-unproven"
 
 
+@pytest.mark.parametrize("words", [(), ("--ci",)], ids=["verify", "ci"])
+def test_a_merge_whose_base_is_cut_off(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Cut history that shows an older base, with which another merge is the automatic one, does not prove it."""
+    scene = Scene(tmp_path, policy='agents = ["dev"]\n')
+    repo = scene.repo
+    repo.write("other.py", "X\n")
+    repo.commit("base 2")
+    repo.checkout("-b", "topic")
+    for number in range(3):
+        repo.git("commit", "-q", "--allow-empty", "-m", f"c{number}")
+    scene.desk.init("--agents", "dev")
+    repo.write("parser.py", "mended\n")
+    scene.desk.ok("snapshot", "--agent", "dev", "--done")
+    repo.add()
+    sealed = repo.git("commit-tree", "-m", "task", "-p", "HEAD", "-p", scene.base, repo.git("write-tree"))
+    repo.git("reset", "-q", "--soft", sealed)
+    scene.desk.ok("verify")
+    scene.move_main("other.py", "other\n")
+    repo.git("merge", "-q", "-m", "M", "main")
+    repo.write("other.py", "X\n")
+    repo.git("commit", "-qa", "--amend", "-m", "M")
+    assert scene.clone("whole").told("origin/main..HEAD") == "unproven merge-edited"
+    cut = scene.clone("cut", "--no-single-branch", "--depth=4")
+    told = "unproven merge-edited" if words else "unproven merge-unchecked"
+    assert cut.told(*words, "origin/main..HEAD") == told
+
+
 def test_sha256(tmp_path: Path) -> None:
     """Repositories of the other hash are proved the same way."""
     repo = GitRepo.init(tmp_path / "repo", "--object-format=sha256")
