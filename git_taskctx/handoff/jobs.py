@@ -19,6 +19,8 @@ from git_taskctx.model.values import dataclass, replace
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
 BRANCHES = "refs/heads/"
+WHOLE = ("heads/", "tags/", "remotes/")
+"""How a ref begins that is named in full but for `refs/`."""
 NAME_A_RANGE = "git taskctx verify --ci BASE..HEAD   # name the commits"
 
 
@@ -81,11 +83,18 @@ def name_job(revision: str) -> Job:
 
 
 def name_commit(text: str) -> Named:
-    """Return the commit that a user names: an oid, a ref, or a branch, here or there."""
+    """Return the commit that a user names: an oid, a ref, or a branch, here or there. Raises: Usage for nothing.
+
+    A tag is named as one (`tags/v1`): who may push tags could otherwise put one in the place of a branch.
+    """
     if _OID.fullmatch(text):
         return Named(text)
-    branch = text.partition("origin/")[2] if text.startswith("origin/") else text
-    return Named(ref=text if text.startswith("refs/") else BRANCHES + branch, words=text)
+    if not text:
+        raise Usage("no commit is named", hint=NAME_A_RANGE)
+    if text.startswith(("refs/", *WHOLE)):
+        whole = f"refs/{text.removeprefix('refs/')}"
+        return Named(ref=whole.replace("refs/remotes/origin/", BRANCHES, 1), words=text)
+    return Named(ref=BRANCHES + text.removeprefix("origin/"), words=text)
 
 
 def _github(environ: Mapping[str, str], event: Any) -> Job:

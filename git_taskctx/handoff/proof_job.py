@@ -15,10 +15,10 @@ from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.remote import fetch_refs, list_remote, remotes_of
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.jobs import Job, Named
+from git_taskctx.handoff.jobs import BRANCHES, WHOLE, Job, Named
 from git_taskctx.handoff.proof import prove
 from git_taskctx.handoff.proof_hints import NO_RECORDS, fetch_command
-from git_taskctx.handoff.proof_range import Range, find_commit, lone_range, read_commit, resolve_name
+from git_taskctx.handoff.proof_range import Range, find_commit, find_short, lone_range, read_commit, split_name
 from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.share import place_of
 from git_taskctx.model.canonical import sha256_hex
@@ -147,11 +147,10 @@ class _Clone:
         return None
 
     def _commit(self, named: Named, remote: str, *, depth: int = 1) -> CommitOid:
-        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it; Fatal."""
-        local = named.oid or named.words
-        if local is not None and self.repository.find_commit(local) is not None:
-            return resolve_name(self.repository, local)
-        why = ""
+        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it."""
+        found, why = self._here(named), ""
+        if found is not None:
+            return found
         for wanted in (named.oid, named.ref):
             if wanted is None:
                 continue
@@ -166,7 +165,30 @@ class _Clone:
                 return found
         reason = why or f"{remote} does not have it any more"
         hint = f"git fetch {shlex.quote(remote)} {shlex.quote(named.oid or named.ref or 'REF')}   # what git says of it"
+        if named.words is not None and find_ref(self.git, f"refs/tags/{named.words}") is not None:
+            hint += f"; a tag is named as one: tags/{named.words}"
         raise CouldNotTell(f"the commit {named} is not in this clone, and cannot be fetched: {reason}", hint=hint)
+
+    def _here(self, named: Named) -> CommitOid | None:
+        """Return a commit that is in the clone; a branch is looked up by its whole name, which no tag can take."""
+        if named.oid is not None or named.words is None:
+            return self.repository.find_commit(named.oid) if named.oid is not None else None
+        name, rest = split_name(named.words)
+        if name in ("", "@", "HEAD"):
+            return self.repository.find_commit(named.words)
+        for ref in self._refs_of(name):
+            if find_ref(self.git, ref) is not None:
+                return self.repository.find_commit(ref + rest)
+        return find_short(self.repository, name, rest)
+
+    def _refs_of(self, name: str) -> Iterator[str]:
+        """Yield the refs that a name may stand for."""
+        if name.startswith(("refs/", *WHOLE)):
+            yield name if name.startswith("refs/") else f"refs/{name}"
+        elif any(name.startswith(f"{remote}/") for remote in ("origin", *remotes_of(self.git))):
+            yield f"refs/remotes/{name}"
+        else:
+            yield from (f"refs/remotes/{self.origin}/{name}", BRANCHES + name)
 
     def _fetch(self, remote: str, refspec: str, *words: str) -> None:
         """Fetch with as little history as the clone has itself: a depth would cut one that is whole."""

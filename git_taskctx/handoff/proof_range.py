@@ -21,6 +21,7 @@ BATCH = 100
 MAP_LIMIT = 256 * 1024 * 1024
 _NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
 """The ref in what names a commit (gitrevisions)."""
+_SHORT = re.compile(r"[0-9a-f]{4,64}")
 COMMIT_MAP = "filter-repo/commit-map"
 """Where git-filter-repo leaves the old and new names of commits, in the git dir."""
 
@@ -92,13 +93,31 @@ def resolve_name(repository: Repository, text: str) -> CommitOid:
     hold.
     """
     commit = repository.resolve_commit(text)
-    name = _NAME.match(text)[0]  # type: ignore[index] # it matches anything
+    name, _ = split_name(text)
     tag = repository.find_commit(f"refs/tags/{name}")
     for branch in (f"refs/heads/{name}", f"refs/remotes/{name}"):
         if tag is not None and repository.find_commit(branch) not in (None, tag):
             hint = f"git show-ref {shlex.quote(name)}   # name the one that is meant in full"
             raise Fatal(f"'{text}' is a tag, and a branch ({branch})", hint=hint)
     return commit
+
+
+def split_name(text: str) -> tuple[str, str]:
+    """Split what names a commit into the ref, and how it goes on from there (`~2`, `^`, `@{1}`)."""
+    end = _NAME.match(text).end()  # type: ignore[union-attr] # it matches anything
+    return text[:end], text[end:]
+
+
+def find_short(repository: Repository, name: str, rest: str) -> CommitOid | None:
+    """Return the only commit whose oid begins with `name`, gone on from; None where there is none, or are more.
+
+    `git rev-parse` would take a ref of that name.
+    """
+    if not _SHORT.fullmatch(name):
+        return None
+    oids = repository.git.run("rev-parse", f"--disambiguate={name}").out.decode().split()
+    found = {CommitOid(oid) for oid in oids if repository.find_commit(oid) == oid}
+    return repository.find_commit(found.pop() + rest) if len(found) == 1 else None
 
 
 def list_commits(repository: Repository, what: Range) -> list[Commit]:

@@ -44,8 +44,7 @@ def test_scope(scene: Scene, scope: str, told: list[str]) -> None:
     assert verdicts(scene.desk, "main..topic") == told
 
 
-@pytest.mark.parametrize("words", [(), ("--ci",)], ids=["verify", "ci"])
-def test_a_tag_in_the_place_of_the_base(scene: Scene, words: tuple[str, ...]) -> None:
+def test_a_tag_in_the_place_of_the_base(scene: Scene) -> None:
     """A tag that is named like the base branch, which git would take, neither shortens a range nor sets its rules."""
     clone = scene.clone("clone")
     clone.repo.git("branch", "-q", "main", "origin/main")
@@ -55,14 +54,38 @@ def test_a_tag_in_the_place_of_the_base(scene: Scene, words: tuple[str, ...]) ->
         scene.repo.git("tag", name, tip)
     clone.repo.git("fetch", "-q", "--tags", "origin")
     for one in asked[:3]:
-        said = clone.refuses("verify", *words, one, code=128)
+        said = clone.refuses("verify", one, code=128)
         assert "is a tag, and a branch (refs/" in said
         assert "hint: git show-ref " in said
-    assert len(clone.prove(*words, asked[3], code=3)["commits"]) == 2
+        assert len(clone.prove("--ci", one, code=3)["commits"]) == 2
+    assert len(clone.prove(asked[3], code=3)["commits"]) == 2
     for name in ("main", "origin/main"):  # the same commit is no other
         scene.repo.git("tag", "-f", name, "refs/heads/main")
     clone.repo.git("fetch", "-q", "--tags", "--force", "origin")
-    assert len(clone.prove(*words, "origin/main..HEAD", code=3)["commits"]) == 2
+    assert len(clone.prove("origin/main..HEAD", code=3)["commits"]) == 2
+
+
+def test_a_tag_as_the_base_of_a_job(scene: Scene) -> None:
+    """In a clone that has no branch but its own a tag is no base, however it is called; named as a tag it is one."""
+    base, tip = scene.base, scene.repo.git("rev-parse", "topic~1")
+    names = ("main", "origin/main", "heads/main", "remotes/origin/main", "refs/heads/main", base[:10])
+    for name in names:
+        scene.repo.git("update-ref", f"refs/tags/{name}", tip)
+    clone = scene.clone("clone", "--single-branch")
+    clone.repo.git("fetch", "-q", "--tags", "origin")
+    for name in names:
+        found = clone.prove("--ci", f"{name}..HEAD", code=3)
+        assert (len(found["commits"]), found["policy"]) == (2, base), name
+        assert clone.prove("--ci", "HEAD", "--policy", name)["policy"] == base, name
+    for name in ("tags/main", "refs/tags/origin/main"):
+        assert clone.prove("--ci", f"{name}..HEAD")["policy"] == tip, name
+    scene.repo.git("tag", "v1", base)
+    clone.repo.git("fetch", "-q", "--tags", "origin")
+    (hint,) = clone.prove("--ci", "v1..HEAD", code=3)["hints"]
+    assert hint == "git fetch origin refs/heads/v1   # what git says of it; a tag is named as one: tags/v1"
+    assert "hint: git taskctx verify --ci BASE..HEAD   # name the commits" in clone.refuses(
+        "verify", "--ci", "", code=129
+    )
 
 
 def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
