@@ -6,7 +6,7 @@ What is not in this clone is a gap, and every gap is told; nothing that is missi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
@@ -15,6 +15,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff import ledger
+from git_taskctx.handoff.attest import claim_about
 from git_taskctx.handoff.chain import Chain, fold
 from git_taskctx.handoff.compare import Comparison, compare_runs, named_failures, stored_failures
 from git_taskctx.handoff.drift import Present
@@ -24,7 +25,7 @@ from git_taskctx.handoff.opening import find_context, find_contexts, load_from_r
 from git_taskctx.handoff.proof import Found, prove
 from git_taskctx.handoff.proof_hints import fetch_command
 from git_taskctx.handoff.proof_range import resolve_range
-from git_taskctx.handoff.proof_records import Told
+from git_taskctx.handoff.proof_records import CLAIMS, Told
 from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.proof_signers import Signers
 from git_taskctx.handoff.seal import open_current
@@ -33,7 +34,7 @@ from git_taskctx.handoff.turns import Bypassed, Drifted, Raised, Turn, all_bypas
 from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
-from git_taskctx.model.proof import CommitProof, Proof
+from git_taskctx.model.proof import CommitProof, Proof, Proven
 from git_taskctx.model.qa import QaRun
 from git_taskctx.model.record import SIGNATURE, Record
 from git_taskctx.model.values import dataclass, field, replace
@@ -74,6 +75,8 @@ class Account:
     """None where the records do not add up."""
     aside: tuple[Record, ...] = ()
     """Records of the sides of forks that do not hold."""
+    later: tuple[Record, ...] = ()
+    """Records after the one that says which commit is the task's; no proof has looked at them."""
     proof: Proof | None = None
     """On the task's commit, where it has one that is here."""
     verdict: Verdict | None = None
@@ -153,9 +156,9 @@ def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
         raise Fatal(f"no record of context {context_id} of {caller.task} is here", hint="git taskctx list")
     told = Told(context_id, read.entries[0].record.task, tuple(read.entries), ())
     chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
-    proof = _prove_sealed(repository, chain, rules, gaps)
+    proof, told, later = _prove_sealed(repository, chain, told, rules, gaps)
     account = _tell(caller, told, None, rules(proof.policy if proof is not None else chain.base), gaps)
-    return replace(account, proof=proof, aside=tuple(one.record for one in read.aside))
+    return replace(account, proof=proof, aside=_records(read.aside), later=_records(later))
 
 
 def _of_files(caller: Caller, rules: RulesAt) -> Account:
@@ -174,24 +177,51 @@ def _session(caller: Caller, context: Context, entries: list[Entry], aside: tupl
 
 def _of_session(session: Session, rules: RulesAt) -> Account:
     chain, gaps, verdict = session.chain, list[str](), None
+    told, later = Told(session.context.context_id, session.task, tuple(session.entries), ()), tuple[Entry, ...]()
     if session.archived or chain.sealed is not None:
-        proof = _prove_sealed(session.repository, chain, rules, gaps)
+        proof, told, later = _prove_sealed(session.repository, chain, told, rules, gaps)
     else:
         proof, verdict = None, _judge(session, gaps)
-    told = Told(session.context.context_id, session.task, tuple(session.entries), ())
     policy = proof.policy if proof is not None else chain.base
+    context = None
+    if later:
+        context = _context_of(session.repository, told, later, gaps)
+        gaps += [_later_text(told)] if context is None else []
     account = _tell(session.caller, told, session, rules(policy), gaps)
-    return replace(account, proof=proof, verdict=verdict, aside=tuple(one.record for one in session.aside))
+    account = replace(account, context=context or account.context, proof=proof, verdict=verdict)
+    return replace(account, aside=_records(session.aside), later=_records(later))
 
 
-def _prove_sealed(repository: Repository, chain: Chain, rules: RulesAt, gaps: list[str]) -> Proof | None:
+def _records(entries: Iterable[Entry]) -> tuple[Record, ...]:
+    return tuple(entry.record for entry in entries)
+
+
+def _prove_sealed(
+    repository: Repository, chain: Chain, told: Told, rules: RulesAt, gaps: list[str]
+) -> tuple[Proof | None, Told, tuple[Entry, ...]]:
+    """Return the proof of a task's commit, the records up to the one that names it, and those after."""
     if chain.sealed is None:
         gaps.append("no commit of the task is on record, so there is nothing to prove")
-    elif repository.objects.find(chain.sealed) is None:
+        return None, told, ()
+    claims = (one.record for one in told.entries if one.record.type in CLAIMS and one.record.commit == chain.sealed)
+    last = next(claims).seq
+    if repository.objects.find(chain.sealed) is None:
         gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
-    else:
-        return _prove(repository, chain.sealed, rules)
-    return None
+        return None, *_divide(told, last)
+    found: dict[CommitOid, Found] = {}
+    proof = _prove(repository, chain.sealed, rules, found)
+    candidate = found[chain.sealed].candidate
+    claim = claim_about(proof.commits[0], candidate) if candidate is not None else None
+    if candidate is not None and claim is not None and proof.verdict is Proven.VERIFIED:
+        last, lines = claim.record.seq, [entry.line for entry in candidate.told.entries[: claim.record.seq]]
+        if [entry.line for entry in told.entries[:last]] != lines:
+            gaps.append(f"the proof of {chain.sealed[:12]} went by other records than these")
+    return proof, *_divide(told, last)
+
+
+def _divide(told: Told, last: int) -> tuple[Told, tuple[Entry, ...]]:
+    """Return the records up to one of them, and those after it."""
+    return replace(told, entries=told.entries[:last]), told.entries[last:]
 
 
 def _no_text(told: Told) -> str:
@@ -218,19 +248,23 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
         raise Fatal(f"'{revision}' names no commit, and no task that is known here", hint="git taskctx list")
     found: dict[CommitOid, Found] = {}
     proof = _prove(repository, revision, rules, found)
-    candidate = found[_commit_with_records(caller, proof).commit].candidate
+    one = _commit_with_records(caller, proof)
+    candidate = found[one.commit].candidate
     if candidate is None:
         raise CouldNotTell(f"no record is about {revision}", hint=fetch_command(repository))
-    held, gaps, told, session = rules(proof.policy), list[str](), candidate.told, None
+    held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
+    claim = claim_about(one, candidate)
     if told.reasons:
         gaps.append("the records do not make one chain, so nothing that rests on them is told")
     else:
-        context = _context_of(repository, told)
+        if claim is not None:
+            told, later = _divide(told, claim.record.seq)
+        context = _context_of(repository, told, later, gaps)
         if context is None:
             gaps.append(_no_text(told))
         else:
             session = _session(caller, context, list(told.entries))
-    return replace(_tell(caller, told, session, held, gaps), proof=proof)
+    return replace(_tell(caller, told, session, held, gaps), proof=proof, later=_records(later))
 
 
 def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
@@ -254,19 +288,31 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
     return tip
 
 
-def _context_of(repository: Repository, told: Told) -> Context | None:
-    """Return the context that the records vouch for, where the refs keep it: theirs, or a later one's."""
-    shas = [told.entries[-1].record.context_sha]
+def _context_of(repository: Repository, told: Told, later: Sequence[Entry], gaps: list[str]) -> Context | None:
+    """Return the context that the records vouch for, where the refs keep it; else, told apart, what a later one does.
+
+    It is None where the refs keep neither.
+    """
+    last = told.entries[-1]
     try:
-        later = ledger.read_entries(repository, told.context)
+        known = ledger.read_entries(repository, told.context)
     except BadData:
-        later = []
-    if [entry.line for entry in later[: len(told.entries)]] == [entry.line for entry in told.entries]:
-        shas.append(later[-1].record.context_sha)
-    try:
-        return next((one for sha in shas if (one := load_from_ref(repository, told.context, sha)) is not None), None)
-    except (BadData, CouldNotTell):
-        return None
+        known = []
+    if [entry.line for entry in known[: len(told.entries)]] == [entry.line for entry in told.entries]:
+        later = known[len(told.entries) :]
+    for entry in (last, *later[-1:]):
+        try:
+            found = load_from_ref(repository, told.context, entry.record.context_sha)
+        except (BadData, CouldNotTell):
+            return None
+        if found is not None:
+            gaps += [_later_text(told)] if entry is not last else []
+            return found
+    return None
+
+
+def _later_text(told: Told) -> str:
+    return f"the text of {told.task} is as a record after the commit has it, and no proof has looked at that"
 
 
 def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gaps: list[str]) -> Account:

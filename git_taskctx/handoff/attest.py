@@ -14,8 +14,8 @@ from git_taskctx.git.notes import NOTES_REF, grep_notes
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.ledger import Entry
+from git_taskctx.handoff.proof import Candidate, all_notes
 from git_taskctx.handoff.proof import Found as FoundOut
-from git_taskctx.handoff.proof import all_notes
 from git_taskctx.handoff.proof_range import Commit
 from git_taskctx.handoff.proof_records import CLAIMS, Claim, bypasses_of
 from git_taskctx.model.attestation import Approval, Checked, Found, Handoff, JudgedBy, Noted, Signatures, Taken, Trust
@@ -50,10 +50,7 @@ def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) 
         commit, candidate = found[one.commit].commit, found[one.commit].candidate
         if one.verdict is not Proven.VERIFIED or one.by == "merge" or candidate is None:
             continue
-        claim = candidate.claim
-        if one.by == "part":  # proved by what the commit that ended the task says of it
-            claims = (claim for claim in candidate.told.claims if claim.is_part and claim.record.commit == commit.oid)
-            claim = next(claims, None)
+        claim = claim_about(one, candidate)
         if claim is None or claim.chain is None:
             continue
         last = claim.record.seq
@@ -62,6 +59,15 @@ def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) 
             Attested(commit, claim, claim.chain, entries, _handoff(one, commit, claim, claim.chain, entries, policy))
         )
     return told
+
+
+def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
+    """Return what the records that a proof went by say of its commit; no record after that was looked at."""
+    if one.by != "part":
+        return candidate.claim
+    # proved by what the commit that ended the task says of it
+    parts = (claim for claim in candidate.told.claims if claim.is_part and claim.record.commit == one.commit)
+    return next(parts, None)
 
 
 def judged_by(proof: Proof, policy: Policy) -> JudgedBy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import stat
@@ -15,14 +16,15 @@ from desk import TASK, Desk, plain
 from gitrepo import GitRepo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from proof.test_attacks import signed_scene
+from proof.scene import Scene
+from proof.test_attacks import Attacker, signed_scene
 from proof.test_processes import counted
 from report.reading import Page
 from report.story import HOSTILE_WORDS, account, begun, play
 
 from git_taskctx import __version__
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.record import RECORD_TYPES
+from git_taskctx.model.record import RECORD_TYPES, load_record
 from git_taskctx.model.values import replace
 from git_taskctx.report.page import LIMIT, MARK, RECORDS, render_page
 
@@ -35,7 +37,7 @@ context <context>, begun on main, base commit <oid>
 Commit: verified
 <oid> verified by commit: Give a discount tree <oid>
 Do not take this page’s word for it: git taskctx verify <oid> judges by the policy of <oid>.
-Chain 20 Changes 5 Findings 1 QA 1 Drift 2 Bypasses 0 Task
+Chain 19 Changes 5 Findings 1 QA 1 Drift 2 Bypasses 0 Task
 The chain
 Who did what, when, oldest first. Times are UTC. All in one place: worktree main of clone <clone>. \
 The records are not signed: whoever can push notes could have written them.
@@ -106,9 +108,10 @@ by coder-model-validator · commit <oid>
 <time>
 seal validator commit <oid> is what was validated
 by A U Thor · tree <oid>
-<time>
-purge validator put away
-by A U Thor
+After the commit
+These records came after the one that says which commit is the task’s. No proof has looked at them, and nothing else \
+on this page counts them.
+<time> purge validator by A U Thor: put away
 Changes, agent by agent
 implementer, round 1 +1 −0
 by coder-model-implementer · snapshot 1 · in the chain · git diff <oid> <oid>
@@ -192,7 +195,7 @@ def test_the_whole_page(desk: Desk, tmp_path: Path) -> None:
     assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
     assert desk.ok("report", "--task", TASK).out == desk.ok("report", TASK).out
     sealed = read(desk, "HEAD").lines
-    assert "purge validator put away" not in sealed
+    assert "After the commit" not in sealed
     assert sealed[1:5] == page.lines[1:5]
 
 
@@ -378,7 +381,9 @@ def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
     clone = clone_of(desk, tmp_path / "clone")
     said = clone.ok("report", "HEAD")
     page = Page(said.out.encode())
-    assert "purge validator put away" in read(clone, TASK).lines
+    assert plain(read(clone, TASK).section("After the commit", "Changes, agent by agent")[-1]) == (
+        "<time> purge validator by A U Thor: put away"
+    )
     assert read(clone, TASK).lines[5:8] == page.lines[5:8]
     assert "Commit: verified" in page.lines
     assert page.section("What this page cannot tell", "The chain")[:4] == [
@@ -431,7 +436,7 @@ def test_signatures(tmp_path: Path) -> None:
     assert scene.done
     lines = read(scene.desk, TASK).lines
     assert "Commit: verified" in lines
-    assert sum(line.endswith(" · signature good") for line in lines) == len(scene.desk.records())
+    assert sum(line.endswith(" · signature good") for line in lines) == len(scene.desk.records()) - 1  # but the last
     assert "The records are not signed" not in " ".join(lines)
     (tmp_path / "forged").mkdir()
     forged, _ = signed_scene(tmp_path / "forged", names="somebody")
@@ -440,6 +445,46 @@ def test_signatures(tmp_path: Path) -> None:
     assert "Commit: violated" in lines
     assert "signature good" not in " ".join(lines)
     assert any(line.endswith("names A U Thor, and is signed by somebody") for line in lines)
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
+    """What anybody appends after the record that names the commit is told apart, and changes nothing of the rest.
+
+    That is so of the commit and of the task, where the policy asks for signatures and where it does not.
+    """
+    scene = signed_scene(tmp_path)[0] if signed else Scene(tmp_path)
+    commit = scene.done
+    attacker = Attacker(scene.clone("clone"), commit, tmp_path)
+    before = {asked: read(attacker.clone, asked).lines for asked in ("HEAD", TASK)}
+    records = [load_record(json.dumps(one)) for one in scene.desk.records()]
+    seal = replace(records[-2], diff_sha=None, commit_tree=None, extra={"clone": "0" * 16, "worktree": "main"})
+    run = {"command": "make test", "exit_code": 0, "status": "passed", "reports": [], "log": "E9"}
+    log = {"id": "E9", "type": "qa_log", "path": "x.log", "sha256": "0" * 64, "size": 1, "stored_sha256": "0" * 64}
+    log |= {"description": None}
+    back = {"previous": "validator", "round": 2, "back": True, "verified": True}
+    forged = [
+        replace(seal, type="qa", agent="validator", extra={**seal.extra, "run": run, "evidence": log}),
+        replace(seal, type="start", agent="implementer", extra={**seal.extra, **back}),
+    ]
+    noted = [line.split()[1] for line in attacker.repo.git("notes", "--ref=taskctx", "list").splitlines()]
+    attacker.put(attacker.rechain([*records, *forged]), *noted)
+    for asked, lines in before.items():
+        page = read(attacker.clone, asked)
+        section = page.section("After the commit", "Changes, agent by agent")
+        assert [plain(line) for line in section[2:]] == [
+            "<time> purge validator by A U Thor: put away",
+            "<time> qa validator by A U Thor: make test: passed, exit code 0, E9",
+            "<time> start implementer by A U Thor: back from validator, round 2, tree <oid>",
+        ]
+        assert "Commit: verified" in page.lines
+        start = (
+            lines.index("After the commit") if "After the commit" in lines else lines.index("Changes, agent by agent")
+        )
+        at = page.lines.index("After the commit")
+        assert page.lines[:at] == lines[:start]
+        rest = "Changes, agent by agent"
+        assert page.lines[page.lines.index(rest) :] == lines[lines.index(rest) :]
 
 
 def test_without_a_worktree(desk: Desk, tmp_path: Path) -> None:
