@@ -239,6 +239,51 @@ NESTED = {
     ),
     "JUnit XML that claims more than it lists": ("<testsuite tests='2'><testcase name='a'/></testsuite>\n", "unknown"),
     "JUnit XML that claims a failure": ("<testsuite tests='1' errors='1'><testcase/></testsuite>\n", "failed"),
+    **{
+        f"JUnit XML with {what}": (f"{xml}\n1 passed in 0.1s\n", expected)
+        for what, xml, expected in (
+            ("an error beside its tests", "<testsuite tests='1' errors='0'><error/><testcase name='a'/></testsuite>",
+             "failed"),
+            ("a failure beside its suites", "<testsuites><failure/><testsuite><testcase/></testsuite></testsuites>",
+             "failed"),
+            ("a failure of another namespace",
+             "<testsuite xmlns:x='u'><testcase name='a'><x:failure/></testcase></testsuite>", "failed"),
+            ("a failure that its attribute tells", "<testsuite><testcase name='a' status='failed'/></testsuite>",
+             "failed"),
+            ("a test in a test that failed",
+             "<testsuite><testcase name='a'><failure/><testcase name='b'/></testcase></testsuite>", "failed"),
+            ("a test in one", "<testsuite><testcase name='a'><testcase name='b'/></testcase></testsuite>", "unknown"),
+            ("blanks at a number", "<testsuite tests='1' failures=' 1 '><testcase name='a'/></testsuite>", "failed"),
+            ("too large a number", "<testsuite failures='1234567890'><testcase name='a'/></testsuite>", "unknown"),
+            ("a sign before a number", "<testsuite errors='+1'><testcase name='a'/></testsuite>", "unknown"),
+            ("a fraction", "<testsuite failures='1.0'><testcase name='a'/></testsuite>", "unknown"),
+            ("no number", "<testsuite tests=''><testcase name='a'/></testsuite>", "unknown"),
+            ("a document type", "<?xml version='1.0'?><!DOCTYPE testsuite [<!ENTITY a 'b'>]><testsuite/>", "unknown"),
+            ("words before it", "12:01 <testsuite><testcase name='a'><failure/></testcase></testsuite>", "failed"),
+            ("words before it, cut short", "12:01 <testsuite><testcase name='a'/>", "unknown"),
+            ("much XML of others before it",
+             "<?xml x\n" * 25 + "<testsuite><testcase name='a'><failure/></testcase></testsuite>", "failed"),
+        )
+    },
+    "JUnit XML below more XML than is read": (
+        "<?xml x\n" * 6000 + "<testsuite><testcase name='a'><failure/></testcase></testsuite>\n1 passed in 0.1s\n",
+        "unknown",
+    ),
+    "a tag in a sentence": ("test_a.py::test_x[<testsuite>-a] PASSED\n=== 1 passed in 0.1s ===\n", "passed"),
+    "objects of another program": ('{"type": "module"\n=== 1 passed in 0.1s ===\n', "passed"),
+    **{
+        f"{tool} that breaks off, and a run that passes": (f"{line}\n=== 1 passed in 0.1s ===\n", "unknown")
+        for tool, line in {
+            "a report of pytest": '{"created":1,"exitcode":1,"summary":{"failed":1',
+            "a report of playwright": '12:01 {"config": {}, "errors": [',
+            "a report of ruff": '[{"cell": null,',
+            "a report in which a key stands twice, of pytest": '{"created": 1, "exitcode": 1, "exitcode": 0}',
+            "an event of go": '{"Time":"x","Action":"fail","Package":',
+            "an event of cargo": '{ "type": "suite", "event": "fai',
+            "an event of mypy": '{"file": "a", "line": 1, "mess',
+        }.items()
+    },
+    "more JSON than is read": (f'{{"created": [{"{}," * 1_000_000}\n=== 1 passed in 0.1s ===\n', "unknown"),
     "JUnit XML around a run that passed": (
         "<testsuite><testcase name='a'><system-out>\n3 passed in 0.1s\n</system-out></testcase>",
         "unknown",
@@ -320,7 +365,6 @@ UNKNOWN = {
     "make": b"cc -o a a.c\n./a\nall tests OK\n",
     "ok without a plan": b"ok 1 - a\nnot ok 2 - b\n",
     "JSON": b'{"created": 1, "passed": 3}\n',
-    "JSON that breaks off": b'{"created": 1,\n"exitcode": 0,\n',
     "other XML": b"<?xml version='1.0'?>\n<coverage line-rate='1'><testsuites/></coverage>\n",
     "events": b'{"type": "suite"}\n{"file": "a"}\n{"Action": "pass"}\n[]\n',
     "a compiler": b"a.c:3:5: error: expected expression\n1 error generated.\n",

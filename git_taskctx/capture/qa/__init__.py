@@ -1,8 +1,9 @@
 """The logs of tests and linters: what each tool said of its own run, and nothing that it did not say.
 
 A reader knows one family of tools by the lines that end their runs. It yields a report for each run that it finds; a
-run whose last line is missing, or contradicts what stands above it, is `unknown` with the reason. A log in which no
-tool is recognized gives no report at all. Documents that tools write for machines are read first, and taken out.
+run whose last line is missing, or contradicts what stands above it, is `unknown` with the reason; so is whatever names
+a failure and calls itself passed. A log in which no tool is recognized gives no report at all. Documents that tools
+write for machines are read first, and taken out.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from git_taskctx.capture.qa.linters import read_eslint, read_mypy, read_ruff, re
 from git_taskctx.capture.qa.python import read_pytest, read_unittest
 from git_taskctx.capture.qa.silent import find_silent
 from git_taskctx.capture.qa.tap import read_tap
-from git_taskctx.capture.qa.text import clean, cut, divide
+from git_taskctx.capture.qa.text import MISFIT, clean, cut, divide
 from git_taskctx.model.qa import QaReport, ReportStatus
 from git_taskctx.model.values import replace
 
@@ -71,7 +72,14 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
         silent = find_silent(text, command)
         if silent is not None:
             return (silent,)
-    return tuple(map(_merge, found.values()))
+    return tuple(_sound(_merge(reports)) for reports in found.values())
+
+
+def _sound(report: QaReport) -> QaReport:
+    """Return a report that is no pass where it names or counts a failure, whatever its reader made of it."""
+    if report.status in ("failed", "unknown") or not (report.failures or report.failures_count):
+        return report
+    return replace(report, status="unknown", note=MISFIT)
 
 
 def _agree(document: QaReport, printed: Sequence[QaReport]) -> QaReport:

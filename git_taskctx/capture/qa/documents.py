@@ -1,7 +1,8 @@
 """What a log holds for machines: JSON documents, JSON events a line each, and JUnit XML, between lines for people.
 
 They are taken out, so that what a test printed into one of them is no line of a tool's. Logs come from anybody: each
-byte is parsed a bounded number of times, nothing is nested deep, and a document that does not read is left as text.
+byte is parsed a bounded number of times, and nothing is nested deep. A document of a tool that does not read is left
+as text, and so is all behind a limit; either is a report that could not be told, and so no pass.
 """
 
 from __future__ import annotations
@@ -14,47 +15,52 @@ from git_taskctx.capture.qa.events import read_events
 from git_taskctx.capture.qa.junit import read_junit
 from git_taskctx.capture.qa.linters import TOO_MANY
 from git_taskctx.capture.qa.reporters import read_document
-from git_taskctx.capture.qa.text import TRUNCATED
+from git_taskctx.capture.qa.text import UNREAD
 from git_taskctx.model.qa import QaReport
 
 MAX_CONTAINERS = 1_000_000
 """Objects and lists of all JSON in a log; a log of 16 MiB that a tool wrote has a tenth of that."""
 MAX_DOCUMENTS = 1000
-_ATTEMPTS = 20
-"""So many documents that do not read are tried; each may have to be read to the end of the log."""
+_TIMES = 20
+"""So often a log may be read over for what turns out to be no document of a tool's, or one that does not read."""
+_SHORT = 1 << 20
+"""Characters: a shorter log counts as one of these."""
 
-_BEGIN = (
-    r'[ \t]*(?:(?P<event>\{ ?"(?:Time|Action|ImportPath|file|cell|code|type)": ?)'
-    r'|(?P<json>\{\s*"(?:(?P<jest>numFailedTestSuites)|(?P<vitest>numTotalTestSuites)|created|config)"\s*:'
-    r'|\[\s*\{\s*"(?:(?P<eslint>filePath)|cell|code)"\s*:)'
-    r"|(?P<xml><\?xml |<testsuites?[ >/]))"
+_EVENT = r'[ \t]*(?P<event>\{ ?"(?:(?P<go>Time|Action|ImportPath)|(?P<mypy>file)|(?P<ruffs>cell|code)|type)": ?)'
+_DOCUMENT = (
+    r'(?P<json>\{\s*"(?:(?P<jest>numFailedTestSuites)|(?P<vitest>numTotalTestSuites)|(?P<pytest>created)'
+    r'|(?P<playwright>config))"\s*:|\[\s*\{\s*"(?:(?P<eslint>filePath)|(?P<ruff>cell|code))"\s*:)'
+    r"|(?P<xml><\?xml |<testsuites?[ >/])"
 )
-_HEAD, _NEXT = re.compile(f"^{_BEGIN}", re.MULTILINE), re.compile(_BEGIN)
+_HEAD, _NEXT = re.compile(f"^{_EVENT}|{_DOCUMENT}", re.MULTILINE), re.compile(f"{_EVENT}|[ \\t]*(?:{_DOCUMENT})")
 """The keys that the tools write first; the order of keys is theirs, and has not changed."""
+_TOOLS = {
+    "go": "go test", "mypy": "mypy", "ruffs": "ruff", "jest": "jest", "vitest": "vitest", "pytest": "pytest",
+    "playwright": "playwright", "eslint": "eslint", "ruff": "ruff", "xml": "JUnit", "event": "cargo test",
+}  # fmt: skip
 
 
 def read_documents(text: str) -> tuple[list[QaReport], str]:
     """Return what the documents in a log say, and the log without those that were read."""
-    if text.count("{") + text.count("[") > MAX_CONTAINERS:
-        return [], text
+    head = _HEAD.search(text)
+    if head and text.count("{") + text.count("[") > MAX_CONTAINERS:
+        return [_unread(head, f"more than {MAX_CONTAINERS} objects and lists")], text
     reports: list[QaReport] = []
+    unread: dict[str, QaReport] = {}
     events: list[dict[str, Any]] = []
     rest: list[str] = []
     many = bool(TOO_MANY.search(text))
-    at = attempts = 0
-    head = _HEAD.search(text)
-    while head and attempts < _ATTEMPTS:
-        begin = head.start() + len(head[0]) - len(head[0].lstrip(" \t"))
-        found: QaReport | dict[str, Any] | None
-        if head["xml"]:
-            found, end = read_junit(text, begin)
-        else:
-            found, end = _read_json(text, begin, event=head["event"] is not None, many=many)
+    at, spent, budget = 0, 0, _TIMES * max(len(text), _SHORT)
+    while head:
+        begin = next(head.start(kind) for kind in ("event", "json", "xml") if head[kind])
+        found, end, reads = _read(text, begin, head, many=many)
+        if not reads:
+            unread.setdefault(_tool_of(head), _unread(head, UNREAD))
         if found is None:
-            tool = next((name for name in ("jest", "vitest", "eslint") if head[name]), None)
-            if tool is not None and end < 0:
-                reports.append(QaReport(tool, "unknown", note=TRUNCATED))
-            attempts += not head["event"]
+            spent += end - begin
+            if spent > budget:
+                reports.append(_unread(head, "too much of it is no report that reads"))
+                break
             head = _HEAD.search(text, head.end())
             continue
         if isinstance(found, dict):
@@ -68,20 +74,47 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
         at = end
         head = _NEXT.match(text, at) or _HEAD.search(text, at)
     rest.append(text[at:])
-    return [*reports, *read_events(events)], "".join(rest)
+    return [*reports, *unread.values(), *read_events(events)], "".join(rest)
 
 
-def _read_json(text: str, begin: int, *, event: bool, many: bool) -> tuple[QaReport | dict[str, Any] | None, int]:
-    """Return an event, or what a document says, and where it ends; None, and -1 where it does not read."""
+def _read(
+    text: str, begin: int, head: re.Match[str], *, many: bool
+) -> tuple[QaReport | dict[str, Any] | None, int, bool]:
+    """Return an event, or what a document says; where it ends, or how far it was looked at; and whether it reads.
+
+    It is None where it is no tool's, or does not read.
+    """
+    if head["xml"]:
+        report, end = read_junit(text, begin)
+        inside = bool(text[text.rfind("\n", 0, begin) + 1 : begin].strip())
+        says = report is not None and (report.counts or report.failures_count)
+        return (report if says or not inside else None), end, True  # a tag in the midst of a line may be anybody's
+    end = len(text)
     try:
-        if event:
-            end = text.find("\n", begin)
-            value = _DECODER.decode(text[begin : end if end >= 0 else len(text)])
-            return (value if isinstance(value, dict) else None), end
+        if head["event"]:
+            found = text.find("\n", begin)
+            end = found if found >= 0 else len(text)
+            value = _DECODER.decode(text[begin:end])
+            return (value if isinstance(value, dict) else None), end, True
         value, end = _DECODER.raw_decode(text, begin)
+    except json.JSONDecodeError as error:
+        return None, max(end if head["event"] else error.pos, head.end()), not _is_of_a_tool(text, head)
     except (ValueError, RecursionError):
-        return None, -1
-    return read_document(value, many=many), end
+        return None, end, not _is_of_a_tool(text, head)
+    return read_document(value, many=many), end, True
+
+
+def _is_of_a_tool(text: str, head: re.Match[str]) -> bool:
+    """Tell whether what does not read was a tool's: objects of other programs have a type as well."""
+    return _tool_of(head) != "cargo test" or text.startswith(('"suite"', '"test"'), head.end())
+
+
+def _tool_of(head: re.Match[str]) -> str:
+    return next(tool for group, tool in _TOOLS.items() if head[group])
+
+
+def _unread(head: re.Match[str], note: str) -> QaReport:
+    return QaReport(_tool_of(head), "unknown", note=note)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

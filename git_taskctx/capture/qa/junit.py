@@ -18,10 +18,15 @@ from git_taskctx.model.qa import QaReport, ReportStatus
 _DEPTH = 100
 _PIECE = 4096
 """Characters that are looked at first; then twice as many, and so on, as a document may end soon."""
-_NUMBER = re.compile(r"\d{1,9}")
+_NUMBER = re.compile(r"\s*(\d{1,9})\s*")
+_SUITES = ("testsuites", "testsuite")
 _BREAKS_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN,
                expat.errors.XML_ERROR_PARTIAL_CHAR, expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION)  # fmt: skip
 _VERDICTS = {"failure": "failed", "error": "failed", "skipped": "skipped"}
+_SAID = dict.fromkeys(("error", "fail", "failed", "failure"), "failed") | dict.fromkeys(
+    ("disabled", "notrun", "skipped", "suppressed"), "skipped"
+)
+"""What an attribute of a test may say of it, where no element does."""
 
 
 class _Stop(Exception):
@@ -29,7 +34,7 @@ class _Stop(Exception):
 
 
 def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
-    """Return what a document says, and where it ends; None and -1 where it is another one.
+    """Return what a document says, and where it ends; None where it is another one, and how far that was looked at.
 
     One that breaks off is read to the end of the log: what stands in it is nothing that a tool printed for people.
     """
@@ -46,7 +51,7 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
         told = expat.ErrorString(error.code)
         reader.note = TRUNCATED if told in _BREAKS_OFF else f"the XML does not read: {told}"
     if not reader.began:
-        return None, -1
+        return None, min(at, len(text))
     if reader.last is None:
         return reader.report(), len(text)
     return reader.report(), begin + len(data[: data.index(b">", reader.last) + 1].decode())
@@ -63,11 +68,12 @@ class _Reader:
         self.above: list[str] = []
         self.suites: list[tuple[str, int, int]] = []
         """Of each suite around: its name, the tests that it claims, and how many had been counted before it."""
-        self.name, self.verdict = "", ""
+        self.cases: list[tuple[str, str]] = []
+        """Of each test around, its name and what became of it."""
         self.counts = {"failed": 0, "passed": 0, "skipped": 0}
         self.names: list[str] = []
         self.claimed = 0
-        """The most failures and errors that a suite claims."""
+        """The most failures and errors that a suite claims, or has beside its tests."""
         self.began = False
         self.last: int | None = None
         """Byte at which the last tag begins."""
@@ -83,8 +89,9 @@ class _Reader:
         names = tuple(self.names)
         return QaReport("JUnit", status, counts, failures=names, failures_count=max(bad, self.claimed), note=self.note)
 
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if not self.above and tag not in ("testsuites", "testsuite"):
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        tag = _plain(name)
+        if not self.above and tag not in _SUITES:
             raise _Stop
         if len(self.above) == _DEPTH:
             self.note = f"nested more than {_DEPTH} deep"
@@ -92,23 +99,32 @@ class _Reader:
         self.began = True
         parent = self.above[-1] if self.above else ""
         self.above.append(tag)
-        if tag in ("testsuites", "testsuite"):
-            self.suites.append((line(attributes.get("name", "")), _number(attributes, "tests"), self._ran()))
-            self.claimed = max(self.claimed, _number(attributes, "failures") + _number(attributes, "errors"))
+        if tag in _SUITES:
+            self.suites.append((line(attributes.get("name", "")), self._number(attributes, "tests"), self._ran()))
+            self.claimed = max(self.claimed, self._number(attributes, "failures") + self._number(attributes, "errors"))
         elif tag == "testcase":
+            if parent not in _SUITES:
+                self.note = "a test stands inside another"
             group = line(attributes.get("classname", "")) or self.suites[-1][0]
-            name = line(attributes.get("name", ""))
-            self.name, self.verdict = f"{group}: {name}" if group else name, "passed"
-        elif parent == "testcase" and self.verdict != "failed":
-            self.verdict = _VERDICTS.get(tag, self.verdict)
+            case = line(attributes.get("name", ""))
+            said = [_SAID.get(attributes.get(key, "").lower(), "passed") for key in ("status", "result")]
+            self.cases.append((f"{group}: {case}" if group else case, min(said)))  # a failure before a pass
+        elif parent == "testcase":
+            case, verdict = self.cases.pop()
+            self.cases.append((case, verdict if verdict == "failed" else _VERDICTS.get(tag, verdict)))
+        elif _VERDICTS.get(tag) == "failed":
+            self.claimed = max(self.claimed, 1)
+            self.names.append(f"{self.suites[-1][0]}: {tag}".removeprefix(": "))
 
-    def _end(self, tag: str) -> None:
+    def _end(self, name: str) -> None:
         self.above.pop()
+        tag = _plain(name)
         if tag == "testcase":
-            self.counts[self.verdict] += 1
-            if self.verdict == "failed":
-                self.names.append(self.name)
-        elif tag in ("testsuites", "testsuite"):
+            case, verdict = self.cases.pop()
+            self.counts[verdict] += 1
+            if verdict == "failed":
+                self.names.append(case)
+        elif tag in _SUITES:
             _, tests, before = self.suites.pop()
             if tests > self._ran() - before:
                 self.note = self.note or f"{tests} tests are told of, and {self._ran() - before} are listed"
@@ -119,10 +135,20 @@ class _Reader:
     def _ran(self) -> int:
         return sum(self.counts.values())
 
-    def _refuse(self, *_: object) -> NoReturn:
+    def _number(self, attributes: dict[str, str], key: str) -> int:
+        """Return a number that is claimed, 0 where none is; one that does not read is noted."""
+        value = attributes.get(key, "0")
+        number = _NUMBER.fullmatch(value)
+        if number is None:
+            self.note = f"{key}: {line(value)[:40]!r} is no number"
+        return int(number[1]) if number else 0
+
+    def _refuse(self, name: str, *_: object) -> NoReturn:
+        if _plain(name) in _SUITES:
+            self.began, self.note = True, "it has a document type"
         raise _Stop
 
 
-def _number(attributes: dict[str, str], key: str) -> int:
-    value = attributes.get(key, "")
-    return int(value) if _NUMBER.fullmatch(value) else 0
+def _plain(name: str) -> str:
+    """Return the name of an element without its namespace, however it is written."""
+    return name.rpartition(":")[2].lower()

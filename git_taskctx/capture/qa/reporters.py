@@ -8,10 +8,9 @@ from typing import Any
 
 from git_taskctx.capture.qa.fields import Odd, count, file, line, take, word
 from git_taskctx.capture.qa.linters import problem
-from git_taskctx.capture.qa.text import NONE_RAN
+from git_taskctx.capture.qa.text import MISFIT, NONE_RAN
 from git_taskctx.model.qa import QaReport, ReportStatus
 
-MISFIT = "the numbers do not fit what is listed"
 _INTERRUPTED = "the run was interrupted"
 _DEPTH = 20
 """Suites in suites, each with a title."""

@@ -13,6 +13,8 @@ from typing import NamedTuple
 LINE = 4000
 """Characters of a line that are looked at; the lines that matter are short."""
 TRUNCATED = "the log ends before its last line"
+UNREAD = "a report begins in the log, and does not read to its end"
+MISFIT = "the numbers do not fit what is listed"
 DISAGREE = "two summaries that disagree"
 NONE_RAN = "no test ran"
 
