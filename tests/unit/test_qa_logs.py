@@ -312,6 +312,51 @@ NESTED = {
         '[{"filePath": "a", "messages": [{"severity": 2, "message": "m"}], "errorCount": 0, "warningCount": 0}]\n',
         "unknown",
     ),
+    "a report of jest with a suite that did not run": (
+        '{"numFailedTestSuites":1,"numFailedTests":0,"numPassedTests":1,"numPendingTests":0,"numTodoTests":0,'
+        '"numRuntimeErrorTestSuites":1,"success":true,"testResults":[]}\n',
+        "failed",
+    ),
+    "a report of jest whose total is another": (
+        '{"numFailedTestSuites":0,"numFailedTests":0,"numPassedTests":1,"numPendingTests":0,"numTodoTests":0,'
+        '"numTotalTests":3,"numRuntimeErrorTestSuites":0,"success":true,"testResults":[]}\n',
+        "unknown",
+    ),
+    "a report of pytest whose total is another": (
+        '{"created": 1, "exitcode": 0, "summary": {"passed": 1, "total": 9}}\n',
+        "unknown",
+    ),
+    "a report of pytest with a word that is none of its": (
+        '{"created": 1, "exitcode": 0, "summary": {"passed": 1, "errors": 3, "total": 4}}\n',
+        "unknown",
+    ),
+    "a report of eslint with a file that was not read": (
+        '[{"filePath": "a", "messages": [{"severity": 1, "fatal": true, "message": "m"}], "errorCount": 0, '
+        '"warningCount": 1}]\n',
+        "unknown",
+    ),
+    "a report of playwright that counts more than it lists": (
+        '{"config": {}, "errors": [], "suites": [], '
+        '"stats": {"expected": 1, "unexpected": 0, "flaky": 0, "skipped": 0}}\n',
+        "unknown",
+    ),
+    "a run of pytest that goes on below what a test printed": (
+        f"{START}\ncollected 3 items\n\na.py ..\n===== 3 passed in 0.1s =====\n.F",
+        "unknown",
+    ),
+    "a verbose run of pytest that goes on": (
+        f"{START}\ncollected 3 items\n\n===== 3 passed in 0.1s =====\na.py::test_b PASSED\n",
+        "unknown",
+    ),
+    "less than was collected": (f"{START}\ncollected 3 items\n=== 1 passed in 0.1s ===\n", "unknown"),
+    "all that was collected but for what was deselected": (
+        f"{START}\ncollected 3 items / 2 deselected / 1 selected\n=== 1 passed, 2 deselected in 0.1s ===\n",
+        "passed",
+    ),
+    "a module that was skipped": (f"{START}\ncollected 1 item / 1 skipped\n=== 1 passed, 1 skipped in 0.1s ===\n",
+                                  "passed"),
+    "unittest below pytest": (f"1 passed in 0.1s\n..\n{'-' * 70}\nRan 2 tests in 0.1s\n\nOK\n", "passed"),
+    "a verdict of unittest that a test printed": ("Ran 2 tests in 0.1s\n\nOK\nFAILED (failures=1)\n", "unknown"),
     "what jest printed says more than its report": (
         '{"numFailedTestSuites":0,"numFailedTests":0,"numPassedTests":1,"numPendingTests":0,"numTodoTests":0,'
         '"numRuntimeErrorTestSuites":0,"success":true,"testResults":[]}\n'
@@ -343,6 +388,17 @@ NESTED = {
     "TAP that skipped all": ("1..0 # SKIP no network\n", "unknown"),
     "TAP that only has known failures": ("1..1\nnot ok 1 - a # TODO later\n", "unknown"),
     "TAP with a failure that its YAML denies": ("1..1\nnot ok 1 - a\n  ---\n  ok 1 - a\n  ...\n", "failed"),
+    "TAP with a description that is no directive": ("1..2\nok 1\nnot ok 2 - parse #TODOs right\n", "failed"),
+    "TAP with a word that is no directive": ("1..2\nok 1\nnot ok 2 - a # todolist broken\n", "failed"),
+    "TAP with a directive": ("1..2\nok 1\nnot ok 2 - a # todo: later\n", "passed"),
+    "TAP with a failure inside of what passed": ("1..1\n    not ok 1 - inner\n    1..1\nok 1 - outer\n", "unknown"),
+    "TAP with a failure behind what passed": ("1..1\nok 1 - outer\n  not ok 1 - inner\n", "unknown"),
+    "TAP with a failure inside of a TODO": ("1..2\n    not ok 1 - a\nnot ok 1 - b # TODO c\nok 2\n", "passed"),
+    "TAP with YAML that does not end": ("1..2\nok 1 - a\n  ---\n  not ok 2\nok 2\n", "unknown"),
+    "TAP that gave up inside": ("1..1\n    Bail out! x\nok 1\n", "failed"),
+    "TAP with a word of its own that it failed": ("1..1\nok 1\n# Looks like you failed 1 test of 1.\n", "failed"),
+    "TAP of a test that ended badly": ("1..1\nok 1\nDubious, test returned 255 (wstat 65280, 0xff00)\n", "failed"),
+    "TAP with a plan without measure": (f"1..{'9' * 3000}\nok 1\n1..1\nok 1\n", "unknown"),
     "prove that failed behind its tests": ("1..1\nok 1\nok\n\nResult: FAIL\n", "failed"),
     "ruff without files": ("warning: No Python files found under the given path(s)\nAll checks passed!\n", "unknown"),
 }  # fmt: skip
@@ -396,6 +452,22 @@ def test_an_unknown_log_is_unknown(name: str) -> None:
         ("make lint", "", None),
         ("echo eslintish", "", None),
         ("npx eslint .", "something else\n", None),
+        ("CI=1 npx --no-install eslint src >/tmp/qa.log 2>&1", "", "eslint"),
+        ("npm run build && eslint .", "", "eslint"),
+        ("ruff check --output-format json", "[]", "ruff"),
+        ("cat ruff", "", None),
+        ("echo eslint", "", None),
+        ("rm -rf node_modules/eslint", "", None),
+        ("eslint . || true", "", None),
+        ("eslint . | tee qa.log", "", None),
+        ("eslint . & wait", "", None),
+        ("ruff check; true", "", None),
+        ("! ruff check", "", None),
+        ("ruff check --exit-zero", "", None),
+        ("ruff --version", "[]", None),
+        ("npx tsc --init", "", None),
+        ("npm run lint || true", "> shop@1.0.0 lint\n> eslint .\n", None),
+        ("npm run lint", "> shop@1.0.0 lint\n> eslint . || true\n", None),
         (None, "", None),
     ],
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from git_taskctx.capture.qa.text import DISAGREE, NONE_RAN, TRUNCATED, number, sessions
 from git_taskctx.model.qa import QaReport, ReportStatus
+from git_taskctx.model.values import replace
 
 # pytest.
 
@@ -22,6 +23,12 @@ _COUNT = re.compile(r"(\d+) ((?:subtests? )?[a-z]+)")
 _COLLECTED = re.compile(r"^(?:collected (\d+) items?|\d+ workers? \[(\d+) items?\])", re.MULTILINE)
 _BROKEN = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$", re.MULTILINE)
 _BANNER = re.compile(r"^!+ (.{1,200}) !+$", re.MULTILINE)
+_GOES_ON = re.compile(
+    r"^(?:\S+\.py [.FEsxXR]+(?: +\[ *\d+%\])?|(?:\[gw\d+\].*? )?\S+::.+? (?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS).*"
+    r"|[.FEsxXR]+(?: +\[ *\d+%\])?(?!\n+[-=]{70}$))$",
+    re.MULTILINE,
+)
+"""Progress, where it is not that of unittest."""
 _NAMES_BELOW = re.compile(r"^=+ short test summary info =+$", re.MULTILINE)
 _NAMED = re.compile(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?) (.+)$", re.MULTILINE)
 _VERBOSE = re.compile(r"^(?:\[gw\d+\].*? )?(\S+::.+?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.MULTILINE)
@@ -41,7 +48,12 @@ def read_pytest(log: str) -> Iterator[QaReport]:
             yield QaReport("pytest", "unknown", note=TRUNCATED)
             continue
         begin = min(begin, start)
-        yield _session(log[begin : marks[-1].at], [_counts(mark.found) for mark in marks if mark.found])
+        summaries = [mark.found for mark in marks if mark.found]
+        report = _session(log[begin : marks[-1].at], [_counts(one) for one in summaries])
+        after, following = summaries[-1].end(), _START.search(log, marks[-1].at)
+        if report.status == "passed" and _GOES_ON.search(log, after, following.start() if following else len(log)):
+            report = replace(report, status="unknown", note=TRUNCATED)  # a test had printed what looks like the end
+        yield report
         begin = marks[-1].at
 
 
@@ -61,7 +73,7 @@ def _session(body: str, summaries: list[dict[str, int]]) -> QaReport:
     if bad == 0:
         if any(one.get("failed") or one.get("error") for one in summaries[:-1]):
             status, note = "unknown", DISAGREE
-        elif _BROKEN.search(body) or (collected and ran > max(collected)):
+        elif _BROKEN.search(body) or (collected and not _fits(counts, ran, collected)):
             status, note = "unknown", "the summary does not fit what stands above it"
         elif banner:
             status, note = "failed", banner
@@ -70,6 +82,11 @@ def _session(body: str, summaries: list[dict[str, int]]) -> QaReport:
     elif banner:
         note = banner
     return QaReport("pytest", status, counts, failures=_failed(body), failures_count=bad, note=note)
+
+
+def _fits(counts: dict[str, int], ran: int, collected: list[int]) -> bool:
+    """Tell whether what ran is what was collected: a module that is skipped was not, what is deselected has not run."""
+    return collected[0] - counts.get("deselected", 0) <= ran <= max(collected) + counts.get("skipped", 0)
 
 
 def _failed(body: str) -> tuple[str, ...]:
@@ -95,12 +112,13 @@ def _node(text: str) -> str:
 _RAN = re.compile(r"^Ran (\d{1,9}) tests? in \d[\d.]*s$", re.MULTILINE)
 _VERDICT = re.compile(r"\n{1,3}(OK|FAILED|NO TESTS RAN)(?: \((.*)\))?$", re.MULTILINE)
 _BAD = re.compile(r"^={70}\n(?:FAIL|ERROR|UNEXPECTED SUCCESS): (.+)$", re.MULTILINE)
+_FAILED = re.compile(r"^FAILED \((?:failures|errors|unexpected successes)=\d", re.MULTILINE)
 _DETAIL = re.compile(r"([a-z ]+)=(\d+)")
 
 
 def read_unittest(log: str) -> Iterator[QaReport]:
     """Yield a report for each run: it ends with how many tests ran, and a verdict below."""
-    begin = 0
+    begin = failed = 0
     for ran in _RAN.finditer(log):
         names = tuple(dict.fromkeys(_BAD.findall(log, begin, ran.start())))
         verdict = _VERDICT.match(log, ran.end())
@@ -111,6 +129,7 @@ def read_unittest(log: str) -> Iterator[QaReport]:
         details = {name.strip(): int(count) for name, count in _DETAIL.findall(verdict[2] or "")}
         bad = sum(details.get(name, 0) for name in ("failures", "errors", "unexpected successes"))
         status: ReportStatus = "failed" if verdict[1] == "FAILED" else "passed"
+        failed += status == "failed"
         note = None
         if status == "passed" and names:
             status, note = "unknown", "the summary does not fit what stands above it"
@@ -118,3 +137,5 @@ def read_unittest(log: str) -> Iterator[QaReport]:
             status, note = "unknown", NONE_RAN
         counts = {"ran": int(ran[1]), **details}
         yield QaReport("unittest", status, counts, failures=names, failures_count=bad, note=note)
+    if begin and len(_FAILED.findall(log)) > failed:
+        yield QaReport("unittest", "unknown", note=DISAGREE)

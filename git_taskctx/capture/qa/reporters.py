@@ -14,6 +14,7 @@ from git_taskctx.model.qa import QaReport, ReportStatus
 _INTERRUPTED = "the run was interrupted"
 _DEPTH = 20
 """Suites in suites, each with a title."""
+_PYTEST_WORDS = {"passed", "failed", "skipped", "xfailed", "xpassed", "error", "rerun", "deselected"}
 _PYTEST_ENDS = {2: _INTERRUPTED, 3: "an internal error of pytest", 4: "pytest refused its command line", 5: NONE_RAN}
 
 
@@ -64,6 +65,10 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
     words = {"failed": "Failed", "passed": "Passed", "skipped": "Pending", "todo": "Todo"}
     counts = {name: count(document, f"num{part}Tests") for name, part in words.items()}
     results = take(document, "testResults", list)
+    total = count(document, "numTotalTests") if "numTotalTests" in document else sum(counts.values())
+    fits = total == sum(counts.values())
+    broken = ("numFailedTestSuites", "numRuntimeErrorTestSuites")
+    told = max(count(document, key) if key in document else 0 for key in broken)
     counts[files] = sum(take(result, "status", str) == "failed" for result in results)
     names = tuple(name for result in results for name in _failed_tests(result, tool))
     bad = max(counts["failed"], len(names))
@@ -72,7 +77,9 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
     note = None
     if counts["failed"] or counts[files]:
         status = "failed"
-    elif names:
+    elif told:
+        status, note = "failed", f"{told} suites failed"
+    elif names or not fits:
         status, note = "unknown", MISFIT
     elif not success:
         status, note = "failed", "it was no success" if counts["passed"] else NONE_RAN
@@ -107,7 +114,7 @@ def _eslint(document: Any, many: bool) -> QaReport:
         problem(file(one, "filePath"), str(message.get("ruleId") or ""), word(message, "message"))
         for one in document
         for message in take(one, "messages", list)
-        if take(message, "severity", int) == 2
+        if take(message, "severity", int) == 2 or message.get("fatal")
     )
     bad = counts["errors"] + (counts["warnings"] if many else 0)
     status: ReportStatus = "failed" if bad else "unknown" if names else "passed"
@@ -134,8 +141,9 @@ def _playwright(document: Any, _: bool) -> QaReport:
     words = {"failed": "unexpected", "passed": "expected", "flaky": "flaky", "skipped": "skipped"}
     counts = {name: count(stats, key) for name, key in words.items()}
     errors = [word(one, "message") for one in take(document, "errors", list)]
-    names, waiting = [], 0
+    names, waiting, listed = [], 0, 0
     for above, test in _playwright_tests(document):
+        listed += 1
         told = take(test, "status", str)
         waiting += told == "skipped" != take(test, "expectedStatus", str)
         if told == "unexpected":
@@ -144,7 +152,7 @@ def _playwright(document: Any, _: bool) -> QaReport:
     bad = max(counts["failed"], len(names)) + len(errors)
     status: ReportStatus = "failed" if counts["failed"] or errors else "passed"
     note = re.sub(r"\x1b\[[0-9;]*m", "", errors[0])[:200] if errors else None
-    if status == "passed" and names:
+    if status == "passed" and (names or listed != sum(counts.values())):
         status, note = "unknown", MISFIT
     elif status == "passed" and waiting:
         status, note = "unknown", f"{waiting} tests were not run"
@@ -175,6 +183,8 @@ def _pytest(document: Any, _: bool) -> QaReport:
     code = count(document, "exitcode")
     summary = take(document, "summary", dict)
     counts = {name: count(summary, name) for name in summary if name not in ("total", "collected", "subtests failed")}
+    ran = sum(counts.values()) - counts.get("deselected", 0)
+    fits = counts.keys() <= _PYTEST_WORDS and ran == (count(summary, "total") if "total" in summary else ran)
     bad = counts.get("failed", 0) + counts.get("error", 0)
     names = [
         word(one, "nodeid")
@@ -184,7 +194,7 @@ def _pytest(document: Any, _: bool) -> QaReport:
     ]
     status: ReportStatus = "failed" if bad or code not in (0, 5) else "passed"
     note = _PYTEST_ENDS.get(code)
-    if status == "passed" and names:
+    if status == "passed" and (names or not fits):
         status, note = "unknown", MISFIT
     elif status == "passed" and (code or not counts.get("passed", 0) + counts.get("xfailed", 0)):
         status, note = "unknown", NONE_RAN

@@ -3,28 +3,56 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from git_taskctx.model.qa import QaReport
 
 SILENT = ("eslint", "tsc", "ruff")
 _EMPTY = "[]"
 """What ruff prints as JSON then; mypy prints an empty line."""
-_ECHO = re.compile(r"^(?:> .*|\$ .*|yarn run v[\d.]+|yarn v[\d.]+|Done in [\d.]+m?s\.?|✨ .*Done in [\d.]+s\.)$")
+_ECHO = re.compile(r"^(?:[>$] (?P<line>.*)|yarn run v[\d.]+|yarn v[\d.]+|Done in [\d.]+m?s\.?|✨ .*Done in [\d.]+s\.)$")
 """What package managers print around the command that they run."""
+_TURNED = re.compile(r"[0-9]?>&[0-9]|&?>>?")
+"""What turns output elsewhere, and leaves the exit code alone."""
+_OTHER_CODE = re.compile(r"[;|&`\n]|\$\(")
+"""With these in a line its exit code may be that of another command; `&&` has been taken out."""
+_RUNNERS = frozenset({
+    "npx", "pnpx", "bunx", "uvx", "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "exec", "run",
+    "dlx", "x", "node", "python", "python3", "-m", "--", "-y", "--yes", "--no-install", "env", "time", "command",
+})  # fmt: skip
+"""What may stand before the name of the program that is run."""
+_CHECKS_NOTHING = frozenset({
+    "-h", "--help", "-v", "-V", "--version", "--init", "--print-config", "--env-info", "--showConfig",
+    "--show-settings", "-e", "--exit-zero", "rule", "config", "linter", "clean", "format", "server", "version", "help",
+    "analyze",
+})  # fmt: skip
 
 
 def find_silent(log: str, command: str | None) -> QaReport | None:
     """Return the report of a silent linter that ended with 0; None where something else was printed, or another ran.
 
-    Which one it was is told by the command, or by the package manager's echo of it.
+    Which one it was is told by the command, or by the package manager's echo of it; the exit code is the linter's only
+    where the line runs it, and nothing in the line may stand for its failure.
     """
     lines = [line.strip() for line in log.split("\n") if line.strip()]
-    if any(line != _EMPTY and not _ECHO.match(line) for line in lines):
+    echoes = [_ECHO.match(line) for line in lines if line != _EMPTY]
+    if None in echoes:
         return None
     known = ("ruff",) if _EMPTY in lines else (*SILENT, "mypy") if "json" in (command or "") else SILENT
-    for said in (*lines, command or ""):
-        for word in re.split(r"[\s;&|]+", said):
-            name = re.split(r"[/\\]", word)[-1].removesuffix(".cmd").removesuffix(".exe").removesuffix(".js")
-            if name in known:
-                return QaReport(name, "passed", {"errors": 0}, note="it prints nothing when all is well")
+    said = [command or "", *(echo["line"] or "" for echo in echoes if echo)]
+    if any(_OTHER_CODE.search(_TURNED.sub(" ", line.replace("&&", " "))) for line in said):
+        return None
+    for name, words in (run for line in said for part in line.split("&&") for run in _program(part)):
+        if name in known and _CHECKS_NOTHING.isdisjoint(words):
+            return QaReport(name, "passed", {"errors": 0}, note="it prints nothing when all is well")
     return None
+
+
+def _program(part: str) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name of the program that a command runs, and the words behind it."""
+    words = part.split()
+    while words and (words[0] in _RUNNERS or re.match(r"[A-Za-z_]\w*=", words[0])):
+        del words[0]
+    if words:
+        name = re.split(r"[/\\]", words[0])[-1]
+        yield name.removesuffix(".cmd").removesuffix(".exe").removesuffix(".js"), words[1:]

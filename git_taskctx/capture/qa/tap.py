@@ -9,17 +9,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from git_taskctx.capture.qa.fields import MAX_COUNT
 from git_taskctx.capture.qa.text import NONE_RAN, TRUNCATED
 from git_taskctx.model.qa import QaReport, ReportStatus
 from git_taskctx.model.values import dataclass, field
 
 _LINE = re.compile(
-    r"^(?P<indent> *)(?:(?P<version>TAP version 1[234])$|1\.\.(?P<plan>\d{1,7})(?P<skip> *#.*)?$"
+    r"^(?P<indent> *)(?:(?P<version>TAP version 1[234])$|1\.\.(?P<plan>\d+)(?P<skip> *#.*)?$"
     r"|(?P<bad>not )?ok(?: +(?P<number>\d{1,7}))?(?:(?P<text> .*))?$"
-    r"|(?P<block>---|\.\.\.)$|Bail out!(?P<bail>.*)$|(?:# fail +|Result: )(?P<told>[1-9]\d{0,8}|FAIL)$)",
+    r"|(?P<block>---|\.\.\.)$|Bail out!(?P<bail>.*)$"
+    r"|(?P<told># fail +[1-9]\d*|# Looks like you.*|Result: FAIL|Dubious, test returned .*)$)",
     re.MULTILINE,
 )
-_DIRECTIVE = re.compile(r"(?<!\\)# *(SKIP|TODO)", re.IGNORECASE)
+_DIRECTIVE = re.compile(r"(?<!\S)# *(SKIP|TODO(?![\w'-]))", re.IGNORECASE)
+_DIGITS = 9
 _TIME = re.compile(r" # time=[\d.]+ms(?: \{)?$| \{$")
 
 
@@ -29,6 +32,8 @@ class _Runs:
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("failed", "passed", "skipped", "todo"), 0))
     names: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    """Failures inside of the test that is to come: a test that is a TODO may have some."""
     failed: str | None = None
     """Why it is a failure, whatever its tests say."""
     odd: str | None = None
@@ -53,16 +58,19 @@ class _Runs:
         self.plan, self.planned = plan, True
 
     def take_test(self, match: re.Match[str]) -> None:
-        """Count a test; of one inside another only the name of a failure is taken."""
+        """Count a test; of one inside another only the name of a failure is taken, which lets nothing pass."""
         text = match["text"] or ""
         directive = _DIRECTIVE.search(text)
         said = _TIME.sub("", text[: directive.start()] if directive else text).strip()
         word = directive[1].upper() if directive else ""
         key = "todo" if word == "TODO" else "failed" if match["bad"] else "skipped" if word else "passed"
         if key == "failed":
-            self.names.append(said.removeprefix("- ").strip().replace("\\#", "#") or f"test {match['number'] or '?'}")
+            name = said.removeprefix("- ").strip().replace("\\#", "#") or f"test {match['number'] or '?'}"
+            self.inner.append(name)
         if match["indent"]:
             return
+        self.names += self.inner if key != "todo" else []
+        self.inner = []
         if int(match["number"] or 0) == 1 and self.ran:
             self.end_run()
         self.ran += 1
@@ -71,6 +79,7 @@ class _Runs:
     def report(self) -> QaReport:
         """Return what the runs come to."""
         self.end_run()
+        self.names += self.inner
         status: ReportStatus = "failed" if self.counts["failed"] or self.failed else "passed"
         note = self.failed if not self.counts["failed"] else None
         if status == "passed" and (self.odd or not self.counts["passed"]):
@@ -87,19 +96,20 @@ def read_tap(log: str) -> Iterator[QaReport]:
         indent = len(match["indent"])
         if inside is not None and indent >= inside and match["block"] != "...":
             continue  # the YAML below a test may quote anything
+        if inside is not None and not match["block"]:
+            runs.odd = runs.odd or "the YAML below a test does not end"
         if match["block"]:
             inside = indent if match["block"] == "---" and indent else None
         elif match["bad"] is not None or match["number"] or match["text"] is not None:
-            if indent % 4 == 0:
-                runs.take_test(match)
+            runs.take_test(match)
+        elif match["bail"] is not None:
+            runs.failed = f"bail out!{match['bail']}"[:200]
         elif indent:
             continue
         elif match["version"]:
             runs.end_run()
         elif match["plan"]:
-            runs.set_plan(int(match["plan"]))
-        elif match["bail"] is not None:
-            runs.failed = f"bail out!{match['bail']}"[:200]
+            runs.set_plan(int(match["plan"]) if len(match["plan"]) <= _DIGITS else MAX_COUNT)
         elif match["told"]:
             runs.failed = runs.failed or "it says itself that it failed"
     if runs.planned:
