@@ -153,8 +153,9 @@ def _last_step(session: Session, earlier: str) -> str:
         back = behind[0] if behind else earlier
         if chain.at_work:
             return f"git taskctx snapshot --agent {owner}"
-        why = f"{behind[0]} has not approved this tree" if behind else f"{owner} may not approve its own edits"
-        return f"git taskctx start --agent {back}   # {why}"
+        own = edited and expected is not None and not expected.accepted
+        why = f"   # {owner} may not approve its own edits (chain.may_edit)" if own else ""
+        return f"git taskctx start --agent {back}{why}"
     if session.context.policy.qa.require:
         from git_taskctx.handoff.qa import log_command, missing_qa
 

@@ -108,7 +108,10 @@ def test_who_may_not_approve_its_edits_is_told_so(begun: Desk) -> None:
         "   # the changes are its own, which it may hand back, not approve (chain.may_edit)\n"
     )
     said = plain(begun.ok("snapshot", "--agent", "validator", "--attest", "mine").err)
-    assert said == "hint: git taskctx start --agent reviewer   # validator may not approve its own edits\n"
+    assert (
+        said
+        == "hint: git taskctx start --agent reviewer   # validator may not approve its own edits (chain.may_edit)\n"
+    )
 
 
 def test_who_may_approve_is_told_of_done(begun: Desk) -> None:
