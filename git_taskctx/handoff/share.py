@@ -269,9 +269,7 @@ def _moves(
 
 
 def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Put the active context away where another clone has; tell where the other one went on, and we cannot follow.
-
-    Returns: what to say, and what to type.
+    """Put the active context away where another clone has; return what to say, and what to type.
 
     `new` are the records that were fetched: one that was put away before then has come back here.
     """
@@ -302,9 +300,9 @@ def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
     """Return how the commit of a task that ended elsewhere comes to where its files may lie in the worktree."""
     if repository.git.run("merge-base", "--is-ancestor", commit, "HEAD", ok=(0, 1, 128)).code == 0:
         return ()
-    if not repository.git.run("status", "--porcelain", "-z").out:
-        return ("git pull   # brings its commit",)
-    return ("git stash -u && git pull   # its files are in its commit; the stash keeps what lies here",)
+    is_dirty = repository.git.run("status", "--porcelain", "-z").out
+    aside = "git stash -u && git pull   # its files are in its commit; the stash keeps what lies here"
+    return (aside if is_dirty else "git pull   # brings its commit",)
 
 
 def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) -> tuple[list[Record], list[Sent]]:
@@ -316,15 +314,16 @@ def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) 
     if ours is None:
         raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
     lines = _lines_leaving(repository, ours, theirs)
-    refuse_secrets(caller, secrets.scan_lines(enumerate(map(_bytes, lines), 1), name="records", using=deep))
+    refuse_secrets(
+        caller,
+        secrets.scan_lines(
+            enumerate((line.encode("utf-8", "surrogateescape") for line in lines), 1), name="records", using=deep
+        ),
+    )
     sent = _snapshots_leaving(caller, remote) if with_snapshots else []
     if ours != theirs:
         sent.append(Sent(NOTES_REF, ours, theirs))
     return _records([lines]), sent
-
-
-def _bytes(line: str) -> bytes:
-    return line.encode("utf-8", "surrogateescape")
 
 
 def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> list[str]:
