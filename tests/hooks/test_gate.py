@@ -84,7 +84,7 @@ def test_drift_blocks_and_is_counted_once(validated: Gated) -> None:
     validated.repo.add()
     assert validated.blocked("commit", "-m", "x") == [
         "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
-        "paths: deep/lexer.py, new.py, parser.py",
+        "paths: README",
         'hint: git taskctx resolve-drift --note "what happened"',
     ]
     validated.ok("resolve-drift", "--note", "put back")

@@ -205,7 +205,7 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
     (
         _unresolved,
         "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
-        ALL,
+        "paths: stray",
         'hint: git taskctx resolve-drift --note "what happened"',
     ),
     (
