@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from git_taskctx.errors import Fatal, GitFailed, Refused
 from git_taskctx.git.process import Git, Result, way_out
-from git_taskctx.git.refs import break_left
+from git_taskctx.git.refs import RefMove, break_left, move_refs, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
 
@@ -61,7 +61,23 @@ class Rejection:
 
 def remotes_of(git: Git) -> tuple[str, ...]:
     """Return the names of the configured remotes."""
-    return tuple(git.run("remote").out.decode("utf-8", "replace").split())
+    return tuple(git.run("remote").out.decode("utf-8", "replace").splitlines())
+
+
+def brought(git: Git, ref: str) -> tuple[tuple[str, str | None], ...]:
+    """Return the remotes of git's configuration, each with where a line of it lets `git fetch` put its `ref`."""
+    found = git.run("config", "-z", "--get-regexp", r"^remote\..*\.(url|fetch)$", ok=(0, 1)).out
+    entries = (entry.partition("\n") for entry in found.decode("utf-8", "replace").split("\0")[:-1])
+    named = ((key.removeprefix("remote.").rpartition("."), value) for key, _, value in entries)
+    return tuple((remote, _place(value, ref) if kind == "fetch" else None) for (remote, _, kind), value in named)
+
+
+def _place(refspec: str, ref: str) -> str | None:
+    """Return where a refspec puts a ref; None for nowhere."""
+    source, _, target = refspec.lstrip("+").partition(":")
+    head, star, tail = source.partition("*")
+    found = re.fullmatch(f"{re.escape(head)}({'.*' if star else ''}){re.escape(tail)}", ref)
+    return target.replace("*", found[1], 1) if found and target else None
 
 
 def url_of(git: Git, remote: str) -> str:
@@ -106,6 +122,21 @@ def fetch_refs(git: Git, remote: str, refspecs: Sequence[str], *words: str) -> N
     """Fetch just these refs, and no tags; `words` say how much history, as in `--depth=1`. Raises: GitFailed."""
     alone = ("--no-tags", "--no-write-fetch-head", "--refmap=")
     _talk(git, "fetch", "-q", *alone, *words, "--end-of-options", remote, *refspecs)
+
+
+def fetch_ref(git: Git, remote: str, ref: str, place: str, *more: str, words: Sequence[str] = ()) -> None:
+    """Fetch one ref to a place of ours, and `more`; refs below that place, which it cannot stand beside, go.
+
+    They come along with a pattern as long as the other side has refs below its own. Raises: GitFailed.
+    """
+    try:
+        fetch_refs(git, remote, [f"+{ref}:{place}", *more], *words)
+    except GitFailed:
+        in_the_way = read_refs(git, f"{place}/")
+        if not in_the_way:
+            raise
+        move_refs(git, [RefMove(name, None, oid) for name, oid in in_the_way.items()], reason="made way")
+        fetch_refs(git, remote, [f"+{ref}:{place}", *more], *words)
 
 
 def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, ...]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
 from git_taskctx.git.refs import find_ref, read_refs
+from git_taskctx.git.remote import brought
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.handoff.proof_hints import ways_on
@@ -122,8 +123,15 @@ def prove(
 
 
 def all_notes(repository: Repository) -> tuple[str, ...]:
-    """Return the commits of the notes in this clone: the ledger, and those that were fetched beside it."""
-    return tuple(dict.fromkeys(read_refs(repository.git, NOTES_REF, f"{REMOTES}/**/notes").values()))
+    """Return the commits of the notes in this clone: the ledger, and those of the remotes that were fetched beside it.
+
+    Only a remote's own ledger counts: refs beside that come along with it, and a server may let others push them.
+    """
+    known = brought(repository.git, NOTES_REF)
+    places = [NOTES_REF, *(f"{REMOTES}/{remote}/notes" for remote, _ in known)]
+    places += (place for _, place in known if place is not None and place.startswith(f"{REMOTES}/"))
+    found = read_refs(repository.git, *places)
+    return tuple(dict.fromkeys(found[place] for place in places if place in found))
 
 
 def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
-from git_taskctx.git.remote import fetch_refs, list_remote, remotes_of
+from git_taskctx.git.remote import fetch_ref, fetch_refs, list_remote, remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.jobs import BRANCHES, WHOLE, Job, Named
 from git_taskctx.handoff.proof import prove
@@ -70,7 +70,7 @@ def borrow_notes(repository: Repository, remote: str, *words: str, name: str = "
     place = f"{place_of(repository.git, remote)}/{name}"
     theirs = list_remote(repository.git, remote, NOTES_REF).get(NOTES_REF)
     if theirs is not None and find_ref(repository.git, place) != theirs:
-        fetch_refs(repository.git, remote, [f"+{NOTES_REF}:{place}"], *words)
+        fetch_ref(repository.git, remote, NOTES_REF, place, words=words)
         theirs = find_ref(repository.git, place)
     return theirs
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +20,7 @@ from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove, find_ref, move_refs
-from git_taskctx.git.remote import Rejection, Sent, fetch_refs, list_remote, push_refs, remotes_of, url_of
+from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, remotes_of, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
@@ -62,6 +63,8 @@ PAUSE = 0.05
 """Seconds; the longest pause before the second try, and so much more before each that follows."""
 HELD = 10
 """How often a lock there may be in the way of the same push again: git holds one for milliseconds."""
+_NO_REF = re.compile(r"[\s\x00-\x1f\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|[/.]$")
+"""What stands in no name of a ref (git-check-ref-format)."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,14 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
     ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
     ids = [one for one in ids if is_context_id(one)]
     if dry_run:
-        fetch_refs(git, remote, [f"+{NOTES_REF}:{place}/{SEEN}"])
+        fetch_ref(git, remote, NOTES_REF, f"{place}/{SEEN}")
         return _would_bring(caller.repository, f"{place}/{SEEN}", remote, theirs)
-    wanted = [f"+{NOTES_REF}:{place}/notes"]
+    wanted = []
     for context_id in ids:
         if f"{CONTEXTS}/{context_id}" in theirs:
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
         wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
-    fetch_refs(git, remote, wanted)
+    fetch_ref(git, remote, NOTES_REF, f"{place}/notes", *wanted)
     lines = merge_ledger(caller.repository, f"{place}/notes", remote)
     known = _records(lines.values())
     if not ids and active is None:
@@ -198,8 +201,9 @@ def _locked(remote: str, lock: str) -> TryAgain:
 
 
 def place_of(git: Git, remote: str) -> str:
-    """Return the folder of what is fetched from `remote`, which may be an address."""
-    name = remote if remote in remotes_of(git) else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
+    """Return the folder of what is fetched from `remote`, which may be an address, or a name that no ref can have."""
+    is_name = remote in remotes_of(git) and not _NO_REF.search(remote)
+    name = remote if is_name else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
     return f"{REMOTES}/{name}"
 
 

@@ -254,7 +254,7 @@ def examine_left(place: Place) -> Iterator[Finding]:
         folder = shlex.quote(f"{REMOTES}/{name}/")
         yield Finding(
             "note",
-            f"there is no remote {name} any more, and proofs read the records that were fetched from it",
+            f"there is no remote {name} any more, and proofs do not read the records that were fetched from it",
             f"git for-each-ref --format='delete %(refname)' {folder} | git update-ref --stdin   # takes them away",
         )
 

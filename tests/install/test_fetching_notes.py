@@ -158,13 +158,13 @@ def test_a_remote_that_is_renamed_and_removed(clone: Desk) -> None:
     assert lines(clone, "up")[1:] == ["+refs/notes/taskctx*:refs/taskctx/remotes/up/notes*"]
     assert "remote.up" not in clone.run("doctor").out
     clone.repo.git("remote", "remove", "up")
-    assert verdict(clone) == "verified"
+    assert verdict(clone) == "unproven"
     assert "(known: none)" in clone.refuses("install", "--notes", "up", code=128)
 
 
 def test_what_a_remote_left_that_is_gone(clone: Desk) -> None:
-    """Its records go on proving; doctor says so, with the command that takes them away, and no other remote's."""
-    told = "note: there is no remote {} any more, and proofs read the records that were fetched from it\n"
+    """Its records prove nothing; doctor says so, with the command that takes them away, and no other remote's."""
+    told = "note: there is no remote {} any more, and proofs do not read the records that were fetched from it\n"
     url = clone.repo.git("remote", "get-url", "origin")
     clone.repo.git("remote", "add", "origin/other", url)
     for name in ("origin", "origin/other", f"at-{'0' * 12}"):  # the last one's is that of an address
@@ -173,7 +173,7 @@ def test_what_a_remote_left_that_is_gone(clone: Desk) -> None:
     clone.repo.git("remote", "remove", "origin")
     assert "any more" not in clone.run("doctor").out  # the other one's would go too
     clone.repo.git("remote", "remove", "origin/other")
-    assert verdict(clone) == "verified"
+    assert verdict(clone) == "unproven"
     said = clone.run("doctor").out
     assert told.format("origin/other") in said
     for name in ("origin/other", "origin"):
@@ -183,6 +183,35 @@ def test_what_a_remote_left_that_is_gone(clone: Desk) -> None:
         assert told.format(name) not in said
     [left] = clone.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/remotes").splitlines()
     assert left.startswith("refs/taskctx/remotes/at-")
+
+
+@pytest.mark.parametrize("name", ["-x/notes", "-x", "/notes", "/x/notes"])
+def test_a_ref_beside_the_ledger(clone: Desk, hub: GitRepo, name: str) -> None:
+    """What comes along with the pattern proves nothing, and is taken out of the ledger's way by our own fetch."""
+    clone.ok("install", "--notes", "origin")
+    ledger = oid(hub, NOTES)
+    hub.git("update-ref", "-d", NOTES)
+    hub.git("update-ref", f"{NOTES}{name}", ledger)
+    clone.repo.git("fetch")
+    assert oid(clone.repo, f"{SIDE}{name}") == ledger
+    assert verdict(clone) == "unproven"
+    hub.git("update-ref", "-d", f"{NOTES}{name}")
+    hub.git("update-ref", NOTES, ledger)
+    assert clone.data("verify", "--ci", "HEAD", code=0)["verdict"] == "verified"
+    clone.repo.git("update-ref", "-d", SIDE)
+    clone.repo.git("update-ref", f"{SIDE}/x", ledger)
+    clone.ok("fetch", "origin")
+    clone.repo.git("fetch")
+    assert (oid(clone.repo, SIDE), verdict(clone)) == (ledger, "verified")
+
+
+def test_a_remote_with_a_space_in_its_name(clone: Desk, hub: GitRepo) -> None:
+    """What git itself would not make is one remote, and can be fetched from."""
+    config = clone.repo.common_dir() / "config"
+    config.write_text(config.read_text().replace('[remote "origin"]', '[remote "we ird"]'))
+    assert "(known: we ird)" in clone.refuses("install", "--notes", "we", code=128)
+    clone.ok("fetch", "we ird")
+    assert (oid(clone.repo, NOTES), verdict(clone)) == (oid(hub, NOTES), "verified")
 
 
 def test_what_makes_no_sense(clone: Desk) -> None:
