@@ -115,7 +115,19 @@ def _github(environ: Mapping[str, str], event: Any) -> Job:
         if event.get("deleted") is True or _is_zero(event.get("after")):
             raise CouldNotTell("the push deleted its ref, and there is nothing to prove")
         return _push(ref, Named(sha or _oid(event.get("after")), ref or None), _oid(event.get("before")), default)
+    _require_own(event, name, sha)
     return _alone(name or "job", sha, _ref(environ.get("GITHUB_REF")), default)
+
+
+def _require_own(event: Mapping[str, Any], name: str, sha: str | None) -> None:
+    """Refuse an event about another commit than the job's, which is the default branch's then. Raises: CouldNotTell."""
+    about = [_at(event, kind, "head_sha") for kind in ("workflow_run", "check_suite", "check_run")]
+    about += [event.get("sha"), _at(event, "deployment", "sha")]
+    other = next((one for one in map(_oid, about) if one not in (None, sha)), None)
+    if _at(event, "issue", "pull_request") is not None:
+        other = f"pull request {_at(event, 'issue', 'number')}"
+    if other is not None:
+        raise CouldNotTell(f"the event {name} is about {other}, and the job about another commit", hint=NAME_A_RANGE)
 
 
 def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool) -> Job:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -70,6 +71,27 @@ def test_other_events() -> None:
     alone = Job("workflow_dispatch", Named(A, "refs/heads/topic"), trusted=MAIN)
     assert github("workflow_dispatch", {"repository": REPOSITORY}) == alone
     assert github("schedule", {"schedule": "0 0 * * *"}, ref="refs/heads/main") == Job("schedule", Named(A, MAIN.ref))
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "about"),
+    [
+        ("issue_comment", {"issue": {"number": 7, "pull_request": {"url": "x"}}}, "pull request 7"),
+        ("workflow_run", {"workflow_run": {"head_sha": B, "pull_requests": []}}, B),
+        ("check_suite", {"check_suite": {"head_sha": B}}, B),
+        ("check_run", {"check_run": {"head_sha": B}}, B),
+        ("status", {"sha": B}, B),
+        ("deployment_status", {"deployment": {"sha": B}}, B),
+    ],
+)
+def test_an_event_about_something_else(name: str, event: dict[str, Any], about: str) -> None:
+    """The default branch, which such a job is given, is not proved in the place of what the event is about."""
+    with pytest.raises(CouldNotTell) as raised:
+        github(name, {**event, "repository": REPOSITORY}, ref="refs/heads/main")
+    assert str(raised.value) == f"the event {name} is about {about}, and the job about another commit"
+    assert raised.value.hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
+    same = json.loads(json.dumps({**event, "issue": {"number": 7}}).replace(B, A))
+    assert github(name, same, ref="refs/heads/main") == Job(name, Named(A, "refs/heads/main"))
 
 
 def test_a_merge_request() -> None:
