@@ -28,6 +28,8 @@ RECORDS_LIMIT = 20_000
 """Records of a note."""
 CUT = 200
 """Characters that a message takes from a note."""
+CLAIMS_LIMIT = 1000
+"""Commits that the records of a task tell of; for each there is the chain up to it."""
 CLAIMS = ("seal", "adopt", "part")
 """Types of records that are about a commit of the task."""
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -158,9 +160,12 @@ def _judge(entries: list[Entry], policy: Policy, agents: tuple[str, ...] | None)
     except BadData:
         broken = tuple(_gaps(entries))
     states: dict[int, Chain] = {}
+    if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
+        broken = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
+        return Told(first.context, first.task, tuple(entries), (), broken)
     if not broken:
         try:
-            states = dict(_fold(entries))
+            states = {number: chain for number, chain in _fold(entries) if entries[number].record.type in CLAIMS}
         except BadData as error:
             broken = (Reason(Code.RECORD_BAD, cut(error.message)),)
     claims, facts, parts = list[Claim](), _Facts(), list[tuple[CommitOid, TreeOid]]()

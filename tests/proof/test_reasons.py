@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from git_taskctx.git.patch import Patch
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.handoff.proof import Found, _prove_parts
 from git_taskctx.handoff.proof_range import Commit
-from git_taskctx.handoff.proof_records import read_claims
+from git_taskctx.handoff.proof_records import Told, read_claims
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Reason
 
@@ -47,6 +48,13 @@ def codes(
     *steps: Step, policy: str = "", agents: tuple[str, ...] | None = None, tree: str = WORK
 ) -> tuple[list[str], list[str]]:
     """Return the reasons and the notices that a chain of these steps has at its seal."""
+    told = read(*steps, policy=policy, agents=agents, tree=tree)
+    (claim,) = told.claims
+    return [one.code.value for one in (*told.reasons, *claim.reasons)], [one.code.value for one in claim.notices]
+
+
+def read(*steps: Step, policy: str = "", agents: tuple[str, ...] | None = None, tree: str = WORK) -> Told:
+    """Return what is told by a chain of these steps, and its seal."""
     lines: list[str] = []
     for seq, (kind, agent, fields) in enumerate(
         [*steps, ("seal", "checker", {"tree": tree, "commit_tree": tree, "commit": SEALED})], 1
@@ -60,8 +68,7 @@ def codes(
         lines.append(json.dumps({**value, **fields}))
     config = load_config(taskctx_toml=policy.encode(), pyproject=None, committed_name="x", personal=[])
     (told,) = read_claims(lines, config.policy, agents).told
-    (claim,) = told.claims
-    return [one.code.value for one in (*told.reasons, *claim.reasons)], [one.code.value for one in claim.notices]
+    return told
 
 
 BOBS = taken("checker", 1, done=True, actor="Bob")
@@ -164,6 +171,20 @@ def test_agents_and_trees() -> None:
     assert codes(*DONE, agents=("dev", "checker"))[0] == []
     assert codes(*DONE, agents=("dev", "reviewer", "checker"))[0] == ["agents-differ"]
     assert codes(*DONE, tree=LATER)[0] == ["tree-differs"]
+
+
+def test_a_long_chain_is_not_held_once_for_each_record() -> None:
+    """A chain takes memory as it has records, not as their square; one that tells of too many commits is too large."""
+    tracemalloc.start()
+    try:
+        assert codes(BEGUN, *(taken("dev", number) for number in range(1, 4001)))[0] == ["not-done"] * 3
+        assert tracemalloc.get_traced_memory()[1] < 32 * 1024 * 1024  # the square are more than 64
+    finally:
+        tracemalloc.stop()
+    part: Step = ("part", "dev", {"commit": LATER, "commit_tree": WORK})
+    assert len(read(BEGUN, *[part] * 999).claims) == 1000
+    too_many = read(BEGUN, *[part] * 1000)
+    assert ([one.code.value for one in too_many.reasons], too_many.claims) == (["too-large"], ())
 
 
 def test_parts_count_with_the_end_of_the_task() -> None:
