@@ -120,8 +120,8 @@ _Diffs = Mapping[tuple[TreeOid, TreeOid], _Diff]
 def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Sequence[State]]]) -> list[Trace]:
     """Say of several histories which state brought each line that the last tree of each has, and another tree has not.
 
-    Only files are looked at that differ between the two. The number of git processes is the same however many there
-    are. Raises: CouldNotTell when an object is missing.
+    Which lines those are the diff between the two says; no other file and no other line is looked at. The number of git
+    processes is the same however many there are. Raises: CouldNotTell when an object is missing.
     """
     pairs = {(old, history[-1].tree) for old, history in histories}
     for _, history in histories:
@@ -136,7 +136,8 @@ def _trace(repository: Repository, changed: _Diff, diffs: _Diffs, history: Seque
     files = []
     for delta in sorted(there, key=lambda delta: delta.path):
         text = _split(repository, delta)
-        owners, states = _follow(history, diffs, delta.path, len(text))
+        brought, _ = _divide([_Piece(0, 0, len(text))] if text else [], delta.hunks)
+        owners, states = _follow(history, diffs, delta.path, len(text), brought)
         files.append(Traced(delta.path, tuple(_runs(owners, text, history)), states))
     gone = sorted(delta.path for delta in changed.values() if delta.mode == ABSENT)
     return Trace(tuple(files), tuple(gone))
@@ -155,11 +156,16 @@ def _split(repository: Repository, delta: _Delta) -> list[bytes]:
     return [line + b"\n" for line in lines] + ([rest] if rest else [])
 
 
-def _follow(history: Sequence[State], diffs: _Diffs, path: bytes, count: int) -> tuple[list[int], tuple[int, ...]]:
-    """Return the state that brought each line of a file of the last tree, and all that changed the file."""
+def _follow(
+    history: Sequence[State], diffs: _Diffs, path: bytes, count: int, brought: list[_Piece]
+) -> tuple[list[int], tuple[int, ...]]:
+    """Return the state that brought each line of a file of the last tree, and all that changed the file.
+
+    Only the lines that are `brought` are followed. What was taken away and put back on the way is none of them.
+    """
     owners = [0] * count
     touched: set[int] = set()
-    left = [(len(history) - 1, path, [_Piece(0, 0, count)] if count else [])]
+    left = [(len(history) - 1, path, brought)]
     while left:
         place, name, pieces = left.pop()
         state = history[place]

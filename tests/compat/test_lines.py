@@ -74,15 +74,21 @@ class History:
             for file in self.trace(old).files
         }
 
-    def blamed(self, paths: Sequence[bytes]) -> dict[bytes, dict[int, int]]:
-        """Return the same as `git blame` has it."""
+    def blamed(self, paths: Sequence[bytes], old: int = 0) -> dict[bytes, dict[int, int]]:
+        """Return the same as `git blame` has it, of the lines that one commit upon `old` would have brought."""
+        last = self.commits[-1]
+        alone = self.repo.git("commit-tree", f"{last}^{{tree}}", "-p", self.commits[old], "-m", "alone")
         found: dict[bytes, dict[int, int]] = {}
         for path in paths:
-            shown = self.repo.run("blame", "--porcelain", self.commits[-1], "--", path)
-            assert shown.returncode == 0, shown.stderr
-            owners = ((self.commits.index(oid.decode()), int(line)) for oid, line in _BLAMED.findall(shown.stdout))
+            brought = {line for oid, line in self._blame(alone, path) if oid == alone}
+            owners = [(self.commits.index(oid), line) for oid, line in self._blame(last, path) if line in brought]
             found[path] = {line: number for number, line in owners if self.steps[number].before}
         return found
+
+    def _blame(self, commit: str, path: bytes) -> list[tuple[str, int]]:
+        shown = self.repo.run("blame", "--porcelain", commit, "--", path)
+        assert shown.returncode == 0, shown.stderr
+        return [(oid.decode(), int(line)) for oid, line in _BLAMED.findall(shown.stdout)]
 
 
 EDITS: Any = st.lists(

@@ -182,6 +182,30 @@ def seal(desk: Desk) -> str:
     return commit
 
 
+def test_what_was_put_back_is_nobodys(tmp_path: Path) -> None:
+    """Lines that the commit has like its parent are nobody's, though an agent took them away and another put them back.
+
+    Which lines a commit brought, `git diff` says; also of a file that was renamed meanwhile, or gone for a turn.
+    """
+    desk = clean(tmp_path)
+    repo = desk.repo
+    kept, added = BASE.splitlines(keepends=True), "added\n"
+    repo.write("parser.py", "".join(kept[8:]) + added)
+    repo.remove("other.py")
+    desk.ok("snapshot", "--agent", "implementer")
+    desk.ok("start", "--agent", "reviewer")
+    repo.write("parser.py", BASE + added)
+    repo.write("renamed.py", BASE + "by the reviewer\n")
+    desk.ok("snapshot", "--agent", "reviewer", "--actor", "Rita")
+    commit = seal(desk)
+    told = repo.git("diff", "--unified=0", "--find-renames", f"{commit}~1", commit)
+    assert [line for line in told.splitlines() if line.startswith("@@")] == ["@@ -12,0 +13 @@ line 11"] * 2
+    record = trace(desk)
+    assert lines_of(record) == {"parser.py": {13: "implementer A U Thor"}, "renamed.py": {13: "reviewer Rita"}}
+    assert kinds(record, "parser.py") == [{"type": "ai"}, {"type": "ai"}]
+    check_hashes(repo, record)
+
+
 def test_with_notes_alone_one_editor_is_told_whole(tmp_path: Path) -> None:
     """Where one agent edited, a clone needs no snapshot to tell whose the lines are."""
     scene = Scene(tmp_path)
