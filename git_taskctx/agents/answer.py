@@ -12,7 +12,7 @@ from typing import Any
 
 from git_taskctx.agents import judge, tools
 from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_moment
-from git_taskctx.agents.here import find_worktree, is_active, places_of
+from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.agents.payload import Payload, Unreadable
 from git_taskctx.errors import TaskctxError
@@ -77,7 +77,10 @@ class _Called:
         payload = self.payload
         if payload.served is None and payload.tool not in self.dialect.writers:
             return Answered()
-        for (top, _), places in self._named().items():
+        named, odd = self._named()
+        for (top, _), places in named.items():
+            if odd is not None:
+                return self._cannot_tell(top, odd)
             reason = self._reason_to_deny(top, places)
             if reason is not None and self._is_sure(places):
                 return Answered(self.dialect.deny(self.event, reason))
@@ -87,26 +90,46 @@ class _Called:
             return Answered(note=f"no path in what {payload.tool} was given, so its scope is not judged")
         return Answered()
 
-    def _named(self) -> dict[tuple[str, str], list[str]]:
-        """Return what is named of each worktree with a task; where nothing is, it is the caller's, without a place.
+    def _named(self) -> tuple[dict[tuple[str, str], list[str]], str | None]:
+        """Return what is named of each worktree with a task, and why that is not all, if it is not.
+
+        Where nothing is named, or not all can be told, it is the caller's too, without a place.
 
         Where a server takes a path from is not known: from where the agent is, from the top of its worktree, or from
         where the call says that it is at home.
         """
-        payload, named = self.payload, dict[tuple[str, str], list[str]]()
+        payload, named, odd = self.payload, dict[tuple[str, str], list[str]](), self.payload.odd
         home = find_worktree(payload.cwd)
         bases = dict.fromkeys([payload.cwd])
         if payload.served is not None:
             bases |= dict.fromkeys([home[0]] if home is not None else [])
-            bases |= dict.fromkeys(place for root in payload.roots for place in places_of(root, payload.cwd))
+            for root in payload.roots:
+                try:
+                    bases |= dict.fromkeys(places_of(root, payload.cwd))
+                except ValueError as error:
+                    odd = str(error)
+                    _add(named, begins_in(root, payload.cwd))
         for path, base in itertools.product(payload.paths, bases):
-            for place in places_of(path, base):
+            try:
+                places = places_of(path, base)
+            except ValueError as error:
+                odd, places = str(error), []
+                _add(named, begins_in(path, base))
+            for place in places:
                 folder = place if payload.served is not None and os.path.isdir(place) else os.path.dirname(place)  # noqa: PTH112, PTH120
                 _add(named, folder, place)
-        if payload.roots or not payload.paths:
+        if payload.roots or not payload.paths or odd is not None:
             for base in bases:
                 _add(named, base)
-        return named
+        return named, odd
+
+    def _cannot_tell(self, top: str, odd: str) -> Answered:
+        """Deny what is not read to its end; what may write or not is let go with a word while writing is allowed."""
+        reason = f"git taskctx: {odd}, so it cannot be told what would be written"
+        served = self.payload.served
+        if served is None or tools.kind_of(served) == "writes" or self._reason_to_deny(top, []) is not None:
+            return Answered(self.dialect.deny(self.event, reason))
+        return self._remark(reason)
 
     def _is_sure(self, places: list[str]) -> bool:
         """Tell whether the call writes, in this worktree: by its tool's name, and a file that it is given or about."""

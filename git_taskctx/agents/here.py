@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 FOLDER = ".agent-output"
-_LONGEST = 4096
-"""Bytes of a gitfile that are read."""
+LONGEST = 4096
+"""Bytes of a path, and of a gitfile that are read."""
 
 
 def find_worktree(folder: str) -> tuple[str, str] | None:
@@ -40,13 +40,31 @@ def places_of(path: str, cwd: str) -> list[str]:
     Some tools take dots out of a path before they open it and some do not; a link as the last component is written
     through, or replaced. Raises: ValueError for what can be no path.
     """
-    os.fsencode(path)
+    length = len(os.fsencode(path))
     if "\0" in path:
         raise ValueError("the path holds a NUL byte")
     whole = os.path.join(cwd, path)  # noqa: PTH118 - as it is written
     plain = os.path.normpath(whole)
+    if len(os.fsencode(plain)) > LONGEST:
+        raise ValueError(f"the path has more than {LONGEST} bytes")
     itself = os.path.join(os.path.realpath(os.path.dirname(plain)), os.path.basename(plain))  # noqa: PTH118, PTH119, PTH120
-    return list(dict.fromkeys((itself, os.path.realpath(plain), os.path.realpath(whole))))
+    written = os.path.realpath(whole if length <= LONGEST else plain)  # nobody can open a longer one as it is
+    return list(dict.fromkeys((itself, os.path.realpath(plain), written)))
+
+
+def begins_in(path: str, cwd: str) -> str:
+    """Return the folder that leads to what can be no path, as far as it can be one."""
+    whole = os.path.normpath(os.path.join(cwd, path))[:LONGEST]  # noqa: PTH118
+    end = next((at for at, char in enumerate(whole) if char == "\0" or not _is_of_a_path(char)), len(whole))
+    return os.path.dirname(whole[:end])  # noqa: PTH120
+
+
+def _is_of_a_path(char: str) -> bool:
+    try:
+        os.fsencode(char)
+    except ValueError:
+        return False
+    return True
 
 
 def inside(top: str, place: str) -> bytes | None:
@@ -70,7 +88,7 @@ def _git_dir_of(place: str) -> str | None:
     except OSError:
         return None
     try:
-        data = os.read(descriptor, _LONGEST)
+        data = os.read(descriptor, LONGEST)
     except OSError:  # a folder
         return None
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from git_taskctx.agents.tools import FILES, kind_of, patched, places_in, served_name, words_of
 
@@ -13,10 +13,12 @@ TYPE_CHECKING = False  # typing itself would cost more than all that is done her
 if TYPE_CHECKING:
     from typing import Any
 
+    from git_taskctx.agents.tools import Part
+
 LIMIT = 32 * 1024 * 1024
 """Bytes of a payload that are read; a tool call that writes more is no work on source code."""
 MANY = 10_000
-"""Paths that one tool call may name."""
+"""Paths that one tool call may name; of more it cannot be told what would be written."""
 _KEYS = (
     "file_path", "path", "notebook_path", "target_file", "target_notebook", "absolute_path", "filename", "source",
     "destination", "old_path", "new_path",
@@ -43,6 +45,7 @@ class Payload:
         helper: str | None,
         *,
         again: bool,
+        odd: str | None,
     ) -> None:
         self.cwd = cwd
         self.tool = tool
@@ -56,6 +59,8 @@ class Payload:
         """The kind of a sub-agent, where one acts; None for the session itself."""
         self.again = again
         """True when a hook has kept it from stopping before, and where it was cut off and cannot go on."""
+        self.odd = odd
+        """Why not all that is named can be told; None where all is."""
 
     @property
     def is_idle(self) -> bool:
@@ -91,9 +96,24 @@ def _take(value: dict[str, Any], folder: str) -> Payload:
     cwd = next((one for one in (value.get("cwd"), root) if isinstance(one, str) and one), folder)
     called = value.get("tool_name")
     tool = called if isinstance(called, str) else ""
-    cwd = os.path.join(folder, cwd)  # noqa: PTH118 - no path yet
+    cwd, odd = os.path.join(folder, cwd), None  # noqa: PTH118 - no path yet
+    try:
+        os.lstat(cwd)
+    except ValueError:
+        cwd, odd = folder, "the current folder can be no path"
+    except OSError:  # it may be gone
+        pass
     served = served_name(tool, value.get("mcp_context"))
-    paths, roots = _served(served, value, cwd) if served is not None else (_paths(value.get("tool_input")), ())
+    given = value.get("tool_input")
+    found: list[tuple[str, Part]]
+    try:
+        found = list(itertools.islice(_named(given) if served is None else places_in(_parsed(given)), MANY + 1))
+    except RecursionError:
+        found = [("the arguments are nested too deep", "odd")]
+    if len(found) > MANY:
+        found.append((f"the arguments name more than {MANY} files", "odd"))
+    paths, roots = _sorted(served, found, cwd)
+    odd = next((text for text, part in found if part == "odd"), odd)
     kind = value.get("agent_type") or value.get("subagent_type")
     loops = value.get("loop_count")
     cut_off = value.get("status") in ("aborted", "error")
@@ -105,23 +125,33 @@ def _take(value: dict[str, Any], folder: str) -> Payload:
         roots=tuple(dict.fromkeys(roots)),
         helper=kind if isinstance(kind, str) else None,
         again=value.get("stop_hook_active") is True or (isinstance(loops, int) and loops > 0) or cut_off,
+        odd=odd,
     )
 
 
-def _served(name: str, value: dict[str, Any], cwd: str) -> tuple[Iterable[str], Iterable[str]]:
-    """Return the files that a server's tool is given, and where it is told to be at home.
+def _sorted(served: str | None, found: list[tuple[str, Part]], cwd: str) -> tuple[list[str], list[str]]:
+    """Return the files that a tool is given, and where a server's is told to be at home.
 
     A source and a target are files where one of them is there, or where the tool's name says so: branches have them,
     too.
     """
-    found = list(itertools.islice(places_in(_parsed(value.get("tool_input"))), MANY + 1))
-    if len(found) > MANY:
-        raise Unreadable(f"the arguments name more than {MANY} files")
     ends = [path for path, part in found if part == "end"]
     parts = {"file"}
-    if not FILES.isdisjoint(words_of(name)) or any(os.path.lexists(os.path.join(cwd, one)) for one in ends):  # noqa: PTH118
+    if ends and (not FILES.isdisjoint(words_of(served or "")) or any(_is_there(one, cwd) for one in ends)):
         parts.add("end")
     return [path for path, part in found if part in parts], [path for path, part in found if part == "root"]
+
+
+def _is_there(path: str, cwd: str) -> bool:
+    try:
+        return os.path.lexists(os.path.join(cwd, path))  # noqa: PTH118
+    except ValueError:  # it can be no path, and is not let through as none
+        return True
+
+
+def _named(given: Any) -> Iterator[tuple[str, Part]]:
+    """Yield the files that one of the agent's own tools is given."""
+    return ((path, "file") for path in _paths(given))
 
 
 def _parsed(given: Any) -> Any:
@@ -138,7 +168,7 @@ def _paths(given: Any) -> Iterator[str]:
     """Yield the paths that a tool's input names: in fields that the agents have for it, or in a patch."""
     if isinstance(given, str):
         if "*** Begin Patch" in given:
-            yield from _patched(given)
+            yield from patched(given)
             return
         given = _parsed(given)
     if not isinstance(given, dict):
@@ -147,17 +177,10 @@ def _paths(given: Any) -> Iterator[str]:
         if isinstance(given.get(key), str) and given[key]:
             yield given[key]
     for key in _LISTS:
-        for one in given[key][:MANY] if isinstance(given.get(key), list) else ():
+        for one in given[key] if isinstance(given.get(key), list) else ():
             yield from (one,) if isinstance(one, str) else _paths(one)
     for key in ("command", "input", "patch"):
         words = given.get(key)
         text = "\n".join(map(str, words)) if isinstance(words, list) else words
         if isinstance(text, str) and "*** Begin Patch" in text:
-            yield from _patched(text)
-
-
-def _patched(patch: str) -> Iterator[str]:
-    for number, name in enumerate(patched(patch)):
-        if number >= MANY:
-            raise Unreadable(f"the patch names more than {MANY} files")
-        yield name
+            yield from patched(text)

@@ -12,13 +12,16 @@ import os
 import re
 from collections.abc import Iterator
 
+from git_taskctx.agents.here import LONGEST
+
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
     from typing import Any, Literal
 
     Kind = Literal["reads", "writes", "unknown"]
-    Part = Literal["file", "end", "root"]
-    """What a path in a call is: a file, what may be one, or where the server is at home."""
+    Part = Literal["file", "end", "root", "odd"]
+    """What a path in a call is: a file, what may be one, or where the server is at home. What is odd is no path, but
+    why not all can be told."""
 
 READS = frozenset({
     "analyze", "blame", "check", "compare", "count", "describe", "diff", "explain", "exists", "fetch", "find",
@@ -42,10 +45,10 @@ FILES = frozenset({
 })  # fmt: skip
 """Words in the names of tools that are about files, whatever their arguments say."""
 _CHANGES_WHAT_WAS_FOUND = frozenset({"edit", "overwrite", "rename", "replace", "write"})
-DEEPEST = 8
+_THINGS = frozenset({"commit", "format", "link", "merge", "patch", "stash", "store"})
+"""Of the verbs that write, those that right behind one that reads are what is read (`get_commit`)."""
+DEEPEST = 100
 """Levels of a tool's arguments that are looked at."""
-LONGEST = 4096
-"""Characters of a path."""
 _WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
 _NAMES_A_FILE = frozenset({
     "dir", "directory", "file", "filename", "filepath", "files", "folder", "notebook", "path", "paths",
@@ -58,6 +61,7 @@ _NAMES_A_ROOT = frozenset({
 _PATCHED = r"(?m)^[ \t]*\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$"
 """Headers of a Codex patch (codex-rs/apply-patch/src/parser.rs)."""
 _DIFFED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
+_FILE_ADDRESS = r"(?i)file:(?=/)(?://(?:localhost(?=/))?)?"
 _ESCAPED = rb"%([0-9A-Fa-f]{2})"
 
 
@@ -78,16 +82,28 @@ def served_name(tool: str, context: Any) -> str | None:
 
 
 def kind_of(name: str) -> Kind:
-    """Tell what a tool of a server does: as its first verb says, unless it goes on to write (`search_and_replace`)."""
+    """Tell what a tool of a server does: as its first verb says, unless it goes on to write (`search_and_replace`).
+
+    Where it reads first, and something in its name may write after that, it is not known.
+    """
     words = words_of(name)
     verbs = [word for word in words if word in READS or word in WRITES]
     if not verbs:
         return "unknown"
+    pairs = list(itertools.pairwise(words))
     goes_on = any(
-        (word in WRITES and before in ("and", "or")) or (word in _CHANGES_WHAT_WAS_FOUND and before in READS)
-        for before, word in itertools.pairwise(words)
+        (word in WRITES and before in ("and", "or", "then")) or (word in _CHANGES_WHAT_WAS_FOUND and before in READS)
+        for before, word in pairs
     )
-    return "writes" if verbs[0] in WRITES or goes_on else "reads"
+    if verbs[0] in WRITES or goes_on:
+        return "writes"
+    may_write = any(
+        (word in WRITES and not (word in _THINGS and before in READS))
+        or (before in ("to", "into") and (word in FILES or word == "disk"))
+        or (before, word) == ("check", "out")
+        for before, word in pairs
+    )
+    return "unknown" if may_write else "reads"
 
 
 def words_of(name: str) -> list[str]:
@@ -107,18 +123,20 @@ def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, 
     What stands under a key that is named so is a path, and so is, under any key, what can be nothing else: a path from
     the root, from here or from home, a `file:` address, and the files that a patch names.
     """
-    if isinstance(given, dict) and depth < DEEPEST:
+    if isinstance(given, dict | list) and depth == DEEPEST:
+        yield f"the arguments are nested more than {DEEPEST} deep", "odd"
+    elif isinstance(given, dict):
         for inner, value in given.items():
             if ("/" in inner or "." in inner) and not _NAMES_A_FILE.isdisjoint(words_of(key)):
                 yield inner, "file"
             yield from places_in(value, inner if words_of(inner) else key, depth + 1)
-    elif isinstance(given, list) and depth < DEEPEST:
+    elif isinstance(given, list):
         for value in given:
             yield from places_in(value, key, depth + 1)
     elif isinstance(given, str) and "\n" in given:
         yield from ((name, "file") for name in patched(given))
         yield from ((match[1], "file") for match in re.finditer(_DIFFED, given) if match[1] != "/dev/null")
-    elif isinstance(given, str) and given and len(given) <= LONGEST:
+    elif isinstance(given, str) and given:
         part = _part_of(words_of(key))
         path = _path_of(given, named=part is not None)
         if path is not None:
@@ -135,15 +153,20 @@ def _part_of(words: list[str]) -> Part | None:
 
 
 def _path_of(text: str, *, named: bool) -> str | None:
-    if text.startswith("file://"):
-        raw = os.fsencode(text[7:].removeprefix("localhost"))
+    address = re.match(_FILE_ADDRESS, text)
+    if address:
+        raw = os.fsencode(text[address.end() :])
         return os.fsdecode(re.sub(_ESCAPED, lambda match: bytes([int(match[1], 16)]), raw))
     if "://" in text:
         return None
     if text.startswith("~/"):
         return os.path.expanduser(text)  # noqa: PTH111 - no pathlib here
-    return text if named or (_is_plain_path(text) and len(text.split()) == 1) else None
+    if named:
+        return text
+    # what is too long for a path, and is none by its key, is data: that of a picture may begin with a slash
+    short = len(text) <= LONGEST or len(os.path.normpath(text)) <= LONGEST
+    return text if _is_plain_path(text) and short and len(text.split()) == 1 else None
 
 
 def _is_plain_path(text: str) -> bool:
-    return text.startswith(("/", "./", "../", "~/", "file://"))
+    return text.startswith(("/", "./", "../", "~/")) or re.match(_FILE_ADDRESS, text) is not None

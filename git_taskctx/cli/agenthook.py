@@ -87,7 +87,7 @@ def _read_stdin() -> bytes:
 
 def _may_concern_us(sent: object, folder: str) -> bool:
     """Tell whether a context may be active where a call comes from, or where it is about to write."""
-    from git_taskctx.agents.here import find_worktree, is_active, places_of
+    from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
     from git_taskctx.agents.payload import Payload
 
     def found_from(place: str) -> tuple[str, str] | None:
@@ -98,9 +98,12 @@ def _may_concern_us(sent: object, folder: str) -> bool:
 
     folders = {folder}
     if isinstance(sent, Payload):
-        try:
-            places = [place for path in (*sent.paths, *sent.roots) for place in places_of(path, sent.cwd)]
-            folders |= {sent.cwd, *map(os.path.dirname, places), *(places if sent.served is not None else ())}
-        except ValueError:
-            folders.add(sent.cwd)
+        folders.add(sent.cwd)
+        for path in (*sent.paths, *sent.roots):
+            try:
+                places = places_of(path, sent.cwd)
+            except ValueError:
+                folders.add(begins_in(path, sent.cwd))
+                continue
+            folders |= {*map(os.path.dirname, places), *(places if sent.served is not None else ())}
     return any(is_active(*found) for found in map(found_from, folders) if found is not None)

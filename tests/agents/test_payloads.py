@@ -124,7 +124,41 @@ def test_many_files_in_one_patch(hooked: Hooked) -> None:
     assert told is not None
     assert told.startswith("git taskctx: README: outside")
     answer = hooked.call("codex", "PreToolUse", hooked.write_payload("codex", *["src/a"] * 10_001))
-    assert reason_in(answer) == TOLD.format("the patch names more than 10000 files")
+    assert reason_in(answer) == TOLD.format("the arguments name more than 10000 files")
+
+
+def test_what_is_cut_is_not_let_through(hooked: Hooked, tmp_path: Path) -> None:
+    """Where not all that would be written can be told, the answer is no: also to who is elsewhere, and names us."""
+    hooked.begin()
+    hooked.repo.write("src/parser.py", "mended\n")
+    hooked.ok("snapshot", "--agent", "implementer")
+    top = str(hooked.repo.path)
+    own = {"file_path": f"{top}/src/a"}
+    calls: list[tuple[str, dict[str, Any], str]] = [
+        ("MultiEdit", {"edits": [{"file_path": "/zz"}] * 10_000 + [own]}, "the arguments name more than 10000 files"),
+        ("Write", {"file_path": f"{top}/{'a/' * 60_000}b"}, "the path has more than 4096 bytes"),
+        ("Write", {"file_path": f"{top}/src/a\0b"}, "the path holds a NUL byte"),
+    ]
+    for tool, given, why in calls:
+        payload = hooked.payload("claude", "PreToolUse", tool_name=tool, tool_input=given)
+        for cwd in (top, str(tmp_path)):
+            data = json.dumps({**payload, "cwd": cwd}).encode()
+            said = hooked.process("agent-hook", "PreToolUse", "--agent", "claude", cwd=tmp_path, stdin=data)
+            assert reason_in(json.loads(said.out)) == TOLD.format(why)
+    odd = hooked.payload("claude", "PreToolUse", cwd="/\ud800", tool_name="Write", tool_input=own)
+    said = hooked.process("agent-hook", "PreToolUse", "--agent", "claude", cwd=tmp_path, stdin=json.dumps(odd).encode())
+    assert reason_in(json.loads(said.out)) == TOLD.format("the current folder can be no path")
+
+
+def test_a_long_way_to_a_file(hooked: Hooked) -> None:
+    """Dots make a path long, and no other: it is judged as the file that it is."""
+    hooked.begin()
+    top = str(hooked.repo.path)
+    for dots in ("./" * 60_000, "x/../" * 20_000, f"{'x/' * 30_000}{'../' * 30_000}"):
+        assert hooked.denied("claude", f"{top}/{dots}src/a") is None
+        told = hooked.denied("claude", f"{top}/{dots}README")
+        assert told is not None
+        assert told.startswith("git taskctx: README: outside")
 
 
 def test_worktrees(hooked: Hooked, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from git_taskctx.agents.dialects import DIALECTS
 from git_taskctx.agents.payload import MANY
-from git_taskctx.agents.tools import kind_of, places_in, served_name
+from git_taskctx.agents.tools import DEEPEST, kind_of, places_in, served_name
 
 NOBODY = "git taskctx: nobody is at work on TASK-1, so that a write now is drift"
 OUTSIDE = "git taskctx: README: outside the scope of TASK-1 (src/, docs/*.md, tasks/)"
@@ -123,6 +123,9 @@ def test_a_remark_word_for_word(hooked: Hooked) -> None:
         {"diff": "--- a/src/a\n+++ b/README\n@@ -1 +1 @@\n-a\n+b\n"},
         {"diff": "--- README\n+++ /dev/null\n@@ -1 +0,0 @@\n"},
         {"projectPath": "{top}", "file": "README"}, {"path": "{top}/src/../README"}, {"path": "src/to-readme"},
+        {"uri": "FILE://{top}/README"}, {"uri": "File://LocalHost{top}/README"}, {"uri": "file:{top}/README"},
+        {"path": "{top}/src/../" + "./" * 3000 + "README"}, {"a": "{top}/" + "./" * 3000 + "README"},
+        {"a": [[[[[[[[[[{"b": {"path": "README"}}]]]]]]]]]]},
     ],
 )  # fmt: skip
 def test_every_way_to_name_a_file(hooked: Hooked, arguments: Any) -> None:
@@ -140,7 +143,7 @@ def test_what_is_no_path(hooked: Hooked) -> None:
     for arguments in (
         {"text": "README"}, {"url": "https://example.com/README"}, {"uri": "http://localhost/README"}, {"path": 7},
         {"path": None}, {"path": ""}, {"source": "main", "target": "topic/x"}, {"command": "./make all"},
-        {"path": "x" * 5000}, {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
+        {"image": "/9j/" + "4AAQ" * 2000}, {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
     ):  # fmt: skip
         assert called(hooked, "claude", "write_note", arguments) == ("passes", "")
 
@@ -186,6 +189,27 @@ def test_too_many_arguments(hooked: Hooked) -> None:
     assert why == f"git taskctx: the arguments name more than {MANY} files, so it cannot be told what would be written"
 
 
+def test_arguments_that_are_not_read_to_their_end(hooked: Hooked) -> None:
+    """Too deep or too long: a writer is denied; what may be either is remarked on, and denied where none may write."""
+    hooked.begin()
+    deep: Any = {"path": "README"}
+    for _ in range(DEEPEST):
+        deep = [deep]
+    told = "git taskctx: {}, so it cannot be told what would be written"
+    cases = {
+        f"the arguments are nested more than {DEEPEST} deep": {"x": deep},
+        "the path has more than 4096 bytes": {"path": "x" * 5000},
+    }
+    for why, arguments in cases.items():
+        assert called(hooked, "claude", "write_note", arguments) == ("denied", told.format(why))
+        assert called(hooked, "claude", "frobnicate", arguments) == ("noted", told.format(why))
+        assert called(hooked, "claude", "read_note", arguments) == ("passes", "")
+    hooked.repo.write("src/parser.py", "mended\n")
+    hooked.ok("snapshot", "--agent", "implementer")
+    for why, arguments in cases.items():
+        assert called(hooked, "claude", "frobnicate", arguments) == ("denied", told.format(why))
+
+
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
@@ -199,16 +223,19 @@ def test_too_many_arguments(hooked: Hooked) -> None:
             "writes",
             "write_file edit_file create_directory move_file replace_symbol_body insert_after_symbol delete_lines "
             "git_commit git_add git_reset createTextFile replaceTextInFile search_and_replace search_replace "
-            "find_replace get_or_create rename_symbol push_and_update upload-asset apply_diff XMLWrite download_file",
+            "find_replace get_or_create rename_symbol push_and_update upload-asset apply_diff XMLWrite download_file "
+            "list_then_delete preview_then_apply read_and_commit",
         ),
         (
             "unknown",
-            "frobnicate execute_command run bash eval browser_click take_screenshot export_pdf 1 _ 书",
+            "frobnicate execute_command run bash eval browser_click take_screenshot export_pdf 1 _ 书 "
+            "diff_apply tail_append status_set check_out_file fetch_to_file load_to_disk describe_image_to_file "
+            "viewAllSaveSome getIntoFolder",
         ),
     ],
 )
 def test_kinds(kind: str, names: str) -> None:
-    """The first verb of a name decides, in whatever style it is written."""
+    """The first verb of a name decides, in whatever style it is written; who reads first may write after that."""
     assert {name: kind_of(name) for name in names.split()} == dict.fromkeys(names.split(), kind)
 
 
