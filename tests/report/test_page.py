@@ -540,7 +540,7 @@ def test_a_violated_commit_is_shown_as_one(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_merge_of_one_task(desk: Desk) -> None:
-    """A merge commit is told by the task that it merges."""
+    """A merge commit is told by the task that it merges, and as unproven where nobody validated what it merges into."""
     desk.repo.checkout("-b", "topic")
     desk.init()
     desk.validate()
@@ -553,10 +553,10 @@ def test_a_merge_of_one_task(desk: Desk) -> None:
     assert [plain(line) for line in read(desk, "HEAD").lines[3:9]] == [
         "Mend the parser",
         "context <context>, begun on topic, base commit <oid>",
-        "Commit: verified",
-        "1 of 1 that must be proved is verified",
-        "<oid> verified by merge: merge it tree <oid>",
-        "<oid> verified by commit (need not be): Mend the parser tree <oid>",
+        "Commit: unproven",
+        "1 of 1 that must be proved is unproven",
+        "<oid> unproven: merge it tree <oid>",
+        "parent-unproven: not proved: <oid>",
     ]
 
 
