@@ -18,6 +18,8 @@ from git_taskctx.model.values import dataclass, replace
 
 _OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
+LONGEST = 4096
+"""Characters of a ref or an address."""
 BRANCHES = "refs/heads/"
 WHOLE = ("heads/", "tags/", "remotes/")
 """How a ref begins that is named in full but for `refs/`."""
@@ -226,11 +228,7 @@ def _oid(value: Any) -> str | None:
 
 def _ref(value: Any) -> str | None:
     """Return a whole ref that git would take as the source of a fetch, and as nothing else."""
-    is_ref = (
-        isinstance(value, str)
-        and value.startswith("refs/")
-        and not re.search(r"[\s\x00-\x1f\x7f:*?\[\\^~]|\.\.", value)
-    )
+    is_ref = _is_text(value) and value.startswith("refs/") and not re.search(r"[\s\x00-\x1f\x7f:*?\[\\^~]|\.\.", value)
     return value if is_ref else None
 
 
@@ -239,4 +237,15 @@ def _branch(name: Any) -> str | None:
 
 
 def _address(value: Any) -> str | None:
-    return value if isinstance(value, str) and _ADDRESS.fullmatch(value) else None
+    return value if _is_text(value) and _ADDRESS.fullmatch(value) else None
+
+
+def _is_text(value: Any) -> bool:
+    """Tell whether a value can be a word of a command: JSON also holds half characters, and texts of any length."""
+    if not isinstance(value, str) or len(value) > LONGEST:
+        return False
+    try:
+        value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -154,7 +154,7 @@ class _Clone:
         for wanted in (named.oid, named.ref):
             if wanted is None:
                 continue
-            place = f"{place_of(self.git, remote)}/commits/{sha256_hex(wanted.encode())[:12]}"
+            place = f"{place_of(self.git, remote)}/commits/{sha256_hex(wanted.encode('utf-8', 'surrogateescape'))[:12]}"
             try:
                 self._fetch(remote, f"+{wanted}:{place}", f"--depth={depth}")
             except GitFailed as error:
@@ -170,12 +170,15 @@ class _Clone:
         raise CouldNotTell(f"the commit {named} is not in this clone, and cannot be fetched: {reason}", hint=hint)
 
     def _here(self, named: Named) -> CommitOid | None:
-        """Return a commit that is in the clone; a branch is looked up by its whole name, which no tag can take."""
+        """Return a commit that is in the clone; a branch is looked up by its whole name, which no tag can take.
+
+        Raises: Fatal for what only this clone could know, and does not.
+        """
         if named.oid is not None or named.words is None:
             return self.repository.find_commit(named.oid) if named.oid is not None else None
         name, rest = split_name(named.words)
         if name in ("", "@", "HEAD"):
-            return self.repository.find_commit(named.words)
+            return self.repository.resolve_commit(named.words)
         for ref in self._refs_of(name):
             if find_ref(self.git, ref) is not None:
                 return self.repository.find_commit(ref + rest)

@@ -152,13 +152,38 @@ def test_what_is_no_commit(name: str, event: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", ["a b", "a..b", "-x:refs/heads/y", "a*", "a\nb", "a^b", "a~1", "a:b", "a?", "a[b", "a\\b", "a\x7f"]
+    "odd",
+    [
+        "a b",
+        "a..b",
+        "-x:refs/heads/y",
+        "a*",
+        "a\nb",
+        "a^b",
+        "a~1",
+        "a:b",
+        "a?",
+        "a[b",
+        "a\\b",
+        "a\x7f",
+        "a\ud800",
+        "a" * 200_000,
+    ],
 )
 def test_what_is_no_ref(odd: str) -> None:
     """A name that git would read as more than one ref is not taken; a fork's address is one that git fetches from."""
     assert github("workflow_dispatch", {"repository": {"default_branch": odd}}, ref=f"refs/heads/{odd}").tip.ref is None
     assert github("workflow_dispatch", {"repository": {"default_branch": odd}}).trusted is None
-    for address in (f"ext::sh -c {odd}", "--upload-pack=x", "/etc", "https://a\nb", None, 7):
+    for address in (
+        f"ext::sh -c {odd}",
+        "--upload-pack=x",
+        "/etc",
+        "https://a\nb",
+        "https://a/\ud800",
+        "https://" + "a" * 200_000,
+        None,
+        7,
+    ):
         assert github("pull_request", pull({"sha": B, "repo": {"id": 2, "clone_url": address}})).fork is None
 
 
