@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
+import shlex
 import subprocess
 import zlib
 from collections.abc import Collection, Iterator, Sequence
@@ -149,6 +150,8 @@ class ObjectStore:
         words = line.decode("utf-8", "replace").split()
         if len(words) != 3:
             self.close()
+            if not line and "@{" in name:  # git ends at what a reflog does not have
+                raise _Missing(f"the object {name} is not in this repository", hint="git log -g")
             raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
         return words[0], words[1], int(words[2])  # type: ignore[return-value]
 
@@ -161,8 +164,10 @@ class ObjectStore:
     def get(self, name: str, kind: Kind) -> bytes:
         """Return the content of an object of `kind`. Raises: CouldNotTell when it is missing."""
         found = self.find(name)
-        if found is None or found.kind != kind:
+        if found is None:
             raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
+        if found.kind != kind:
+            raise CouldNotTell(f"{name} is no {kind}, but a {found.kind}", hint=f"git cat-file -p {shlex.quote(name)}")
         return found.data
 
     def sizes(self, oids: Collection[str]) -> dict[str, int]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection
 
+from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.remote import remotes_of
 from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.handoff.proof_range import Range
 from git_taskctx.model.proof import Code, Proof, Weight
 
@@ -32,6 +34,8 @@ def ways_on(repository: Repository, what: Range, found: Proof) -> tuple[str, ...
         ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
     if _HISTORY & set(codes) and (repository.common_dir / "shallow").exists():
         ways.append("git fetch --unshallow   # the history that is cut")
+    elif Code.OBJECTS_MISSING in codes:
+        ways.append(f"git for-each-ref {NOTES_REF} {REMOTES}   # each is a commit; git fsck tells what is missing")
     if Code.MERGE_UNCHECKED in codes:
         ways.append(f"git taskctx verify {tip[:12]}^2   # what was merged, alone")
     if Code.PARENT_UNPROVEN in codes and what.first is not None:

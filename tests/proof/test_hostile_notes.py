@@ -170,6 +170,15 @@ def test_missing_and_damaged_notes(attacker: Attacker) -> None:
     assert proved(attacker.clone) == ("unproven", {"objects-missing"})
     repo.git("update-ref", "refs/notes/taskctx", commit)
     assert proved(attacker.clone) == ("unproven", {"objects-missing"})
+    for kind, name in (("blob", repo.git("hash-object", "-w", "--stdin", input="x")), ("tree", repo.tree())):
+        repo.git("update-ref", "refs/notes/taskctx", name)
+        found = attacker.clone.prove("HEAD", code=3)
+        (reason,) = found["commits"][0]["reasons"]
+        assert reason["message"] == f"the notes do not read: {name} is no commit, but a {kind}"
+        assert found["hints"] == [
+            "git for-each-ref refs/notes/taskctx refs/taskctx/remotes   "
+            "# each is a commit; git fsck tells what is missing"
+        ]
 
 
 _JSON = st.recursive(

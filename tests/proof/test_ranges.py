@@ -83,9 +83,10 @@ def test_a_tag_as_the_base_of_a_job(scene: Scene) -> None:
     clone.repo.git("fetch", "-q", "--tags", "origin")
     (hint,) = clone.prove("--ci", "v1..HEAD", code=3)["hints"]
     assert hint == "git fetch origin refs/heads/v1   # what git says of it; a tag is named as one: tags/v1"
-    assert "hint: git taskctx verify --ci BASE..HEAD   # name the commits" in clone.refuses(
-        "verify", "--ci", "", code=129
-    )
+    said = clone.refuses("verify", "--ci", "", code=129)
+    assert "hint: git taskctx verify --ci BASE..HEAD   # name the commits" in said
+    for words in (("HEAD@{9}",), ("--ci", "HEAD@{9}")):
+        assert "error: 'HEAD@{9}' names no commit\n" in clone.refuses("verify", *words, code=128)
 
 
 def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
