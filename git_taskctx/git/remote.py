@@ -84,7 +84,12 @@ def url_of(git: Git, remote: str) -> str:
     """Return where a push to `remote` goes; a password in it is left out."""
     found = git.run("remote", "get-url", "--push", "--end-of-options", remote, ok=(0, 2, 128, 129))
     url = found.out.decode("utf-8", "replace").strip() if found.code == 0 else remote
-    return re.sub(r"(?<=://)[^/@]*@", "", url)
+    return shown(url)
+
+
+def shown(text: str) -> str:
+    """Return an address, or a text with some in it, as it may be shown: without a name or a password in it."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def require_remote(repository: Repository, remote: str) -> str:
@@ -157,7 +162,7 @@ def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, .
             lock = next((one for one in locks if one.endswith(f"/{ref}.lock")), None)
             rejected.append(Rejection(ref, reason, posixpath.normpath(lock) if lock else None))
     if pushed.code != 0 and not rejected:
-        raise GitFailed(f"`git push`: {pushed.complaint}", hint=_hint(remote))
+        raise GitFailed(f"`git push`: {shown(pushed.complaint)}", hint=_hint(remote))
     return tuple(rejected)
 
 
@@ -169,11 +174,11 @@ def _talk(git: Git, *args: str, ok: Sequence[int] = (0,)) -> Result:
     if done.code not in ok:
         if break_left(done.err):
             return _talk(git, *args, ok=ok)
-        raise GitFailed(f"`git {args[0]}`: {done.complaint}", hint=way_out(done, git.cwd) or _hint(remote))
+        raise GitFailed(f"`git {args[0]}`: {shown(done.complaint)}", hint=way_out(done, git.cwd) or _hint(remote))
     return done
 
 
 def _hint(remote: str) -> str:
     from shlex import quote
 
-    return f"git ls-remote {quote(remote)}   # what git says of it"
+    return f"git ls-remote {quote(shown(remote))}   # what git says of it"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.git.refs import read_refs
+from git_taskctx.git.remote import shown
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import SEEN
 from git_taskctx.handoff.proof import all_notes, prove
@@ -68,7 +69,7 @@ def prove_push(
     here = all_notes(repository)
     if theirs is not None and theirs not in here:
         proofs = [prove(repository, what, by, beside=(*here, theirs)) for what, by in judged]
-    asked = f"git taskctx fetch {shlex.quote(remote)}"
+    asked = f"git taskctx fetch {shlex.quote(shown(remote))}"
     return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
 
 

@@ -20,7 +20,7 @@ from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove, find_ref, move_refs
-from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, remotes_of, url_of
+from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, remotes_of, shown, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
@@ -114,7 +114,7 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
     refs = () if asked is None else (f"{CONTEXTS}/{asked}", f"{SNAPSHOTS}/{asked}/*")
     theirs = list_remote(git, remote, NOTES_REF, *refs)
     if NOTES_REF not in theirs:
-        return Merged(remote, there=False)
+        return Merged(shown(remote), there=False)
     place = place_of(git, remote)
     ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
     ids = [one for one in ids if is_context_id(one)]
@@ -127,14 +127,14 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
         wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
     fetch_ref(git, remote, NOTES_REF, f"{place}/notes", *wanted)
-    lines = merge_ledger(caller.repository, f"{place}/notes", remote)
+    lines = merge_ledger(caller.repository, f"{place}/notes", shown(remote))
     known = _records(lines.values())
     if not ids and active is None:
-        return Merged(remote, True, len(known), _tasks_of(known))
+        return Merged(shown(remote), True, len(known), _tasks_of(known))
     with caller.store.locked():
         taken, warnings = _take_contexts(caller, place, ids)
         told, hints = _settle(caller, known)
-    return Merged(remote, True, len(known), _tasks_of(known), taken, (*warnings, *told), hints)
+    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *told), hints)
 
 
 def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
@@ -143,7 +143,7 @@ def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapp
     new = _records(new_lines(repository, find_ref(repository.git, NOTES_REF), there).values()) if there else []
     tasks = {record.context: record.task for record in new}
     others = contexts_apart(repository, theirs)
-    return Merged(remote, True, len(new), _tasks_of(new), tuple(tasks.get(one) or one for one in others))
+    return Merged(shown(remote), True, len(new), _tasks_of(new), tuple(tasks.get(one) or one for one in others))
 
 
 def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) -> Pushed:
@@ -160,7 +160,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         fetched += merged.records
         leaving, sent = _leaving(caller, remote, with_snapshots=with_snapshots, there=merged.there)
         told = Pushed(
-            remote=remote,
+            remote=shown(remote),
             url=url,
             records=len(leaving),
             tasks=_tasks_of(leaving),
@@ -179,7 +179,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         held, before = held + 1 if lock and sent == before else 0, sent
         if lock and held == HELD:
             raise _locked(remote, lock)
-    raise TryAgain(f"others keep pushing to {remote}", hint="run the same command again")
+    raise TryAgain(f"others keep pushing to {shown(remote)}", hint="run the same command again")
 
 
 def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
@@ -187,16 +187,16 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
     final = next((one for one in rejected if not one.lost_race), None)
     if final is not None:
         raise GitFailed(
-            f"{remote} does not take {final.ref}: {final.reason}",
-            hint=f"git push {remote} {NOTES_REF}   # what it says in full",
+            f"{shown(remote)} does not take {final.ref}: {final.reason}",
+            hint=f"git push {shown(remote)} {NOTES_REF}   # what it says in full",
         )
 
 
 def _locked(remote: str, lock: str) -> TryAgain:
     """Phrase that a lock stays on the other side while nothing moves there: what a git that was killed leaves."""
     return TryAgain(
-        f"{remote} is locked: {quote(os.fsencode(lock))} stays there",
-        hint=f"rm {shlex.quote(lock)}   # on the machine of {remote}, if no git is running there",
+        f"{shown(remote)} is locked: {quote(os.fsencode(lock))} stays there",
+        hint=f"rm {shlex.quote(lock)}   # on the machine of {shown(remote)}, if no git is running there",
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import read_refs
-from git_taskctx.git.remote import remotes_of
+from git_taskctx.git.remote import remotes_of, shown
 from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place
@@ -45,7 +45,7 @@ def let_fetch(place: Place, remote: str) -> Iterator[Step]:
     """
     known = remotes_of(place.git)
     if remote not in known:
-        raise Fatal(f"there is no remote {remote!r} (known: {', '.join(known) or 'none'})", hint="git remote -v")
+        raise Fatal(f"there is no remote {shown(remote)!r} (known: {', '.join(known) or 'none'})", hint="git remote -v")
     key = f"remote.{remote}.fetch"
     lines = [value for name, value in _lines(place) if name == key]
     if all(find_named(line) for line in lines):

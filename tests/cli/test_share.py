@@ -619,3 +619,27 @@ def test_a_side_is_chosen_only_where_something_forks(hub: Hub) -> None:
     said = hub.first.refuses("resolve-drift", "--note", "x", "--holds", record["id"])
     assert f"no record {record['id']} is on a side of a fork" in said
     assert len(hub.first.records()) == 1
+
+
+def test_a_password_in_an_address_is_told_nowhere(hub: Hub) -> None:
+    """Whatever comes of it, what is printed has the address without the name and the password in it."""
+    hub.first.ok("init", "TASK-1", "--title", "One")
+    address = "https://user:se%40cret@localhost:1/x"
+    said = [
+        hub.first.run(*args, *form)
+        for args in (
+            ("push", address),
+            ("fetch", address),
+            ("fetch", address, "--dry-run"),
+            ("install", "--notes", address),
+        )
+        for form in ((), ("--format", "json"))
+        if form == () or args[0] != "install"
+    ]
+    assert {one.code for one in said} == {128}
+    for one in said:
+        assert "https://localhost:1/x" in one.both
+        assert "user" not in one.both.replace("users", "")
+        assert "cret" not in one.both
+    at = f"file://user:secret@{hub.first.repo.path.parent}/none.git"
+    assert "secret" not in hub.first.run("push", at).both
