@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -164,6 +165,26 @@ def test_no_notes(server: Serve) -> None:
     assert "hint: git taskctx push origin   # in the clone where the task was done\n" in done.said
     assert "### git taskctx: unproven" in done.summary
     assert "git taskctx push origin" in done.summary
+
+
+def test_text_holds_no_command(server: Serve) -> None:
+    """What is printed in another form than `github` stands where the runner takes no commands.
+
+    A path stands alone on a line there, and may be called `::add-mask::e`. What the action itself says comes after,
+    and the word that ends it is another one each time.
+    """
+    words = set[str]()
+    for name, verdict in (((), "verified"), (("loosened", "other"), "violated")):
+        done = at_pull_request(server(*name), format="text")
+        lines = done.said.splitlines()
+        (begin,) = (line for line in lines if line.startswith("::stop-commands::"))
+        word = begin.removeprefix("::stop-commands::")
+        assert re.fullmatch("[0-9a-f]{32}", word)
+        inside = lines[lines.index(begin) + 1 : lines.index(f"::{word}::")]
+        assert f"commit: {verdict}" in inside
+        assert done.outputs["verdict"] == verdict
+        words.add(word)
+    assert len(words) == 2
 
 
 def test_green_where_that_was_asked_for(server: Serve) -> None:

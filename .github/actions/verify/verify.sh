@@ -90,8 +90,13 @@ fail | warn) ;;
 esac
 set -- --ci --format "${TASKCTX_FORMAT:-github}" --reports "$reports" ${TASKCTX_POLICY:+"--policy=$TASKCTX_POLICY"} \
 	${TASKCTX_REVISION:+-- "$TASKCTX_REVISION"}
-code=0
-(cd "$place" && "$tool" -C "$directory" verify "$@") || code=$?
+code=0 end=
+if [ "${TASKCTX_FORMAT:-github}" != github ]; then # which alone is written so that no name in it is a command
+	end=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
+	echo "::stop-commands::$end"
+fi
+(cd "$place" && "$tool" -C "$directory" verify "$@") 2>&1 || code=$?
+[ -z "$end" ] || printf '\n::%s::\n' "$end"
 case $code in
 0) tell verified ;;
 1) tell violated ;;
