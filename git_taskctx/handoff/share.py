@@ -13,9 +13,7 @@ import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from git_taskctx import secrets
-from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TryAgain
-from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
+from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
@@ -24,37 +22,31 @@ from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.evidence import unpack
-from git_taskctx.handoff.guard import Guard
 from git_taskctx.handoff.kept import read_kept
+from git_taskctx.handoff.leaving import what_leaves
 from git_taskctx.handoff.ledger import (
     CONTEXTS,
     REMOTES,
     SEEN,
     SNAPSHOTS,
-    commits_folder,
     context_ref_name,
-    snapshots_folder,
 )
-from git_taskctx.handoff.lifecycle import choose_context
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.merging import merge_ledger
-from git_taskctx.handoff.opening import find_context, load_from_ref
-from git_taskctx.handoff.session import Caller, refuse_secrets
+from git_taskctx.handoff.opening import load_from_ref
+from git_taskctx.handoff.session import Caller
 from git_taskctx.handoff.travel import (
     as_ours,
     contexts_apart,
     fetched_refs,
     follow_ledger,
     refs_of_context,
-    trees_on_record,
 )
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.context import Context, Evidence, load_context
-from git_taskctx.model.oids import CommitOid, TreeOid, is_context_id
+from git_taskctx.model.context import load_context
+from git_taskctx.model.oids import CommitOid, is_context_id
 from git_taskctx.model.record import Record, load_record
-from git_taskctx.model.values import dataclass, replace
-from git_taskctx.secrets.deep import deep
+from git_taskctx.model.values import dataclass
 from git_taskctx.store import CONTEXT
 
 ATTEMPTS = 50
@@ -158,7 +150,9 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
         merged = fetch(caller, remote, with_snapshots=with_snapshots)
         fetched += merged.records
-        leaving, sent = _leaving(caller, remote, with_snapshots=with_snapshots, there=merged.there)
+        theirs = find_ref(git, f"{place_of(git, remote)}/notes") if merged.there else None
+        lines, sent = what_leaves(caller, remote, theirs, with_snapshots=with_snapshots)
+        leaving = _records([lines])
         told = Pushed(
             remote=shown(remote),
             url=url,
@@ -307,103 +301,3 @@ def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
     is_dirty = repository.git.run("status", "--porcelain", "-z").out
     aside = "git stash -u && git pull   # its files are in its commit; the stash keeps what lies here"
     return (aside if is_dirty else "git pull   # brings its commit",)
-
-
-def _leaving(caller: Caller, remote: str, *, with_snapshots: bool, there: bool) -> tuple[list[Record], list[Sent]]:
-    """Return the records that would leave, and the refs to send. Raises: Refused for a secret; Fatal without any."""
-    repository = caller.repository
-    git, ours = repository.git, find_ref(repository.git, NOTES_REF)
-    place = place_of(git, remote)
-    theirs = find_ref(git, f"{place}/notes") if there else None
-    if ours is None:
-        raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
-    lines = _lines_leaving(repository, ours, theirs)
-    refuse_secrets(
-        caller,
-        secrets.scan_lines(
-            enumerate((line.encode("utf-8", "surrogateescape") for line in lines), 1), name="records", using=deep
-        ),
-    )
-    sent = _snapshots_leaving(caller, remote) if with_snapshots else []
-    if ours != theirs:
-        sent.append(Sent(NOTES_REF, ours, theirs))
-    return _records([lines]), sent
-
-
-def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> list[str]:
-    found = new_lines(repository, theirs, ours)
-    return list(dict.fromkeys(line for lines in found.values() for line in lines))
-
-
-def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
-    """Return the refs of a task's context that the other side has not, or has otherwise.
-
-    None of them has a secret in it. Raises: Refused for one; Fatal where there is no such context; Forked.
-    """
-    repository = caller.repository
-    context_id = _context_to_send(caller)
-    context = find_context(repository, context_id)
-    entries = ledger.read_entries(repository, context_id)
-    if context is None or not entries:
-        raise Fatal(f"no context {context_id} is here", hint="git taskctx list")
-    ours = refs_of_context(repository, context_id)
-    theirs = list_remote(repository.git, remote, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}/*")
-    own, folder = context_ref_name(context_id), snapshots_folder(context_id)
-    wanted = trees_on_record(context_id, fold(entry.record for entry in entries))
-    if context.sha == entries[-1].record.context_sha:
-        wanted[own] = ours[own]
-    leaving = {ref: oid for ref, oid in wanted.items() if ours.get(ref) == oid != theirs.get(ref)}
-    for ref, oid in ours.items():  # beside the snapshots; what `restore` put aside is nobody's work
-        if ref not in theirs and ref.startswith((f"{folder}/init/", f"{commits_folder(context_id)}/")):
-            leaving[ref] = oid
-    _refuse_secrets_in(caller, context, leaving)
-    return [Sent(ref, oid, theirs.get(ref)) for ref, oid in leaving.items()]
-
-
-def _context_to_send(caller: Caller) -> str:
-    """Choose the context that is named, the active one, or the newest of the task. Raises: Fatal."""
-    marker, active = caller.store.marker(), caller.store.active()
-    if caller.context_id is not None:
-        return caller.context_id
-    if marker is not None and caller.task in (None, active):
-        return marker
-    if caller.task is None:
-        raise Fatal(
-            "no context is active here, and no task is named", hint="git taskctx push REMOTE --with-snapshots --task ID"
-        )
-    return choose_context(caller, caller.task)
-
-
-def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, str]) -> None:
-    """Search what the trees add to the base commit, and the context's own files, in a deep scan. Raises: Refused."""
-    repository = caller.repository
-    guard = Guard(replace(caller, deep=True), repository, context.policy.secrets)
-    since, blobs, hits = repository.tree_of(context.git.head), dict[str, str](), list[secrets.Hit]()
-    taken = {one.stored: one for one in context.evidence}
-    for ref, oid in leaving.items():
-        if ref.startswith(CONTEXTS):
-            for name, data in read_kept(repository.objects, oid).items():
-                hits += _scan_kept(guard, name, data, taken.get(name))
-            continue
-        for change in compare_trees(repository, since, TreeOid(oid)):
-            if change.mode not in (ABSENT, SUBMODULE):
-                blobs.setdefault(change.oid, quote(change.path))
-    sizes = repository.objects.sizes(blobs)
-    guard.total = sum(sizes.values())
-    for oid, name in blobs.items():
-        hits += guard.pieces(name, oid, sizes.get(oid, 0), repository.objects.read_pieces(oid))
-    guard.remember()
-    refuse_secrets(caller, hits)
-
-
-def _scan_kept(guard: Guard, name: str, data: bytes, evidence: Evidence | None) -> list[secrets.Hit]:
-    """Search one of the context's own files; evidence is unpacked, and goes by the path that it came from.
-
-    Raises: CouldNotTell for evidence that does not unpack.
-    """
-    if evidence is None:
-        return guard.whole(name, data) if not name.endswith(".gz") else []
-    unpacked = unpack(data, evidence.size)
-    if unpacked is None:
-        raise CouldNotTell(f"evidence {evidence.id} ({evidence.path}) is damaged, and cannot be searched for secrets")
-    return guard.whole(evidence.path, unpacked)
