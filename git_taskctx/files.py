@@ -166,7 +166,16 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = Fa
 
 def temporary_of(path: Path) -> Path:
     """Return a name beside `path` that nothing has."""
-    return path.with_name(f"{TEMPORARY}{path.name[:100]}-{os.urandom(6).hex()}")
+    return path.with_name(f"{_left_by(path)}{os.urandom(6).hex()}")
+
+
+def sweep_beside(path: Path) -> None:
+    """Remove what interrupted writes to `path` left; call it while nobody else writes there. Raises: OSError."""
+    sweep_temporaries(path.parent, _left_by(path))
+
+
+def _left_by(path: Path) -> str:
+    return f"{TEMPORARY}{path.name[:100]}-"
 
 
 def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
@@ -198,10 +207,10 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
     return data
 
 
-def sweep_temporaries(folder: Path) -> None:
+def sweep_temporaries(folder: Path, begins: str = ".tmp-") -> None:
     """Remove what an interrupted write left in `folder`; call it with the lock held."""
     for entry in folder.glob(".tmp-*"):
-        if entry.is_file() and not entry.is_symlink():
+        if entry.name.startswith(begins) and entry.is_file() and not entry.is_symlink():
             entry.unlink(missing_ok=True)
 
 

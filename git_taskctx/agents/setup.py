@@ -149,7 +149,7 @@ def apply(plan: Plan, place: Place) -> None:
                 raise TryAgain(f"{change.name} has been changed meanwhile", hint="run the same command again")
             if change.after is not None:
                 real.parent.mkdir(parents=True, exist_ok=True)
-                _sweep(real)
+                files.sweep_beside(real)
                 there = real.exists()
                 mode = real.stat().st_mode & 0o7777 if there else 0o666
                 files.replace_file(real, change.after, mode=mode, exact=there)
@@ -173,14 +173,6 @@ def _require_writable(change: Change) -> None:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-
-def _sweep(path: Path) -> None:
-    """Remove what an interrupted write of ours left beside a file."""
-    left = os.fspath(files.temporary_of(path)).rpartition("-")[0] + "-"
-    for entry in path.parent.iterdir():
-        if os.fspath(entry).startswith(left):
-            entry.unlink(missing_ok=True)
 
 
 def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:

@@ -21,7 +21,9 @@ from git_taskctx.files import (
     make_folder,
     read_plain,
     require_plain,
+    sweep_beside,
     sweep_temporaries,
+    temporary_of,
     write_atomic,
 )
 
@@ -231,6 +233,15 @@ def test_sweeping_takes_only_ours(tmp_path: Path) -> None:
     sweep_temporaries(tmp_path)
     assert census(tmp_path).keys() == {*names, ".tmp-folder", ".tmp-link"}
     sweep_temporaries(tmp_path / "none")
+
+
+def test_sweeping_beside_a_file(tmp_path: Path) -> None:
+    """What was left by writes to one file goes, whatever its name holds; that of its neighbours stays."""
+    for name in ("a[1]", "b"):
+        plain_file(temporary_of(tmp_path / name))
+    sweep_beside(tmp_path / "a[1]")
+    (left,) = census(tmp_path)
+    assert left.startswith(".tmp-taskctx-b-")
 
 
 def test_read_only_folder(tmp_path: Path) -> None:
