@@ -18,6 +18,7 @@ import pytest
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from git_taskctx.capture.qa import read_log
+from git_taskctx.capture.qa.text import clean
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.qa import QaReport, RunStatus, judge
 
@@ -539,6 +540,11 @@ def test_no_log_takes_long(unit: str) -> None:
     """A megabyte that is made to be read over and over ends at once, on one line or on many, and is no pass."""
     data = (unit * (MEGABYTE // len(unit))).encode()
     assert status(data) != "passed" or unit in ("1 passed in 1s\n", "1..1\nok 1\n")
+
+
+def test_empty_lines_are_few() -> None:
+    """Of a run of empty lines three are looked at, as no tool prints more of them within its own words."""
+    assert clean(b"a\n\n\n\nb" + b"\r\n" * 1000 + b"c\n" + b"\n" * 1000, root=ROOT) == "a\n\n\n\nb\n\n\n\nc\n\n\n\n\n"
 
 
 def test_junitparser_agrees() -> None:

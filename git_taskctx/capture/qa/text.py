@@ -22,6 +22,8 @@ _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _CI = re.compile(rf"^(?:[^\t\n]{{1,200}}\t[^\t\n]{{1,200}}\t\ufeff?)?{_TIME}(?: \d\d[OE][+ ]?| )?", re.MULTILINE)
 """What GitHub Actions puts before each line (`gh run view --log` also job and step), and GitLab CI does."""
+_EMPTY_LINES = re.compile(r"\n{5,}")
+"""No tool needs more of them than three; a log may have millions."""
 _STREAM = re.compile(
     r"^(@?[\w./-]{1,100}:[A-Za-z][\w:-]{0,60}|[\w.-]{1,100}/[\w./-]{1,100} [\w:-]{1,60})(?:: |:$)", re.MULTILINE
 )
@@ -45,6 +47,7 @@ def clean(data: bytes, *, root: str) -> str:
         text = data.removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")
     text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
     text = _CI.sub("", text)
+    text = _EMPTY_LINES.sub("\n" * 4, text)
     if len(root) > 1:
         text = text.replace(root.rstrip("/") + "/", "")
     return "".join(f"{line.rstrip()}\n" for line in text.split("\n"))
