@@ -528,7 +528,7 @@ def test_a_fork_is_told_by_what_to_type(hub: Hub) -> None:
     told = hub.first.ok("fetch", "--with-snapshots").err.splitlines()
     assert told[-3].startswith("warning: the ledger of TASK-1 forks at record 3: ")
     ways = [line.removeprefix("hint: git taskctx resolve-drift --note WHY --holds ") for line in told[-2:]]
-    record = next(way.split()[0] for way in ways if "restore by" in way)
+    record = next(way.split()[0] for way in ways if "start by" in way)
     hub.first.repo.write("parser.py", "nobody's\n")
     other.ok("snapshot", "--agent", "reviewer")
     other.ok("push", "origin", "--with-snapshots")
@@ -536,7 +536,8 @@ def test_a_fork_is_told_by_what_to_type(hub: Hub) -> None:
     assert hub.first.ok("resolve-drift", "--note", "talked", "--holds", record).err == (
         "warning: context.json of TASK-1 was that of the side that does not hold, and is replayed\n"
         "hint: git taskctx restore --agent reviewer\n"
-        'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
+        'hint: git taskctx resolve-drift --accept --note "what happened"   '
+        "# or keep it as it is now, which voids what was approved\n"
     )
 
 
