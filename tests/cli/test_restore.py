@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from desk import Desk, plain
 from gitrepo import GitRepo
+
+from git_taskctx.cli import call
 
 
 def tree_of(desk: Desk, agent: str = "implementer") -> str:
@@ -136,7 +139,7 @@ def test_what_is_said_of_a_task_that_is_over(begun: Desk) -> None:
     assert begun.repo.at("notes.txt").read_text() == "mine\n"
 
 
-def test_a_task_that_was_put_away_or_begun_twice(begun: Desk) -> None:
+def test_a_task_that_was_put_away_or_begun_twice(begun: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing is active `recover` is the way on, a new task gets a free name, and `recover` tells of two."""
     first = begun.context()["context_id"]
     begun.ok("purge")
@@ -145,6 +148,8 @@ def test_a_task_that_was_put_away_or_begun_twice(begun: Desk) -> None:
         "hint: git taskctx recover TASK-1   # brings it back\n"
         'hint: git taskctx init TASK-2 --title "what is to be done"\n'
     )
+    later = datetime.now(UTC) + timedelta(hours=1)
+    monkeypatch.setattr(call, "now", lambda: later)
     begun.init()
     begun.ok("purge")
     other = f"warning: TASK-1 has another context: git taskctx recover TASK-1 --context {first}\n"
