@@ -24,6 +24,8 @@ def run() -> NoReturn:
     Every file and process is closed by then. Python would go on to take all that it has loaded apart, object by object,
     which costs as much as what git is asked.
     """
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _fill_streams()
     if sys.argv[1:2] == ["agent-hook"]:  # its caller waits at every tool call: no looking for garbage while it loads
         gc.disable()
     try:
@@ -36,6 +38,16 @@ def run() -> NoReturn:
         except (OSError, ValueError):  # `main` has told
             code = code or CLOSED
     os._exit(code)
+
+
+def _fill_streams() -> None:
+    """Open /dev/null where a standard stream is closed, as git does (`sanitize_stdfds`): the next file would be it."""
+    while (number := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or os.fdopen(0)
+    sys.stdout = sys.stdout or os.fdopen(1, "w")
+    sys.stderr = sys.stderr or os.fdopen(2, "w")
 
 
 def main(argv: Sequence[str], *, alone: bool = False) -> int:

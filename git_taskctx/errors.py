@@ -98,6 +98,7 @@ _MACHINE = {
     errno.EMFILE: "ulimit -n",
     errno.ENFILE: "cat /proc/sys/fs/file-nr",
     errno.ENOMEM: "free -m",
+    errno.ENAMETOOLONG: None,
     errno.EROFS: None,
     errno.EACCES: None,
     errno.EPERM: None,

@@ -102,3 +102,22 @@ def test_talking_verbs_have_a_document_too(repo: GitRepo, words: tuple[str, ...]
     code, out, _ = run_taskctx("--format", "json", *words, cwd=repo.path)
     assert code == 0
     assert json.loads(out)["success"] is True
+
+
+@pytest.mark.parametrize("stream", ["0<&-", "1>&-", "2>&-"])
+@pytest.mark.parametrize(
+    "words", ["verify", "verify --format json", "log", "report", "-h", "snapshot --agent implementer"]
+)
+def test_a_closed_stream_changes_no_answer(repo: GitRepo, words: str, stream: str) -> None:
+    """A stream that is closed from the beginning is as /dev/null, as with git; no file takes its place."""
+    shell = f'exec "$0" -m git_taskctx {words} {stream}'
+    done = subprocess.run(
+        ["sh", "-c", shell, sys.executable], cwd=repo.path, env=_environment(), capture_output=True, check=False
+    )
+    assert (done.returncode, b"bug" in done.stderr) == (0, False)
+
+
+def test_a_name_that_is_too_long_is_the_file_systems_no(repo: GitRepo) -> None:
+    """What the file system refuses is told as its refusal."""
+    place = repo.at("n" * 300)
+    assert run_taskctx("report", "-o", os.fspath(place), cwd=repo.path)[2] == f"error: {place}: file name too long\n"
