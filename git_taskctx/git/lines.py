@@ -149,7 +149,10 @@ def _split(repository: Repository, delta: _Delta) -> list[bytes]:
         return []
     found = repository.objects.find(delta.oid, limit=LARGE)
     if found is None:
-        raise CouldNotTell(f"the blob {delta.oid} is not in this repository", hint="git fsck")
+        fetch = f"git cat-file -t {delta.oid}   # lets git fetch what this partial clone left out"
+        raise CouldNotTell(
+            f"the blob {delta.oid} is not in this repository", hint=fetch if repository.is_partial else "git fsck"
+        )
     if not found.whole or b"\0" in found.data[:BINARY]:
         return []
     *lines, rest = found.data.split(b"\n")
@@ -250,7 +253,11 @@ def _compare(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -
     with private_folder(repository) as folder:
         done = bare_git(repository, folder).run(*_OPTIONS, stdin=b"".join(questions), ok=(0, 128))
     if done.code != 0:
-        raise CouldNotTell(f"cannot compare trees: {done.complaint}", hint="git fsck")
+        compare = " && ".join(f"git diff --stat {old} {new}" for old, new in dict.fromkeys(pairs[:10]))
+        fetch = f"{compare}   # lets git fetch what this partial clone left out"
+        raise CouldNotTell(
+            f"cannot compare trees: {done.complaint}", hint=fetch if repository.is_partial else "git fsck"
+        )
     diffs, at = {}, 0
     for pair, question in zip(pairs, questions, strict=True):  # git says each pair again before what differs
         if not done.out.startswith(question, at):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,26 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
     assert clone.ok("export", "--format", "agent-trace").out == expected
     documents = clone.ok("--format", "json", "export", "--format", "agent-trace").document()["data"]
     assert documents == [json.loads(expected)]
+
+
+def test_a_partial_clone_is_told_what_brings_the_rest(tmp_path: Path) -> None:
+    """Blobs that were left out are no damage: the hints, typed, bring them, and then the answer is the same."""
+    desk, commit = tell(tmp_path)
+    for setting in ("allowFilter", "allowAnySHA1InWant"):
+        desk.repo.config(f"uploadpack.{setting}", "true")
+    address = f"file://{desk.repo.path}"
+    desk.repo.git("clone", "-q", "--no-checkout", "--filter=blob:none", "-b", "topic", address, str(tmp_path / "clone"))
+    clone = Desk(GitRepo(tmp_path / "clone"))
+    clone.repo.git("fetch", "-q", "origin", "+refs/notes/*:refs/notes/*", "+refs/taskctx/*:refs/taskctx/*")
+    clone.repo.git("notes", "--ref=taskctx", "show", commit)
+    for _ in range(20):
+        said = clone.process("export", "--format", "agent-trace")
+        if said.code == 0:
+            break
+        hint = said.err.splitlines()[1].removeprefix("hint: ")
+        assert hint.endswith("# lets git fetch what this partial clone left out")
+        subprocess.run(["sh", "-c", hint], cwd=clone.repo.path, check=True, capture_output=True)
+    assert said.out == desk.ok("export", "--format", "agent-trace").out
 
 
 def clean(folder: Path) -> Desk:
