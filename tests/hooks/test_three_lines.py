@@ -128,7 +128,8 @@ def _deleted_by_a_hook(desk: Gated) -> None:
     hook.write_text(hook.read_text().replace("git add -u", "rm file-0"))
 
 
-FORMATTER = 'for n in (0, 2): open(f"file-{n}", "a").write("formatted\\n")'
+FORMATTER = 'import time; time.sleep(0.1); [open(f"file-{n}", "a").write("formatted\\n") for n in (0, 2)]'
+"""It takes as long as a formatter: when a commit began is known to some hundredths of a second."""
 KEEP = (
     'or keep it as it is now, which voids what was approved: git taskctx resolve-drift --accept --note "what happened"'
 )
