@@ -84,8 +84,10 @@ def test_ages_are_told(put_away: Desk, later: Later, days: float, words: str) ->
     assert (one["refs"], round(one["age"] / 86_400, 2)) == (4, round(days, 2))
 
 
-def test_a_dry_run_only_tells(put_away: Desk) -> None:
+def test_a_dry_run_only_tells(put_away: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same contexts, and nothing moves."""
+    at = datetime.now(UTC)
+    monkeypatch.setattr(call, "now", lambda: at)
     before = refs(put_away), archives(put_away), ledger(put_away)
     said = put_away.ok("sweep", "--ttl", "0", "--dry-run")
     assert plain(said.out) == (
