@@ -160,6 +160,11 @@ class Repository:
         return not self.has_worktree and self.git.run("rev-parse", "--is-bare-repository").out == b"true\n"
 
     @property
+    def is_shallow(self) -> bool:
+        """Tell whether history is cut, now: a fetch may bring more."""
+        return (self.common_dir / "shallow").exists()
+
+    @property
     def is_partial(self) -> bool:
         """Tell whether objects may be left out that git would fetch (a partial clone)."""
         return any(key.endswith(".promisor") or key == "extensions.partialclone" for key in self.core)

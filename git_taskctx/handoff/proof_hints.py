@@ -32,7 +32,7 @@ def ways_on(repository: Repository, what: Range, found: Proof) -> tuple[str, ...
         ways.append(_records_command(repository, codes))
     if Code.POLICY_MISSING in codes:
         ways.append(f"git fetch --deepen=1   # or: git taskctx verify {asked} --policy COMMIT, which you trust")
-    if _HISTORY & set(codes) and (repository.common_dir / "shallow").exists():
+    if _HISTORY & set(codes) and repository.is_shallow:
         ways.append("git fetch --unshallow   # the history that is cut")
     elif Code.OBJECTS_MISSING in codes:
         ways.append(f"git for-each-ref {NOTES_REF} {REMOTES}   # each is a commit; git fsck tells what is missing")

@@ -91,10 +91,6 @@ class _Clone:
         self.warnings: list[str] = []
         self.ways: list[str] = []
 
-    @property
-    def is_shallow(self) -> bool:
-        return (self.repository.common_dir / "shallow").exists()
-
     def prove(self, rules: Callable[[CommitOid | None], Rules], policy: Named | None) -> Proof:
         """Fetch, and prove; then fetch deeper as long as that may change the answer."""
         what = self._range(policy)
@@ -105,7 +101,7 @@ class _Clone:
             what = self._alone(what.tip, what.policy)
             found = prove(self.repository, what, judged, beside=beside)
         for step in DEEPER:
-            if not self.is_shallow or not self._may_lie_deeper(found, what):
+            if not self.repository.is_shallow or not self._may_lie_deeper(found, what):
                 break
             self._deepen(what, step)
             found = prove(self.repository, what, judged, beside=beside)
@@ -195,7 +191,7 @@ class _Clone:
 
     def _fetch(self, remote: str, refspec: str, *words: str) -> None:
         """Fetch with as little history as the clone has itself: a depth would cut one that is whole."""
-        fetch_refs(self.git, remote, [refspec], *(words if self.is_shallow else ()))
+        fetch_refs(self.git, remote, [refspec], *(words if self.repository.is_shallow else ()))
 
     def _notes(self, *, signed: bool) -> Iterator[str]:
         """Yield the notes of where the change goes, and those of a fork where only signatures count."""
@@ -211,8 +207,9 @@ class _Clone:
 
     def _notes_of(self, remote: str, name: str = "notes") -> Iterator[str]:
         quoted = shlex.quote(remote)
+        words = ("--depth=1",) if self.repository.is_shallow else ()
         try:
-            theirs = borrow_notes(self.repository, remote, *(("--depth=1",) if self.is_shallow else ()), name=name)
+            theirs = borrow_notes(self.repository, remote, *words, name=name)
             if theirs is None:
                 self.warnings.append(f"no records are on {remote} ({NOTES_REF})")
                 self.ways.append(f"git taskctx push {quoted}   # in the clone where the task was done")

@@ -178,7 +178,7 @@ class Matcher:
         key = (wanted, commit.oid)
         if key not in self._held:
             told = reaches(self._repository, commit, wanted)
-            if told is None and not (self._repository.common_dir / "shallow").exists():
+            if told is None and not self._repository.is_shallow:
                 # Nothing is cut, so that a commit that is not here is in no history.
                 told = False if find_commit(self._repository, wanted) is None else None
             self._held[key] = told

@@ -95,7 +95,7 @@ def prove_first(
             return
         codes = {reason.code for one in told.commits for reason in one.reasons}
         reason = Reason(Code.PARENT_UNPROVEN, f"not proved: {what.first[:12]}")
-        if (repository.common_dir / "shallow").exists() and codes & CUT_OFF:
+        if repository.is_shallow and codes & CUT_OFF:
             reason = _unchecked(f"history is cut, and what the proof of {what.first[:12]} rests on")
     for oid in rests:
         found[oid] = replace(found[oid], reasons=(reason,), by=None)
@@ -135,12 +135,11 @@ def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[Commit
     thrown away.
     """
     told: dict[CommitOid, Reason | None] = {}
-    shallow = repository.common_dir / "shallow"
     with private_folder(repository) as folder:
         (folder / "bare").mkdir()
         git = bare_git(repository, folder / "bare", new=folder / "new")
-        if shallow.exists():
-            git = git.with_env(GIT_SHALLOW_FILE=os.fspath(shallow))
+        if repository.is_shallow:
+            git = git.with_env(GIT_SHALLOW_FILE=os.fspath(repository.common_dir / "shallow"))
         for settings in WAYS:
             left = [merge for merge in merges if merge.oid not in told]
             for merge, made in zip(left, _make(git.with_settings(settings), left), strict=True):
@@ -149,7 +148,7 @@ def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[Commit
                 elif made.tree == merge.tree:
                     told[merge.oid] = None
     other = Reason(Code.MERGE_EDITED, "it is not the automatic merge of its parents")
-    if shallow.exists():
+    if repository.is_shallow:
         other = _unchecked("history is cut, and the merge base with it")
         told |= dict.fromkeys(
             _on_cut_history(repository, [one for one in merges if told.get(one.oid, other) is None]), other

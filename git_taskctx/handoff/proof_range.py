@@ -206,7 +206,7 @@ def reaches(repository: Repository, commit: Commit, wanted: CommitOid, steps: in
         return None
     git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
     told = git.run("merge-base", "--is-ancestor", wanted, commit.oid, ok=(0, 1, 128)).code
-    if told == 1 and (repository.common_dir / "shallow").exists():
+    if told == 1 and repository.is_shallow:
         return None
     return {0: True, 1: False}.get(told)
 
