@@ -15,6 +15,8 @@ from git_taskctx.model.proof import Code, Proof, Weight
 SHOWN = 3
 """So many tasks are named in hints."""
 NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED}
+CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OTHER_PARENT}
+"""Reasons that may go away with more history."""
 _HISTORY = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING}
 _ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
 

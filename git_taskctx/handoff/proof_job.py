@@ -17,7 +17,7 @@ from git_taskctx.git.remote import fetch_ref, fetch_refs, list_remote, remotes_o
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.jobs import BRANCHES, WHOLE, Job, Named
 from git_taskctx.handoff.proof import prove
-from git_taskctx.handoff.proof_hints import NO_RECORDS, fetch_command
+from git_taskctx.handoff.proof_hints import CUT_OFF, NO_RECORDS, fetch_command
 from git_taskctx.handoff.proof_range import Range, find_commit, find_short, lone_range, read_commit, split_name
 from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.handoff.share import place_of
@@ -28,8 +28,6 @@ from git_taskctx.model.values import replace
 
 DEEPER = ("--deepen=50", "--deepen=250", "--deepen=1250", "--unshallow")
 """How far history is fetched, step by step, while something may lie further down."""
-_FURTHER_DOWN = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING, Code.OTHER_PARENT}
-"""Reasons that may go away with more history."""
 
 
 def prove_job(
@@ -227,7 +225,7 @@ class _Clone:
         if found.verdict is not Proven.UNPROVEN:
             return False
         parents = read_commit(self.repository, what.tip).parents
-        return bool(found.codes & _FURTHER_DOWN) or any(find_commit(self.repository, one) is None for one in parents)
+        return bool(found.codes & CUT_OFF) or any(find_commit(self.repository, one) is None for one in parents)
 
     def _deepen(self, what: Range, step: str) -> None:
         wanted = {self.origin: [what.tip]}

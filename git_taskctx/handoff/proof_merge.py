@@ -10,6 +10,7 @@ from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
+from git_taskctx.handoff.proof_hints import CUT_OFF
 from git_taskctx.handoff.proof_range import (
     COMMIT_LIMIT,
     Commit,
@@ -30,8 +31,6 @@ WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: by git as it comes, and by servers, which do not follow renamed folders."""
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
 _CUT = "history is cut, and what was merged with it"
-CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OTHER_PARENT}
-"""Reasons that may go away with more history."""
 DEPTH = 100
 """So many merges upon each other are proved one by one, each by the rules before it."""
 _USAGE = 129
