@@ -143,7 +143,7 @@ def rules_at(call: Call, commit: CommitOid | None) -> Rules:
         return rules_at(call, other)
 
     repository = call.repository
-    if commit is not None and repository.objects.find(commit) is None:
+    if commit is not None and not repository.objects.has(commit):
         return rules_of(call.config(None), None, missing=True, at=at)
     config = call.config(commit)
     signers = repository.find_blob(commit, config.policy.proof.allowed_signers)

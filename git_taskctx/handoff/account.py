@@ -205,7 +205,7 @@ def _prove_sealed(
         return None, told, ()
     claims = (one.record for one in told.entries if one.record.type in CLAIMS and one.record.commit == chain.sealed)
     last = next(claims).seq
-    if repository.objects.find(chain.sealed) is None:
+    if not repository.objects.has(chain.sealed):
         gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
         return None, *_divide(told, last)
     found: dict[CommitOid, Found] = {}

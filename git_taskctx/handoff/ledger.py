@@ -135,7 +135,7 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None, *, h
 
     Raises: BadData where the chain is broken, or the notes are not here; Forked.
     """
-    if notes is not None and repository.objects.find(notes) is None:
+    if notes is not None and not repository.objects.has(notes):
         raise damaged(repository.git, NOTES_REF)
     lines = [line for page in pages_of(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]

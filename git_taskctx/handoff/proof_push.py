@@ -87,7 +87,7 @@ def _range_of(repository: Repository, update: Update, known: Sequence[CommitOid]
         return None
     tip = repository.resolve_commit(update.local)
     there = CommitOid(update.remote) if update.remote != zero else None
-    has_it = there is not None and repository.objects.find(there) is not None
+    has_it = there is not None and repository.objects.has(there)
     without = tuple(dict.fromkeys(([there] if there is not None and has_it else []) + list(known)))
     new = list(_new_commits(repository, tip, without))
     if not new:

@@ -82,7 +82,7 @@ def lone_range(repository: Repository, name: str, tip: CommitOid) -> Range:
     """
     parents = read_commit(repository, tip).parents
     first, is_merge = next(iter(parents), None), len(parents) > 1
-    without = (first,) if first is not None and repository.objects.find(first) is not None else ()
+    without = (first,) if first is not None and repository.objects.has(first) else ()
     return Range(name, tip, without, first, not is_merge, first if is_merge else None)
 
 
@@ -202,7 +202,7 @@ def reaches(repository: Repository, commit: Commit, wanted: CommitOid, steps: in
         if wanted in at.parents:
             return True
         at = find_commit(repository, at.parent)
-    if repository.objects.find(wanted) is None:
+    if not repository.objects.has(wanted):
         return None
     git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
     told = git.run("merge-base", "--is-ancestor", wanted, commit.oid, ok=(0, 1, 128)).code
