@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from git_taskctx.errors import CouldNotTell, Usage
+from git_taskctx.model.oids import is_oid
 from git_taskctx.model.values import dataclass, replace
 
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
 LONGEST = 4096
 """Characters of a ref or an address."""
@@ -89,7 +89,7 @@ def name_commit(text: str) -> Named:
 
     A tag is named as one (`tags/v1`): who may push tags could otherwise put one in the place of a branch.
     """
-    if _OID.fullmatch(text):
+    if is_oid(text):
         return Named(text)
     if not text:
         raise Usage("no commit is named", hint=NAME_A_RANGE)
@@ -223,7 +223,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def _oid(value: Any) -> str | None:
-    return value if isinstance(value, str) and _OID.fullmatch(value) and not _is_zero(value) else None
+    return value if isinstance(value, str) and is_oid(value) and not _is_zero(value) else None
 
 
 def _ref(value: Any) -> str | None:

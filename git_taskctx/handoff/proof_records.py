@@ -13,7 +13,7 @@ from typing import Any
 from git_taskctx.errors import BadData
 from git_taskctx.handoff.chain import Chain, fold
 from git_taskctx.handoff.ledger import Entry, Forked, follow
-from git_taskctx.model.oids import CommitOid, TreeOid, check_agent_name, is_context_id, is_task_id
+from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
 from git_taskctx.model.policy import NO_VERIFY, Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.qa import missing_runs
@@ -33,7 +33,6 @@ CLAIMS_LIMIT = 1000
 CLAIMS = ("seal", "adopt", "part")
 """Types of records that are about a commit of the task."""
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -215,7 +214,7 @@ def _form(entries: Sequence[Entry]) -> Iterator[Reason]:
             return
         oids = {record.base, record.tree, record.commit_tree, record.commit} - known
         known |= oids
-        if not all(_OID.fullmatch(oid) for oid in oids if oid is not None):
+        if not all(is_oid(oid) for oid in oids if oid is not None):
             yield Reason(Code.RECORD_BAD, f"record {record.id} names an object that can be none", record.id)
             return
         if record.time < last:
@@ -228,21 +227,11 @@ def _fold(entries: Sequence[Entry]) -> Iterator[tuple[int, Chain]]:
     """Yield the chain before each record but the first. Raises: BadData."""
     chain = fold([entries[0].record])
     for agent in chain.agents:
-        if not _is_agent(agent):
+        if not is_agent_name(agent):
             raise BadData(f"record {entries[0].record.id} names an agent that can be none")
     for number, entry in enumerate(entries[1:], 1):
         yield number, chain
         chain = chain.apply(entry.record)
-
-
-def _is_agent(name: str) -> bool:
-    from git_taskctx.errors import Usage
-
-    try:
-        check_agent_name(name)
-    except Usage:
-        return False
-    return True
 
 
 def bypasses_of(record: Record) -> tuple[str, ...]:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from git_taskctx.handoff.session import Caller
 from git_taskctx.handoff.switch import follow_switch
 from git_taskctx.hooks.bodies import Line, Situation
-from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.oids import CommitOid, is_oid
 
 
 def after_checkout(caller: Caller, situation: Situation) -> list[Line]:
     """Put the context away on a switch to another commit, and remind of one that waits here."""
     old, _, flag = (*situation.args, "", "", "")[:3]
-    if flag != "1" or not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", old):  # files were checked out, no branch
+    if flag != "1" or not is_oid(old):  # files were checked out, no branch
         return []
     told = follow_switch(caller, CommitOid(old) if old.strip("0") else None)
     return [Line(one.text, one.hint) for one in told]

@@ -13,6 +13,7 @@ BlobOid = NewType("BlobOid", str)
 
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
+_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _CONTEXT_ID = re.compile(r"[0-9a-f]{16}")
 RESERVED_AGENTS = ("init", "saved", "taskctx")
@@ -52,6 +53,11 @@ def check_agent_name(text: str) -> str:
 def is_agent_name(text: object) -> bool:
     """Tell whether something can name an agent, and so be a part of a ref and of a file's name."""
     return isinstance(text, str) and _AGENT.fullmatch(text) is not None and text not in RESERVED_AGENTS
+
+
+def is_oid(text: str) -> bool:
+    """Tell whether `text` has the form of an object's whole name, of either algorithm."""
+    return _OID.fullmatch(text) is not None
 
 
 def is_context_id(text: str) -> bool:
