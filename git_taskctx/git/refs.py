@@ -22,6 +22,8 @@ _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left
 _CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
 _LOCKED = re.compile(rb"Unable to create '(.*?\.lock)': File exists", re.DOTALL)
 _BROKEN = re.compile(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
+BRANCHES = "refs/heads/"
+"""Where branches are."""
 STALE = 10.0
 """Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
 

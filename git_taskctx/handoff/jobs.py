@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from git_taskctx.errors import CouldNotTell, Usage
+from git_taskctx.git.refs import BRANCHES
 from git_taskctx.model.oids import is_oid
 from git_taskctx.model.values import dataclass, replace
 
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
 LONGEST = 4096
 """Characters of a ref or an address."""
-BRANCHES = "refs/heads/"
 WHOLE = ("heads/", "tags/", "remotes/")
 """How a ref begins that is named in full but for `refs/`."""
 NAME_A_RANGE = "git taskctx verify --ci BASE..HEAD   # name the commits"

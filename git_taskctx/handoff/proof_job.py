@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.git.refs import find_ref
+from git_taskctx.git.refs import BRANCHES, find_ref
 from git_taskctx.git.remote import fetch_ref, fetch_refs, list_remote, remotes_of
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.jobs import BRANCHES, WHOLE, Job, Named
+from git_taskctx.handoff.jobs import WHOLE, Job, Named
 from git_taskctx.handoff.proof import prove
 from git_taskctx.handoff.proof_hints import CUT_OFF, NO_RECORDS, fetch_command
 from git_taskctx.handoff.proof_range import Range, find_commit, find_short, lone_range, read_commit, split_name

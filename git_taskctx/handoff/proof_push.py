@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from git_taskctx.errors import GitFailed
-from git_taskctx.git.refs import read_refs
+from git_taskctx.git.refs import BRANCHES, read_refs
 from git_taskctx.git.remote import shown
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import SEEN
@@ -19,8 +19,6 @@ from git_taskctx.handoff.proof_rules import Rules
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Proof
 from git_taskctx.model.values import dataclass, replace
-
-BRANCHES = "refs/heads/"
 
 
 @dataclass(frozen=True)
