@@ -167,7 +167,6 @@ def _judge_batch(
         from git_taskctx.handoff.proof_signers import Signers
 
         signers = Signers(reader.repository, rules.signers)
-    if signers is not None:
         signers.check(one.told for some in candidates.values() for one in some)
         candidates = {oid: [_with_signers(one, signers) for one in some] for oid, some in candidates.items()}
     if matcher.policy.proof.by_patch:

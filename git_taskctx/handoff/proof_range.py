@@ -19,6 +19,8 @@ COMMIT_LIMIT = 4 * 1024 * 1024
 BATCH = 100
 """So many commits are read with one question each way."""
 MAP_LIMIT = 256 * 1024 * 1024
+NEAR = 64
+"""So many commits down first parents are looked at before git is asked for an ancestor."""
 _NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
 """The ref in what names a commit (gitrevisions)."""
 _SHORT = re.compile(r"[0-9a-f]{4,64}")
@@ -193,10 +195,10 @@ def read_commit_map(repository: Repository, path: Path | None) -> Mapping[Commit
     return {CommitOid(pair[0]): CommitOid(pair[1]) for pair in pairs if len(pair) == 2 and pair[0] != "old"}
 
 
-def reaches(repository: Repository, commit: Commit, wanted: CommitOid, steps: int = 64) -> bool | None:
+def reaches(repository: Repository, commit: Commit, wanted: CommitOid) -> bool | None:
     """Tell whether `wanted` is an ancestor of a commit; None where history ends before that can be told."""
     at: Commit | None = commit
-    for _ in range(steps):
+    for _ in range(NEAR):
         if at is None or at.parent is None:
             break
         if wanted in at.parents:
