@@ -12,14 +12,14 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 from gitrepo import ROOT, GitRepo
-from proof.scene import NOTES, Scene
+from proof.scene import NOTES
 from ruamel.yaml import YAML
 
 from git_taskctx.model.schema import build_schema
@@ -29,7 +29,6 @@ COMPONENT = ROOT / "templates" / "verify.yml"
 ZERO = "0" * 40
 SHELLS = {"sh": ["sh", "-e"], "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
 """How the runner starts a step's script, by the name in `shell`."""
-Build = Callable[[Path], Scene]
 
 
 def documents(path: Path) -> list[Any]:

@@ -14,7 +14,6 @@ converted = Cases()
 refused = Cases()
 
 CRLF = b"one\r\ntwo\r\n"
-MIXED = b"one\r\ntwo\nthree\r\n"
 
 
 @converted.declined(r"\.gitattributes")

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from gitrepo import GitRepo, modules_after, run_taskctx
 from proof.many import validated_commits
-
-HEAVY = ("pydantic", "rich", "ruamel", "markdown_it", "jinja2", "typer", "filelock", "pygit2", "asyncio")
+from proof.test_cost import HEAVY
 
 
 @pytest.fixture
@@ -39,10 +38,7 @@ def test_the_number_of_processes_does_not_grow(repo: GitRepo, form: str, lines: 
         code, out, err = run_taskctx("export", f"main~{number}..main", "--format", form, cwd=repo.path, env=env)
         assert (code, err) == (0, "")
         commits = repo.git("rev-list", "--reverse", f"main~{number}..main").splitlines()
-        documents = [json.loads(line) for line in out.splitlines()]
-        told = [
-            one["vcs"]["revision"] if "vcs" in one else one["subject"][0]["digest"]["gitCommit"] for one in documents
-        ]
+        told = [revision_of(json.loads(line)) for line in out.splitlines()]
         assert told == [commit for commit in commits for _ in range(lines)]
         counts.append(len(trace.read_text().splitlines()))
     assert counts[0] == counts[1]
