@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,14 @@ class Answered:
 
 
 def answer(
-    event: str, agent: str, role: str | None, sent: Payload | Unreadable, *, folder: str, environ: Mapping[str, str]
+    event: str,
+    agent: str,
+    role: str | None,
+    sent: Payload | Unreadable,
+    *,
+    folder: str,
+    environ: Mapping[str, str],
+    clock: Callable[[], datetime],
 ) -> Answered:
     """Answer one call; `folder` is the current one. Raises: TaskctxError where nothing can be told of the context."""
     dialect = DIALECTS[agent]
@@ -48,7 +55,7 @@ def answer(
         if isinstance(sent, Unreadable):
             raise sent
         said = Said(role, environ.get("GIT_TASKCTX_AGENT") or None, sent.helper)
-        called = _Called(dialect, moment, sent, said, environ)
+        called = _Called(dialect, moment, sent, said, environ, clock)
         return called.write() if moment == "write" else called.other()
     except ValueError as error:  # what does not read, and what can be no path
         found = find_worktree(folder)
@@ -67,6 +74,7 @@ class _Called:
     payload: Payload
     said: Said
     environ: Mapping[str, str]
+    clock: Callable[[], datetime]
 
     @property
     def event(self) -> str:
@@ -149,7 +157,7 @@ class _Called:
 
     def _reason_to_deny(self, top: str, places: list[str]) -> str | None:
         try:
-            with _open(top, self.environ) as session:
+            with self._open(top) as session:
                 if session is None:
                     return None
                 return judge.reason_to_deny(session, role_of(self.said, session.chain.agents), top, places)
@@ -164,7 +172,7 @@ class _Called:
         if self.moment in ("helper", "helper-stop") and judge.is_reader(self.said):
             return Answered()
         try:
-            with _open(found[0], self.environ, reads=self.moment in ("stop", "helper-stop")) as session:
+            with self._open(found[0], reads=self.moment in ("stop", "helper-stop")) as session:
                 if session is None:
                     return Answered()
                 role = role_of(self.said, session.chain.agents)
@@ -177,44 +185,43 @@ class _Called:
             raise
         return Answered(self.dialect.go_on(self.event, reason) if reason is not None else None)
 
+    @contextlib.contextmanager
+    def _open(self, top: str, *, reads: bool = False) -> Iterator[Session | None]:
+        """Open the active context of a worktree; None where there is none after all, or it has just ended.
+
+        With `reads` what reading the worktree takes is fetched meanwhile.
+        """
+        environ = {name: value for name, value in self.environ.items() if name not in PLACES}
+        repository = open_repository(Path(top), environ)
+        ahead = Background(lambda: judge.prepare(repository))
+        try:
+            if reads:
+                ahead.start()
+            store = Store(repository)
+            if store.active() is None and store.marker() is None:
+                yield None
+                return
+            actor = self.environ.get("GIT_TASKCTX_ACTOR") or "agent-hook"
+            caller = Caller(repository, store, actor=actor, clock=self.clock)
+            with open_session(caller, write=False) as session:
+                ahead.wait()  # or git would be asked once more
+                if session.archived or repository.find_commit("HEAD") == session.chain.head:
+                    yield None if session.archived else session
+                    return
+            from git_taskctx.handoff.seal import open_task
+
+            with open_task(caller, write=False) as session:  # somebody committed: that goes on record first
+                yield None if session.archived else session
+        finally:
+            ahead.wait()
+            repository.close()
+
 
 def _add(named: dict[tuple[str, str], list[str]], folder: str, *places: str) -> None:
     """Put places, or none, under the worktree of a folder, where that has a task."""
     found = find_worktree(folder)
     if found is not None and is_active(*found):
         named.setdefault(found, []).extend(places)
-
-
-@contextlib.contextmanager
-def _open(top: str, environ: Mapping[str, str], *, reads: bool = False) -> Iterator[Session | None]:
-    """Open the active context of a worktree; None where there is none after all, or it has just ended.
-
-    With `reads` what reading the worktree takes is fetched meanwhile.
-    """
-    repository = open_repository(Path(top), {name: value for name, value in environ.items() if name not in PLACES})
-    ahead = Background(lambda: judge.prepare(repository))
-    try:
-        if reads:
-            ahead.start()
-        store = Store(repository)
-        if store.active() is None and store.marker() is None:
-            yield None
-            return
-        caller = Caller(
-            repository, store, actor=environ.get("GIT_TASKCTX_ACTOR") or "agent-hook", clock=lambda: datetime.now(UTC)
-        )
-        with open_session(caller, write=False) as session:
-            ahead.wait()  # or git would be asked once more
-            if session.archived or repository.find_commit("HEAD") == session.chain.head:
-                yield None if session.archived else session
-                return
-        from git_taskctx.handoff.seal import open_task
-
-        with open_task(caller, write=False) as session:  # somebody committed: that goes on record first
-            yield None if session.archived else session
-    finally:
-        ahead.wait()
-        repository.close()
 
 
 def _brief(session: Session, role: str | None) -> str:

@@ -7,6 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 
+TYPE_CHECKING = False  # typing itself would cost more than all that is done here
+if TYPE_CHECKING:
+    from datetime import datetime
+
 _OPTIONS = ("--agent", "--role")
 _AGENTS = ("claude", "codex", "gemini", "cursor")
 _CHUNK = 1 << 20
@@ -49,7 +53,7 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
             return 0
         from git_taskctx.agents.answer import answer
 
-        said = answer(event, agent, role, sent, folder=folder, environ=os.environ)
+        said = answer(event, agent, role, sent, folder=folder, environ=os.environ, clock=_now)
         if said.note:
             _note(said.note)
         if said.document is not None:
@@ -63,6 +67,13 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
         first = (str(error) or type(error).__name__).split("\n", 1)[0]
         _note(f"agent-hook {event} could not answer: {first}")
     return 0
+
+
+def _now() -> datetime:
+    """Read the clock that every verb reads; it takes a while to load, and is seldom asked."""
+    from git_taskctx.cli.call import now
+
+    return now()
 
 
 def _note(text: str) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from callers import AGENTS, EVENTS, Hooked, reason_in
+
+from git_taskctx.cli import call
 
 NOBODY = """\
 git taskctx: nobody is at work on TASK-1, so that a write now is drift
@@ -263,13 +266,17 @@ def test_every_tool_that_writes(hooked: Hooked, agent: str, tool: str, given: An
     assert reason_in({key: text for key, text in answer.items() if key != "user_message"}) == OUTSIDE
 
 
-def test_a_committed_task_is_over(hooked: Hooked) -> None:
-    """After the commit of the validated tree a hook ends the task as any verb does, and stands in nobody's way."""
+def test_a_committed_task_is_over(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the commit of the validated tree a hook ends the task as any verb does, by the same clock, and stands in
+    nobody's way.
+    """
     hooked.begin()
     hooked.repo.write("src/parser.py", "mended\n")
     hooked.ok("snapshot", "--agent", "implementer")
     hooked.ok("snapshot", "--agent", "reviewer")
     hooked.ok("snapshot", "--agent", "validator", "--done")
     hooked.repo.commit("done")
+    monkeypatch.setattr(call, "now", lambda: datetime(2100, 1, 1, tzinfo=UTC))
     assert hooked.denied("claude", "README") is None
-    assert [one["type"] for one in hooked.records()][-2:] == ["seal", "purge"]
+    time = "2100-01-01T00:00:00Z"
+    assert [(one["type"], one["time"]) for one in hooked.records()][-2:] == [("seal", time), ("purge", time)]
