@@ -29,7 +29,7 @@ from git_taskctx.handoff.kept import TASK_FILE, add_kept
 from git_taskctx.handoff.ledger import context_ref_name, refs_of
 from git_taskctx.handoff.manifest import context_files
 from git_taskctx.handoff.seal import open_current
-from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, commands_of, link, signer_of
+from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, commands_of, signer_of
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.model.codec import to_plain
@@ -42,7 +42,7 @@ from git_taskctx.model.context import (
 )
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.record import Record, record_id
+from git_taskctx.model.record import Record, link, record_id
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.store import CONTEXT
 

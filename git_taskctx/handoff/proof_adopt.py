@@ -19,11 +19,11 @@ from git_taskctx.handoff.proof_match import Matcher
 from git_taskctx.handoff.proof_range import Commit, read_commit
 from git_taskctx.handoff.proof_records import Claim, Told, read_claims
 from git_taskctx.handoff.proof_rules import Rules
-from git_taskctx.handoff.session import Caller, link, signer_of
+from git_taskctx.handoff.session import Caller, signer_of
 from git_taskctx.handoff.volatile import put_back, put_back_file
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.record import Record, record_id
+from git_taskctx.model.record import Record, link, record_id
 from git_taskctx.model.values import dataclass, replace
 
 

@@ -23,7 +23,7 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.progress import Progress
 from git_taskctx.model.qa import QaResults
-from git_taskctx.model.record import Record, RecordType, record_id
+from git_taskctx.model.record import Record, RecordType, link, record_id
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.store import CONTEXT, Store
@@ -354,16 +354,6 @@ def with_baseline(block: Immutable, results: QaResults) -> Immutable:
 def commands_of(block: Immutable) -> list[str]:
     """Return the task's commands, as `init` and `rebuild` put them on record for the proof (`qa.require`)."""
     return [one.command for one in block.validation_baseline.commands]
-
-
-def link(records: Sequence[Record], tip: str | None, sign: Callable[[Record], Record] | None = None) -> list[Record]:
-    """Chain records by hash, the first to `tip`; each is signed before the next one names its hash."""
-    linked = []
-    for record in records:
-        chained = replace(record, prev=tip)
-        linked.append(sign(chained) if sign is not None else chained)
-        tip = linked[-1].sha
-    return linked
 
 
 def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Record] | None:

@@ -2,7 +2,7 @@
 
 # No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Self, get_args
 
 from git_taskctx.errors import BadData
@@ -80,6 +80,16 @@ FIXED_FIELDS = tuple(name for name in Record.__dataclass_fields__ if name != "ex
 def record_id(time: str, context: str, seq: int) -> str:
     """Build a record's id from an ISO time, the context id and the sequence number."""
     return f"{time.replace('-', '').replace(':', '')}-{context}-{seq:06d}"
+
+
+def link(records: Sequence[Record], tip: str | None, sign: Callable[[Record], Record] | None = None) -> list[Record]:
+    """Chain records by hash, the first to `tip`; each is signed before the next one names its hash."""
+    linked = []
+    for record in records:
+        chained = replace(record, prev=tip)
+        linked.append(sign(chained) if sign is not None else chained)
+        tip = linked[-1].sha
+    return linked
 
 
 def load_record(line: str, *, what: str = "ledger record") -> Record:

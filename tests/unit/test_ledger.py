@@ -17,9 +17,8 @@ from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.ledger import Entry, follow
-from git_taskctx.handoff.session import link
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.record import FIXED_FIELDS, Record, load_record, record_id
+from git_taskctx.model.record import FIXED_FIELDS, Record, link, load_record, record_id
 from git_taskctx.model.values import replace
 
 CONTEXT = "00112233445566ff"
