@@ -27,9 +27,9 @@ ATTEMPTS = 50
 CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts", "refs/taskctx/snapshots"
 """Folders of the refs that keep the contexts' own files, and the trees of their snapshots."""
 REMOTES = "refs/taskctx/remotes"
+"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
 SEEN = "seen"
 """Under a remote: its ledger, where it was only looked at. No other proof believes what it says."""
-"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
 SHORTEST = 7
 """Digits of a record's hash that name it: two clones can write records of the same id."""
 PAGE = 32

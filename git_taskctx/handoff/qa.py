@@ -151,7 +151,7 @@ def _odd(session: Session, run: QaRun) -> tuple[str, ...]:
     chain = session.chain
     if run.agent != chain.owner:
         told.append(f"{chain.owner} owns the tree: this is {run.agent}'s word on the tree as it lies there now")
-    commands = [one.command for one in session.context.immutable.validation_baseline.commands]
+    commands = commands_of(session.context.immutable)
     if commands and run.command is not None and run.command not in commands:
         told.append(f"`{run.command}` is none of the task's commands: {', '.join(commands)}")
     if run.status == "contradiction":
