@@ -13,7 +13,14 @@ from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.refs import RefMove, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.chain import Chain
-from git_taskctx.handoff.ledger import REMOTES, commits_folder, context_ref_name, snapshots_folder
+from git_taskctx.handoff.ledger import (
+    CONTEXTS,
+    REMOTES,
+    SNAPSHOTS,
+    commits_folder,
+    context_ref_name,
+    snapshots_folder,
+)
 
 _FETCHED = re.compile(r"/((?:contexts|snapshots)/[0-9a-f]{16}(?:/.*)?)")
 
@@ -25,9 +32,9 @@ def refs_of_context(repository: Repository, context_id: str) -> dict[str, str]:
 
 def contexts_apart(repository: Repository, theirs: Mapping[str, str]) -> tuple[str, ...]:
     """Return the contexts of which another repository has refs, `theirs`, that we have not, or have otherwise."""
-    ids = sorted({found[1].split("/")[1] for ref in theirs if (found := _FETCHED.search(ref))})
-    ours = {context_id: refs_of_context(repository, context_id) for context_id in ids}
-    return tuple(one for one in ids if any(ours[one].get(ref) != oid for ref, oid in theirs.items() if one in ref))
+    ids = {ref: found[1].split("/")[1] for ref in theirs if (found := _FETCHED.search(ref))}
+    ours = read_refs(repository.git, CONTEXTS, SNAPSHOTS) if ids else {}
+    return tuple(sorted({context_id for ref, context_id in ids.items() if ours.get(ref) != theirs[ref]}))
 
 
 def fetched_refs(repository: Repository, context_id: str, place: str = f"{REMOTES}/**") -> dict[str, str]:

@@ -203,6 +203,21 @@ def test_a_dry_run_says_what_would_come_and_takes_nothing(hub: Hub) -> None:
         assert second.ok(*words, "--dry-run").out == "nothing new in the ledger of origin\n"
 
 
+def test_a_dry_run_looks_at_all_contexts_at_once(hub: Hub, tmp_path: Path) -> None:
+    """However many contexts the other side has, git is started as often."""
+    second, trace, started = hub.clone("second"), tmp_path / "trace", list[int]()
+    for number in (1, 2, 3):
+        hub.first.ok("init", f"TASK-{number}", "--title", "One")
+        hub.first.ok("push", "origin", "--with-snapshots")
+        hub.first.ok("purge")
+        trace.unlink(missing_ok=True)
+        said = second.process("fetch", "--with-snapshots", "--dry-run", env={"GIT_TASKCTX_TRACE": os.fspath(trace)})
+        tasks = {f"would fetch the snapshots of TASK-{one}" for one in range(1, number + 1)}
+        assert set(said.out.splitlines()[1:]) == tasks
+        started.append(len(trace.read_text().splitlines()))
+    assert started == started[:1] * 3
+
+
 def test_only_the_ledger_leaves_unless_asked(hub: Hub) -> None:
     """No tree, no content, no context: notes alone."""
     hub.first.ok("init", "TASK-1", "--title", "One")
