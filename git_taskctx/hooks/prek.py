@@ -11,8 +11,8 @@ from git_taskctx.hooks.health import read_author, read_script
 
 _OLDEST = (0, 3, 5)
 """The first prek that runs `<hook>.legacy`; earlier ones move a hook there, and forget it."""
-_PROGRAM = re.compile(rb'^PREK="([^"\n]+)"$', re.MULTILINE)
-_VERSION = re.compile(r"prek (\d+)\.(\d+)\.(\d+)")
+_PROGRAM = re.compile(rb'^PREK="([^"\n\0]+)"$', re.MULTILINE)
+_VERSION = re.compile(rb"prek (\d+)\.(\d+)\.(\d+)")
 
 
 def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None:
@@ -20,14 +20,12 @@ def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None
     if read_author(path, event) != "prek":
         return None
     named = _PROGRAM.search(read_script(path) or b"")
-    program = named[1].decode("utf-8", "surrogateescape") if named else "prek"
+    program = named[1] if named else b"prek"
     try:
-        done = subprocess.run(
-            [program, "--version"], env=dict(environ), capture_output=True, text=True, timeout=30, check=False
-        )
+        done = subprocess.run([program, b"--version"], env=dict(environ), capture_output=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = _VERSION.match(done.stdout)
     if found is None or tuple(map(int, found.groups())) >= _OLDEST:
         return None
-    return f"{found[0]} runs no hook beside its own, as 0.3.5 and later do"
+    return f"{found[0].decode()} runs no hook beside its own, as 0.3.5 and later do"
