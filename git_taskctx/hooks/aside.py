@@ -42,7 +42,7 @@ def began(repository: Repository, *, put_aside: bool) -> float | None:
         return None
     since = time.time() - above[1]
     patches = [patch for file, *_ in _TOOLS for patch in _patches(repository, file)]
-    return None if not put_aside and any(patch.stat().st_ctime >= since for patch in patches) else since
+    return None if not put_aside and any(patch.lstat().st_ctime >= since for patch in patches) else since
 
 
 def _patches(repository: Repository, file: str) -> Iterator[Path]:

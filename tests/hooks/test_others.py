@@ -116,6 +116,15 @@ def test_the_same_without_the_sign_is_drift(desk: Gated, mark: str) -> None:
     assert "drift since" in desk.blocked("commit", "-m", "x", env=env)[0]
 
 
+def test_a_patch_that_leads_nowhere_is_no_bug(validated: Gated) -> None:
+    """A link in the place of what a tool writes aside is no sign, and stands in no way of the gate's."""
+    info = validated.repo.git_dir() / "info"
+    info.mkdir(exist_ok=True)
+    (info / "lefthook-unstaged.patch").symlink_to("nowhere")
+    validated.repo.write("README", "changed\n")
+    assert "drift since" in validated.blocked("commit", "-a", "-m", "x")[0]
+
+
 @pytest.mark.parametrize("module", ["handoff.gate", "handoff.chain", "hooks.bodies", "store"])
 def test_a_bug_of_ours_lets_git_go_on(desk: Gated, tmp_path: Path, module: str) -> None:
     """One line, and the commit is made."""
