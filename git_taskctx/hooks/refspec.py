@@ -14,15 +14,14 @@ from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.remote import remotes_of, shown
-from git_taskctx.handoff.ledger import REMOTES
+from git_taskctx.handoff.ledger import REMOTES, SEEN
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.steps import Step
 
 _OURS = re.compile(re.escape(f"+{NOTES_REF}*:{REMOTES}/") + r"(?P<remote>.+)/notes\*")
-
 _FETCHED = re.compile(
-    re.escape(f"{REMOTES}/") + r"(?P<remote>(?!at-[0-9a-f]{12}/).+?)/(?:notes|contexts/|snapshots/).*"
+    re.escape(f"{REMOTES}/") + rf"(?P<remote>(?!at-[0-9a-f]{{12}}/).+?)/(?:{SEEN}|notes.*|(?:contexts|snapshots)/.*)"
 )
 
 

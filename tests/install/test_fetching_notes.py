@@ -183,6 +183,8 @@ def test_what_a_remote_left_that_is_gone(clone: Desk) -> None:
         assert told.format(name) not in said
     [left] = clone.repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/remotes").splitlines()
     assert left.startswith("refs/taskctx/remotes/at-")
+    clone.repo.git("update-ref", "refs/taskctx/remotes/origin/seen", oid(clone.repo, left))  # as a dry run leaves it
+    assert told.format("origin") in clone.run("doctor").out
 
 
 @pytest.mark.parametrize("name", ["-x/notes", "-x", "/notes", "/x/notes"])
