@@ -118,7 +118,7 @@ def verify(
     form = format or call.format
     call.format = form if form in ("text", "json") else "text"
     asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
-    given = [name for name, value in asked.items() if value]
+    given = [name for name, value in asked.items() if value not in (None, False)]
     if revision is None and not ci:
         call.require_worktree("git taskctx verify HEAD")
     if revision is None and not given and not ci:
@@ -129,11 +129,14 @@ def verify(
         about = " ".join(["--ci"] * ci + ([revision] if revision is not None else []))
         if given:
             raise Usage(f"{given[0]} is about the worktree, not about {about}", hint=f"git taskctx verify {about}")
-        if ci:
-            if commit_map is not None:
-                raise Usage("--ci and --commit-map exclude each other", hint=f"git taskctx verify {about}")
-            return prove_job(call, revision, policy=policy, form=form, reports=reports)
-        return prove(call, revision or "HEAD", policy=policy, commit_map=commit_map, form=form, reports=reports)
+        if reports == "":
+            raise Usage("the name of the folder is empty", hint=f"git taskctx verify {about} --reports DIR")
+        if ci and commit_map is not None:
+            raise Usage("--ci and --commit-map exclude each other", hint=f"git taskctx verify {about}")
+    if ci:
+        return prove_job(call, revision, policy=policy, form=form, reports=reports)
+    if revision is not None:
+        return prove(call, revision, policy=policy, commit_map=commit_map, form=form, reports=reports)
     refuse_for_worktree(policy, commit_map, form, reports)
     if start_for is not None:
         if expect is not None:

@@ -145,6 +145,7 @@ def test_a_range_without_commits_is_no_pass(scene: Scene) -> None:
         (("verify", "--task", TASK, "--policy", "a b"), 129, "hint: git taskctx verify HEAD --policy 'a b'"),
         (("verify", "HEAD", "--commit-map", "none"), 129, "there is no file"),
         (("verify", "HEAD", "--policy", "none"), 128, "'none' names no commit"),
+        (("verify", "HEAD", "--reports", ""), 129, "hint: git taskctx verify HEAD --reports DIR"),
         (("adopt", "HEAD"), 129, "hint: git taskctx adopt HEAD --task TASK-1"),
     ],
 )
@@ -154,9 +155,14 @@ def test_usage(scene: Scene, words: tuple[str, ...], code: int, said: str) -> No
 
 
 def test_a_clean_tree_proves_head(scene: Scene) -> None:
-    """Without a context, a clean worktree asks about HEAD; a dirty one cannot be told anything of."""
+    """Without a context, a clean worktree asks about HEAD; a dirty one cannot be told anything of.
+
+    Nor does a name that turned out empty, as an unset variable's, stand for HEAD.
+    """
     scene.repo.checkout("-q", "HEAD~1")
     assert scene.desk.ok("verify").out.startswith("commit: verified\n")
+    assert scene.desk.refuses("verify", "", code=128) == "error: '' names no commit\nhint: git log --oneline\n"
+    assert scene.desk.ends(3, "verify", "--expect", "").out.startswith("worktree: could not tell\n")
     scene.repo.write("dirt", "dirt\n")
     assert scene.desk.ends(3, "verify").out.startswith("worktree: could not tell\n")
     assert scene.desk.ok("verify", "HEAD").out.startswith("commit: verified\n")
