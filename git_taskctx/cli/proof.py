@@ -109,7 +109,10 @@ def judge(
 
 
 def _write_reports(found: Proof, folder: Path) -> None:
-    """Write a proof in every form that machines read; no link is followed. Raises: Fatal."""
+    """Write a proof in every form that machines read.
+
+    Raises: Fatal, also where a link stands in the place of the folder or of a file; what leads there is followed.
+    """
     from git_taskctx.files import make_folder, write_atomic
     from git_taskctx.report.machine import render_json
 

@@ -55,7 +55,6 @@ _WORDS = {
 class _Change:
     """A step as the page shows it."""
 
-    number: int
     agent: str
     turn: int
     round: int
@@ -148,7 +147,7 @@ def _changes(account: Account) -> list[_Change]:
     for number, turn in enumerate(account.turns, 1):
         for step in turn.steps:
             found = account.differences.get(step.trees)
-            place = (len(changes) + 1, turn.agent, number, turn.round, step)
+            place = (turn.agent, number, turn.round, step)
             if found is None:
                 changes.append(_Change(*place, "", None, is_gap=step.trees in account.shown))
                 continue
