@@ -109,7 +109,7 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
         caller, asked = replace(caller, task=asked), None
     if asked is None and (caller.task or caller.store.active() or caller.store.marker()):
         return _of_task(caller, rules)
-    return _of_commit(caller, asked or "HEAD", rules)
+    return _of_commit(caller, "HEAD" if asked is None else asked, rules)
 
 
 def _is_task(caller: Caller, word: str) -> bool:

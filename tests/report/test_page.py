@@ -331,9 +331,10 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
             "no commit of the task is on record, so there is nothing to prove",
         ],
     ]
-    assert desk.refuses("report", "nonsense", code=128) == (
-        "error: 'nonsense' names no commit, and no task that is known here\nhint: git taskctx list\n"
-    )
+    for name in ("nonsense", ""):
+        assert desk.refuses("report", name, code=128) == (
+            f"error: '{name}' names no commit, and no task that is known here\nhint: git taskctx list\n"
+        )
     assert "nothing can be told of" in desk.refuses("report", code=3)
     assert desk.refuses("report", "HEAD~1..HEAD", code=129) == (
         "error: a report is about one commit, and not about a range as 'HEAD~1..HEAD'\n"
