@@ -23,7 +23,9 @@ def init(
     task_file: Annotated[
         str | None, Option(metavar="FILE", help="The task file, where it is not found by its name.")
     ] = None,
-    base_commit: Annotated[str | None, Option(metavar="REV", help="Base of all deltas; by default HEAD.")] = None,
+    base_commit: Annotated[
+        str | None, Option(metavar="REV", help="Where diffs from the base begin; by default HEAD.")
+    ] = None,
     agents: Annotated[str | None, Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
     any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
 ) -> Answer:

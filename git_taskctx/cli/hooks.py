@@ -30,7 +30,7 @@ def install(
     everywhere: _EVERYWHERE = False,
     write_tracked: _TRACKED = False,
     notes: Annotated[
-        str | None, Option("--notes", metavar="REMOTE", help="Let git fetch bring REMOTE's records too, beside ours.")
+        str | None, Option("--notes", metavar="REMOTE", help="Let git fetch bring REMOTE's records too, beside yours.")
     ] = None,
     dry_run: _DRY = False,
 ) -> Answer:

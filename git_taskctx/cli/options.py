@@ -115,7 +115,7 @@ _SHARED: dict[str, tuple[Any, Option, Any]] = {
     ),
     "deep": (
         bool,
-        Option("--deep", help="Look for secrets with the library too: slower, more vendors."),
+        Option("--deep", help="Look for secrets with detect-secrets too: slower, more vendors."),
         False,
     ),
     "folder": (str | None, Option("-C", metavar="DIR", help="Run as if started in DIR."), None),

@@ -83,7 +83,9 @@ def schema(
     return Answer(document, raw=json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
-def completion(call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="The shell.")]) -> Answer:
+def completion(
+    call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="bash|zsh|fish", help="The shell.")]
+) -> Answer:
     """Print the completion script for a shell."""
     place = {
         "bash": "bash-completion/completions/git-taskctx",

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 def report(
     call: Call,
     subject: Annotated[
-        str | None, Argument(metavar="[TASK|REV]", help="The task, or a commit of one; by default the active task.")
+        str | None,
+        Argument(metavar="[TASK|REV]", help="The task, or a commit of one; by default the active task, else HEAD."),
     ] = None,
     output: Annotated[
         str | None, Option("-o", "--output", metavar="FILE", help="Where to write the page; - is standard output.")

@@ -180,7 +180,7 @@ complete -c git-taskctx -n '__git_taskctx_using get status log rebuild complete 
 complete -c git-taskctx -n '__git_taskctx_using init get status list log rebuild purge complete recover sweep start snapshot diff update block unblock resolve-drift restore install uninstall doctor record-qa compare-qa attach evidence adopt report push fetch agent-setup fingerprint config schema completion' -l format -xa 'text json' -d 'Output for people or machines'
 complete -c git-taskctx -n '__git_taskctx_using init status rebuild purge complete recover start snapshot verify update block unblock resolve-drift restore record-qa attach adopt push' -l actor -x -d 'Who acts'
 complete -c git-taskctx -n '__git_taskctx_using init rebuild start snapshot verify update block unblock resolve-drift restore record-qa attach adopt push' -l force-secrets -d 'Record even what looks like a secret'
-complete -c git-taskctx -n '__git_taskctx_using init snapshot record-qa attach' -l deep -d 'Look for secrets with the library too'
+complete -c git-taskctx -n '__git_taskctx_using init snapshot record-qa attach' -l deep -d 'Look for secrets with detect-secrets too'
 complete -c git-taskctx -n '__git_taskctx_using start snapshot diff update block unblock restore record-qa compare-qa' -l agent -xa '(__git_taskctx_agents)' -d 'The agent'
 
 # What one verb takes.
@@ -188,7 +188,7 @@ complete -c git-taskctx -n '__git_taskctx_using init' -a '(__git_taskctx_tasks; 
 complete -c git-taskctx -n '__git_taskctx_using init' -l title -x -d 'What is to be done'
 complete -c git-taskctx -n '__git_taskctx_using init' -l description -x -d 'More words on it'
 complete -c git-taskctx -n '__git_taskctx_using init' -l task-file -rF -d 'The task file, where it is not found'
-complete -c git-taskctx -n '__git_taskctx_using init' -l base-commit -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Base of all deltas'
+complete -c git-taskctx -n '__git_taskctx_using init' -l base-commit -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Where diffs from the base begin'
 complete -c git-taskctx -n '__git_taskctx_using init' -l agents -xa '(__fish_complete_list , __git_taskctx_agents)' -d 'The chain of agents, in order'
 complete -c git-taskctx -n '__git_taskctx_using rebuild' -l policy -xa '(__git_taskctx_refs --format="%(refname:short)" refs/heads refs/tags refs/remotes)' -d 'Take the policy as of this commit, too'
 complete -c git-taskctx -n '__git_taskctx_using init rebuild' -l any-status -d 'Take a task file whatever its status says'
