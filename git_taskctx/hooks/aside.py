@@ -42,7 +42,11 @@ def began(repository: Repository, *, put_aside: bool) -> float | None:
         return None
     since = time.time() - above[1]
     patches = [patch for file, *_ in _TOOLS for patch in _patches(repository, file)]
-    return None if not put_aside and any(patch.lstat().st_ctime >= since for patch in patches) else since
+    try:
+        is_put_back = any(patch.lstat().st_ctime >= since for patch in patches)
+    except FileNotFoundError:  # just now
+        is_put_back = True
+    return None if is_put_back and not put_aside else since
 
 
 def _patches(repository: Repository, file: str) -> Iterator[Path]:
