@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
-from git_taskctx.git.quoting import quote
+from git_taskctx.git.quoting import quote, shown
 from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
@@ -240,7 +240,8 @@ def _send(process: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _words(args: Sequence[str | bytes]) -> str:
-    return " ".join(quote(os.fsencode(arg)) for arg in args if not os.fsencode(arg).startswith(b"-"))[:80]
+    words = (quote(os.fsencode(arg)) for arg in args if not os.fsencode(arg).startswith(b"-"))
+    return shown(" ".join(words))[:80]
 
 
 def way_out(result: Result, folder: Path) -> str | None:

@@ -57,3 +57,8 @@ def _escape_character(character: str) -> str:
 def _unescape(match: re.Match[bytes]) -> bytes:
     token = match[1]
     return bytes([int(token, 8)]) if len(token) == 3 else bytes([_UNNAMED[token.decode("latin-1")]])
+
+
+def shown(text: str) -> str:
+    """Return an address, or a text with some in it, as it may be shown: without a name or a password in it."""
+    return re.sub(r"(?<=://)[^/\s]*@", "", text)

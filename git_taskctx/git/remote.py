@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from git_taskctx.errors import Fatal, GitFailed, Refused
 from git_taskctx.git.process import Git, Result, way_out
+from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import RefMove, break_left, move_refs, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
@@ -85,11 +86,6 @@ def url_of(git: Git, remote: str) -> str:
     found = git.run("remote", "get-url", "--push", "--end-of-options", remote, ok=(0, 2, 128, 129))
     url = found.out.decode("utf-8", "replace").strip() if found.code == 0 else remote
     return shown(url)
-
-
-def shown(text: str) -> str:
-    """Return an address, or a text with some in it, as it may be shown: without a name or a password in it."""
-    return re.sub(r"(?<=://)[^/\s]*@", "", text)
 
 
 def require_remote(repository: Repository, remote: str) -> str:

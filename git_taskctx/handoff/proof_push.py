@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from git_taskctx.errors import GitFailed
+from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import BRANCHES, read_refs
-from git_taskctx.git.remote import shown
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff.ledger import SEEN
 from git_taskctx.handoff.proof import all_notes, prove

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.process import Git
-from git_taskctx.git.quoting import quote
+from git_taskctx.git.quoting import quote, shown
 from git_taskctx.git.refs import RefMove, find_ref, move_refs
-from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, remotes_of, shown, url_of
+from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, remotes_of, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.handoff import ledger
 from git_taskctx.handoff.chain import fold

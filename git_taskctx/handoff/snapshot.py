@@ -150,7 +150,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     moves = [session.keep(agent, draft.n, reading.tree)]
     if commit_tree != reading.tree:
         moves.append(session.keep(agent + "/commit-tree", draft.n, commit_tree))
-    reopened = _reopened(session, chain, reading, options)
+    reopened = _reopened(chain, reading, options)
     events.append(_event(snapshot, agent, options, reopened))
     return Taken(events, snapshot, files, moves, len(changes), reopened, tuple(draft.warnings))
 
@@ -232,7 +232,7 @@ def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     return found
 
 
-def _reopened(session: Session, chain: Chain, reading: Reading, options: Options) -> tuple[str, ...]:
+def _reopened(chain: Chain, reading: Reading, options: Options) -> tuple[str, ...]:
     expected = chain.expected
     if expected is None or chain.at_work or options.accepted or expected.tree == reading.tree:
         return ()

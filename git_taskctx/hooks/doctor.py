@@ -32,7 +32,6 @@ from git_taskctx.model.values import dataclass
 OLDEST = (2, 31)
 """The oldest git that we work with."""
 Level = Literal["error", "warning", "note"]
-Setting = tuple[str, str]
 
 
 @dataclass(frozen=True)

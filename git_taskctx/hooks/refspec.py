@@ -12,8 +12,9 @@ from collections.abc import Iterator
 
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import read_refs
-from git_taskctx.git.remote import remotes_of, shown
+from git_taskctx.git.remote import remotes_of
 from git_taskctx.handoff.ledger import REMOTES, SEEN
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place

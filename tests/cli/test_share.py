@@ -659,3 +659,6 @@ def test_a_password_in_an_address_is_told_nowhere(hub: Hub) -> None:
         assert "cret" not in one.both
     at = f"file://user:secret@{hub.first.repo.path.parent}/none.git"
     assert "secret" not in hub.first.run("push", at).both
+    traced = hub.first.process("push", address, env={"GIT_TASKCTX_TRACE": "1"}).err
+    assert "https://localhost:1/x" in traced.partition("error: ")[0]
+    assert "cret" not in traced

@@ -17,7 +17,6 @@ CHECK = """\
 [ ! -e "$SEEN.fail" ]
 """
 """A check of the user's: writes down what it sees, and formats or fails when asked."""
-_OURS = "git taskctx hook pre-commit"
 _PRE_COMMIT = """\
 repos:
 - repo: local

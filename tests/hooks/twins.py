@@ -24,7 +24,6 @@ _EPOCH = 1_767_225_600
 _BRANCHES = ("main", "side", "topic")
 _FILES = ("a", "b", "dir/c", "new")
 AGENTS = ("implementer", "reviewer", "validator")
-TASKS = ("TASK-1", "TASK-2")
 
 
 def make_template(folder: Path) -> None:

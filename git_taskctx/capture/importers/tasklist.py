@@ -12,7 +12,6 @@ from git_taskctx.capture.importers import markdown
 from git_taskctx.capture.strict_yaml import Node, Problems
 
 _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
-_TAGGED = re.compile(r"(?P<tag>.+?)\.(?P<id>[0-9].*)")
 
 
 def claims(root: Node) -> bool:
