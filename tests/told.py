@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.exports import build_export
+from git_taskctx.context.roles import build_export
+from git_taskctx.ledger.chain import fold
 from git_taskctx.model.context import (
     Audit,
     Command,

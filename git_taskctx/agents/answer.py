@@ -15,13 +15,14 @@ from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_mom
 from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.agents.payload import Payload, Unreadable
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Session
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.background import Background
 from git_taskctx.git.process import PLACES
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import open_repository
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import Store
 
@@ -208,7 +209,7 @@ class _Called:
                 if session.archived or repository.find_commit("HEAD") == session.chain.head:
                     yield None if session.archived else session
                     return
-            from git_taskctx.handoff.seal import open_task
+            from git_taskctx.commits.seal import open_task
 
             with open_task(caller, write=False) as session:  # somebody committed: that goes on record first
                 yield None if session.archived else session
@@ -226,8 +227,8 @@ def _add(named: dict[tuple[str, str], list[str]], folder: str, *places: str) -> 
 
 def _brief(session: Session, role: str | None) -> str:
     """Return what a session is told first: the brief of its role, or of whoever is at work."""
-    from git_taskctx.handoff.exports import build_export
-    from git_taskctx.handoff.staleness import compare_text
+    from git_taskctx.context.roles import build_export
+    from git_taskctx.context.staleness import compare_text
     from git_taskctx.report.brief import render_brief
 
     chain = session.chain
@@ -239,7 +240,7 @@ def _brief(session: Session, role: str | None) -> str:
         warnings.append(f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})")
     text = render_brief(build_export(session.context, chain, acting), warnings)
     if acting is None:
-        from git_taskctx.handoff.overview import next_steps
+        from git_taskctx.report.overview import next_steps
 
         text += "\n" + "".join(f"next: {step}\n" for step in next_steps(session))
     if len(text) <= CUT:

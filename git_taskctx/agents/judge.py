@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 from git_taskctx.agents.here import inside, is_ours
 from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.context.session import Session
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.session import Session
 from git_taskctx.model.values import dataclass
 
 READERS = frozenset({"explore", "plan", "codebase_investigator", "cli_help", "claude-code-guide", "statusline-setup"})
@@ -101,7 +101,7 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
         return _told(f"{chain.owner} is at work on {session.task}, not {acting}", start)
     steps = [start]
     if role is None:
-        from git_taskctx.handoff.overview import next_steps
+        from git_taskctx.report.overview import next_steps
 
         steps = [*next_steps(session), f"{start}   # or, to go on as {acting}"]
     return _told(f"nobody is at work on {session.task}, so that a write now is drift", *dict.fromkeys(steps))

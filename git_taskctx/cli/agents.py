@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from git_taskctx.cli.call import Answer, Call, shared
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call, shared
 from git_taskctx.cli.options import Argument, Option, Verb
 from git_taskctx.errors import Fatal, Usage
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from git_taskctx.cli.answer import Answer
 from git_taskctx.errors import BadConfig, Fatal, TaskctxError
 from git_taskctx.model.values import dataclass, field
 
@@ -19,32 +20,11 @@ if TYPE_CHECKING:
 
     from git_taskctx.cli.options import Verb
     from git_taskctx.config import Config
+    from git_taskctx.context.caller import Caller
     from git_taskctx.git.repository import Repository
-    from git_taskctx.handoff.session import Caller
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.progress import Progress
-    from git_taskctx.report.document import Document
     from git_taskctx.report.progress import Bar
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a verb says."""
-
-    data: Any = None
-    """For `--format json`, and plain text on stdout where `text` is None."""
-    text: Callable[[Document], object] | None = None
-    """Writes what a person reads, to stdout."""
-    notes: Callable[[Document], object] | None = None
-    """Writes what is said beside it, to stderr: warnings and hints."""
-    code: int = 0
-    """0, or 1 or 3 where the answer is not yes."""
-    reason: str | None = None
-    """One sentence for the `error` of the JSON document when the code is not 0."""
-    hints: tuple[str, ...] = ()
-    paths: tuple[str, ...] = ()
-    raw: bytes | None = None
-    """Bytes for stdout as they are."""
 
 
 @dataclass
@@ -85,7 +65,7 @@ class Call:
 
     def caller(self, *, named: bool = True) -> Caller:
         """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
-        from git_taskctx.handoff.session import Caller
+        from git_taskctx.context.caller import Caller
         from git_taskctx.model.oids import check_task_id
         from git_taskctx.store import Store
 

@@ -4,7 +4,8 @@
 import os
 from typing import Annotated, Literal
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
 from git_taskctx.cli.proof import ProofFormat, prove, prove_job, refuse_for_worktree
 from git_taskctx.errors import Usage
@@ -21,10 +22,10 @@ def start(
 
     The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
     """
-    from git_taskctx.handoff.overview import next_steps
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     with open_task(call.caller(), write=True) as session:
         started = start(session, agent, take_over=take_over)
@@ -55,11 +56,11 @@ def snapshot(
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's work."""
-    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.record import record_snapshot
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.handoff.snapshot import Options
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
     with open_task(call.caller(), write=True) as session:
@@ -122,7 +123,7 @@ def verify(
     if revision is None and not ci:
         call.require_worktree("git taskctx verify HEAD")
     if revision is None and not given and not ci:
-        from git_taskctx.handoff.verify import is_at_rest
+        from git_taskctx.drift.count import is_at_rest
 
         revision = "HEAD" if is_at_rest(call.caller()) else None
     if revision is not None or ci:
@@ -177,8 +178,8 @@ def diff(
     ] = False,
 ) -> Answer:
     """Show what an agent changed."""
-    from git_taskctx.handoff.diffs import find_diff
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.diffs import find_diff
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=False) as session:
@@ -211,8 +212,8 @@ def update(
     session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, for reuse.")] = None,
 ) -> Answer:
     """Record what an agent says of itself."""
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import update
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
@@ -231,8 +232,8 @@ def block(
     finding: Annotated[str, Option("--finding", metavar="TEXT", help="What is wrong.")],
 ) -> Answer:
     """Record a finding that blocks the chain."""
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import block
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=True) as session:
@@ -258,10 +259,10 @@ def unblock(
     finding: Annotated[str, Option("--finding", metavar="ID", help="Id of the finding, as in F1.")],
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import unblock
-    from git_taskctx.handoff.overview import next_steps
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     with open_task(call.caller(), write=True) as session:
         closed = unblock(session, agent, finding)
@@ -284,11 +285,11 @@ def resolve_drift(
 
     Where two clones went on with the same task, --holds chooses the side with that record.
     """
-    from git_taskctx.handoff.opening import open_session
-    from git_taskctx.handoff.overview import next_steps, steps_here
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.resolve import choose_side, resolve_drift
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps, steps_here
 
     if holds is not None:
         with open_session(call.caller(), write=True, holds=holds) as session:
@@ -334,10 +335,10 @@ def restore(
 
     Nothing is deleted that was not saved, and no ignored file is overwritten.
     """
-    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.restore import restore
-    from git_taskctx.handoff.seal import open_task
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     with open_task(call.caller(), write=True) as session:
         restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))

@@ -6,9 +6,10 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
-from git_taskctx.errors import BadConfig, Usage
+from git_taskctx.errors import BadConfig, Refused, Usage
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
@@ -78,9 +79,9 @@ def get(
 
     With --role the part that one agent needs; --format md makes a brief of it that can be handed to any agent as it is.
     """
-    from git_taskctx.handoff.exports import build_export
-    from git_taskctx.handoff.seal import open_task
-    from git_taskctx.handoff.staleness import compare_text
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.roles import build_export
+    from git_taskctx.context.staleness import compare_text
     from git_taskctx.report import brief, text
 
     call.format = format or call.format
@@ -118,10 +119,10 @@ def rebuild(
 
     What the agents have done stays; approvals that were given against the old text are void.
     """
-    from git_taskctx.handoff.opening import open_session
-    from git_taskctx.handoff.overview import next_steps
+    from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.rebuild import Newer, rebuild
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     commit = call.repository.resolve_commit(policy) if policy is not None else None
     newer = Newer(commit, call.config(commit)) if commit is not None else None
@@ -138,10 +139,10 @@ def rebuild(
 
 def status(call: Call) -> Answer:
     """Show who owns the tree, and what to type next."""
-    from git_taskctx.handoff.overview import overview
     from git_taskctx.hooks.health import judge, look
     from git_taskctx.hooks.place import place_of
     from git_taskctx.report import text
+    from git_taskctx.report.overview import overview
 
     seen = overview(call.caller())
     wrong = _wrong_settings(call)
@@ -177,11 +178,11 @@ def log(
 ) -> Answer:
     """Show the ledger of a task, newest record first."""
     from git_taskctx.cli.call import can_draw
-    from git_taskctx.handoff.history import History, history_of
-    from git_taskctx.handoff.ledger import Forked, follow_all
+    from git_taskctx.ledger.forks import Forked, follow_all
     from git_taskctx.report import text
     from git_taskctx.report.graph import graph as draw
     from git_taskctx.report.history import history
+    from git_taskctx.report.records import History, history_of
 
     steps: tuple[str, ...] = ()
     try:
@@ -232,11 +233,15 @@ def complete(call: Call) -> Answer:
 
     Runs what `git config taskctx.lifecycle.onComplete` names; also for a task that is over.
     """
-    from git_taskctx.handoff.complete import complete
+    from git_taskctx.handoff.complete import Unfinished, complete
     from git_taskctx.report import text
+    from git_taskctx.report.overview import next_steps
 
     loaded = call.config(call.repository.head().commit)
-    done = complete(call.caller(), notifier=loaded.on_complete)
+    try:
+        done = complete(call.caller(), notifier=loaded.on_complete)
+    except Unfinished as error:
+        raise Refused(error.message, hint="\n".join(next_steps(error.session))) from None
     failed = f"the notifier ended with {done.notified}" if done.notified else None
     again = f"git taskctx complete --task {done.task}   # runs it again"
     return Answer(
@@ -259,9 +264,9 @@ def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The 
     For one that was put away, whose files are gone, or whose context.json was edited by hand.
     """
     from git_taskctx.handoff.lifecycle import recover
-    from git_taskctx.handoff.overview import steps_here
     from git_taskctx.model.oids import check_task_id
     from git_taskctx.report import text
+    from git_taskctx.report.overview import steps_here
 
     session = recover(call.caller(), check_task_id(task))
     chain, steps = session.chain, steps_here(session)

@@ -190,7 +190,7 @@ def _example(parameter: Any, verb: str, call: Call) -> str:
 
 def _chain(call: Call) -> tuple[str, str, tuple[str, ...]]:
     """Return the owner, who is next, and the agents; those of the default chain where no context is active."""
-    from git_taskctx.handoff.opening import open_session
+    from git_taskctx.context.opening import open_session
 
     own = replace(call, _repository=None)
     with contextlib.suppress(TaskctxError), contextlib.closing(own), open_session(own.caller(), write=False) as session:

@@ -8,14 +8,15 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Option, Verb
 from git_taskctx.errors import CouldNotTell, Refused, Usage
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.attest import Attested
     from git_taskctx.model.attestation import JudgedBy
     from git_taskctx.model.proof import Proof
+    from git_taskctx.proof.attest import Attested
 
 _URI = re.compile(r"[a-z][a-z0-9+.-]*:[!#$&-;=?-Z_a-z~%\[\]]+")
 """RFC 3986, the scheme in lower case as in-toto asks for it."""
@@ -52,9 +53,9 @@ def export(
     """
     from git_taskctx.cli.proof import CODES, judge
     from git_taskctx.files import write_atomic
-    from git_taskctx.handoff.attest import attest, find_range, judged_by
-    from git_taskctx.handoff.proof import Found
     from git_taskctx.model.oids import CommitOid, check_task_id
+    from git_taskctx.proof.attest import attest, find_range, judged_by
+    from git_taskctx.proof.found import Found
     from git_taskctx.report import text
     from git_taskctx.report.machine import render_lines
 
@@ -135,7 +136,7 @@ def _statements(
     proof: Proof, attested: list[Attested], judged: JudgedBy, resource: str | None
 ) -> Iterator[dict[str, Any]]:
     """Yield the statements of a range, the oldest commit first; where one is violated, that alone."""
-    from git_taskctx.report.intoto import failure_of, statements_of
+    from git_taskctx.report.formats.intoto import failure_of, statements_of
 
     if proof.verdict.value == "violated":
         for failed in reversed(proof.required):
@@ -149,8 +150,8 @@ def _statements(
 def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return the trace of each commit, the oldest first, and what could not be told apart in them."""
     from git_taskctx.git.lines import trace_lines
-    from git_taskctx.handoff.work import works_on
-    from git_taskctx.report.agenttrace import trace_record
+    from git_taskctx.proof.work import works_on
+    from git_taskctx.report.formats.agenttrace import trace_record
 
     works = works_on(call.repository, attested)
     traces = trace_lines(call.repository, [(work.base, work.states) for work in works])

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Verb
 from git_taskctx.errors import TaskctxError, Usage, find_refusal
 
@@ -138,7 +139,7 @@ def _is_closed(call: Call) -> bool:
     """Tell whether a bug stops a commit, by the policy of the context or by the configuration; False without either."""
 
     def by_context() -> bool:
-        from git_taskctx.handoff.opening import open_session
+        from git_taskctx.context.opening import open_session
 
         with open_session(call.caller(named=False), write=False) as session:
             return session.context.policy.hooks.fail_closed

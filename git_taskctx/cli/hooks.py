@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Option, Verb
 from git_taskctx.errors import TaskctxError, Usage
 

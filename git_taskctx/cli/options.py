@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 if TYPE_CHECKING:
-    from git_taskctx.cli.call import Answer
+    from git_taskctx.cli.answer import Answer
 
 
 class Option:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from git_taskctx.cli.call import Answer, Call, shared, use_colour
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call, shared, use_colour
 from git_taskctx.cli.options import Argument, Option, Verb
 from git_taskctx.errors import Usage
 

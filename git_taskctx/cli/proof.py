@@ -6,15 +6,16 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import WRITES, Argument, Verb
 from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.proof import Found
-    from git_taskctx.handoff.proof_rules import Rules
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.proof import Proof
+    from git_taskctx.proof.found import Found
+    from git_taskctx.proof.rules import Rules
 
 ProofFormat = Literal["text", "json", "github", "gitlab", "sarif", "junit"]
 REPORTS = get_args(ProofFormat)[2:]
@@ -40,8 +41,8 @@ def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str
     """Answer whether what a CI job is about is what was validated; what its clone lacks is fetched first."""
     from git_taskctx.errors import CouldNotTell
     from git_taskctx.git.repository import open_repository
-    from git_taskctx.handoff.jobs import name_commit, name_job, read_job
-    from git_taskctx.handoff.proof_job import not_told, prove_job
+    from git_taskctx.proof.clone import not_told, prove_job
+    from git_taskctx.proof.job import name_commit, name_job, read_job
 
     environ = {"GIT_TERMINAL_PROMPT": "0", **os.environ}
     repository = open_repository(call.folder, environ, bare=call.bare is not None)
@@ -99,8 +100,8 @@ def judge(
     """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
     repository = call.repository
     repository.begin()
-    from git_taskctx.handoff.proof import prove
-    from git_taskctx.handoff.proof_range import read_commit_map, resolve_range
+    from git_taskctx.proof.prove import prove
+    from git_taskctx.proof.range import read_commit_map, resolve_range
 
     what = resolve_range(repository, revision, policy)
     renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
@@ -140,7 +141,7 @@ def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, r
 
 def rules_at(call: Call, commit: CommitOid | None) -> Rules:
     """Return the rules that hold for a range with this base, never those of the change itself."""
-    from git_taskctx.handoff.proof_rules import rules_of
+    from git_taskctx.proof.rules import rules_of
 
     def at(other: CommitOid | None) -> Rules:
         return rules_at(call, other)
@@ -155,7 +156,7 @@ def rules_at(call: Call, commit: CommitOid | None) -> Rules:
 
 def _report(found: Proof, form: str) -> bytes:
     if form == "github":
-        from git_taskctx.report.github import render_annotations, render_summary
+        from git_taskctx.report.formats.github import render_annotations, render_summary
 
         place = os.environ.get("GITHUB_STEP_SUMMARY")
         if place:
@@ -169,14 +170,14 @@ def _report(found: Proof, form: str) -> bytes:
                 ) from error
         return render_annotations(found).encode("utf-8")
     if form == "gitlab":
-        from git_taskctx.report.gitlab import render_code_quality
+        from git_taskctx.report.formats.gitlab import render_code_quality
 
         return render_code_quality(found).encode("utf-8")
     if form == "sarif":
-        from git_taskctx.report.sarif import render_sarif
+        from git_taskctx.report.formats.sarif import render_sarif
 
         return render_sarif(found).encode("utf-8")
-    from git_taskctx.report.junit import render_junit
+    from git_taskctx.report.formats.junit import render_junit
 
     return render_junit(found).encode("utf-8")
 
@@ -189,7 +190,7 @@ def adopt(
 
     Only to a commit that they prove: the validated tree, on the parent that it must sit on. Any other is refused.
     """
-    from git_taskctx.handoff.proof_adopt import adopt
+    from git_taskctx.handoff.adopt import adopt
     from git_taskctx.report import text
 
     caller = call.caller()

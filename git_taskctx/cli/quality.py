@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
 from git_taskctx.errors import Usage
 from git_taskctx.model.context import EvidenceType
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.evidence import Source
+    from git_taskctx.context.evidence import Source
 
 
 def record_qa(
@@ -27,8 +28,8 @@ def record_qa(
     Its numbers and failures go into the context, and the log is kept. What no tool is recognized in is unknown, and
     an exit code that contradicts the log is no pass.
     """
-    from git_taskctx.handoff.qa import Request, record_qa
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.qa import Request, record_qa
     from git_taskctx.report import quality, text
 
     source = _read(call, log)
@@ -52,8 +53,8 @@ def compare_qa(
 
     Exit code 0 is nothing new fails, 1 is something does, by name, 3 is could not tell.
     """
-    from git_taskctx.handoff.compare import compare_qa
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.compare import compare_qa
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
     from git_taskctx.report.shell import shell_words
@@ -90,8 +91,8 @@ def attach(
 
     It gets an id that stays, and is kept as it is now, whatever becomes of the original.
     """
-    from git_taskctx.handoff.evidence import attach
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.evidence import attach
     from git_taskctx.report import quality, text
 
     source = _read(call, path, lines=lines)
@@ -115,8 +116,8 @@ def evidence(
 
     A piece is shown as it was attached; an original that has changed since is told.
     """
-    from git_taskctx.handoff.evidence import find_piece, pieces, read_evidence
-    from git_taskctx.handoff.seal import open_task
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.evidence import find_piece, pieces, read_evidence
     from git_taskctx.report import quality, text
 
     if action == "show" and evidence_id is None:
@@ -143,7 +144,7 @@ def evidence(
 
 
 def _read(call: Call, path: str, *, lines: str | None = None) -> Source:
-    from git_taskctx.handoff.evidence import LIMIT, STDIN, check_stdin, read_source
+    from git_taskctx.context.evidence import LIMIT, STDIN, check_stdin, read_source
 
     if path != STDIN:
         return read_source(call.repository, call.folder, path, lines=lines)

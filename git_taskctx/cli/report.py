@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import READS, Argument, Option, Verb
 from git_taskctx.errors import BadData, Refused, Usage
 
@@ -32,8 +33,8 @@ def report(
     """
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at
-    from git_taskctx.handoff.account import account_of
     from git_taskctx.report import text
+    from git_taskctx.report.account import account_of
     from git_taskctx.report.page import render_page
     from git_taskctx.report.shell import shell_words
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from git_taskctx.cli.call import Answer, Call
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import WRITES, Argument, Option, Verb
 
 _SNAPSHOTS = Option("--with-snapshots", help="Also the task's context, and the trees of its snapshots.")
@@ -21,8 +22,8 @@ def push(
     Only records leave; with --with-snapshots also the content of files that are not committed yet.
     """
     from git_taskctx.git.remote import require_remote
-    from git_taskctx.handoff.share import push
     from git_taskctx.report import sharing, text
+    from git_taskctx.sharing.share import push
 
     caller = call.caller()
     done = push(caller, require_remote(call.repository, remote), with_snapshots=with_snapshots, dry_run=dry_run)
@@ -45,8 +46,8 @@ def fetch(
     No record is lost, on either side. With --with-snapshots a task that was begun elsewhere can go on here.
     """
     from git_taskctx.git.remote import default_remote, require_remote
-    from git_taskctx.handoff.share import fetch
     from git_taskctx.report import sharing, text
+    from git_taskctx.sharing.share import fetch
 
     chosen = require_remote(call.repository, remote) if remote is not None else default_remote(call.repository)
     caller = call.caller()

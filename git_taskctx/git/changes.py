@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 
 from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.change import Change
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.snapshot import ChangeStatus
-from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.values import replace
 
 ABSENT = "000000"
 LINK = "120000"
@@ -19,20 +19,6 @@ NO_INDEX = f"/nonexistent-{os.urandom(8).hex()}"
 _RAW = (
     "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=none",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Change:
-    """One path that differs; a side that is absent has mode 000000 and a null oid."""
-
-    path: bytes
-    status: ChangeStatus
-    old_mode: str
-    mode: str
-    old_oid: str
-    oid: str
-    renamed_from: bytes | None = None
-    """Another path, deleted in the same step, that held exactly this blob. For display only."""
 
 
 def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:

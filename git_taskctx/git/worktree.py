@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from git_taskctx.errors import GitFailed, hint_in
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.background import Background
-from git_taskctx.git.changes import NO_INDEX, Change, compare_trees
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import NO_INDEX, compare_trees
 from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
 from git_taskctx.git.hidden import find_flagged, find_hidden, list_index

@@ -9,37 +9,27 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from git_taskctx.commits.seal import open_current
 from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, Config, differs
+from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_secrets
+from git_taskctx.context.files import context_files
+from git_taskctx.context.gather import Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.session import commands_of, signer_of
+from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.files import read_plain
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff import ledger
-from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.gather import (
-    Captured,
-    Ground,
-    capture_file,
-    capture_words,
-    committed_in,
-)
-from git_taskctx.handoff.kept import TASK_FILE, add_kept
-from git_taskctx.handoff.ledger import context_ref_name, refs_of
-from git_taskctx.handoff.manifest import context_files
-from git_taskctx.handoff.seal import open_current
-from git_taskctx.handoff.session import TEXT_LIMIT, Caller, check_secrets, commands_of, signer_of
 from git_taskctx.handoff.snapshot import keep_new_content
-from git_taskctx.handoff.staleness import LIMIT, read_task_file_bytes
+from git_taskctx.ledger.chain import fold
+from git_taskctx.ledger.entries import append_records
+from git_taskctx.ledger.entry import anchor_of, on_anchors
+from git_taskctx.ledger.kept import TASK_FILE, add_kept
+from git_taskctx.ledger.refs import context_ref_name, keep_commits, refs_of, snapshots_folder
 from git_taskctx.model.codec import to_plain
-from git_taskctx.model.context import (
-    SCHEMA_VERSION,
-    Audit,
-    Context,
-    GitState,
-    TaskSnapshot,
-)
+from git_taskctx.model.context import SCHEMA_VERSION, Audit, Context, GitState, TaskSnapshot
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, link, record_id
@@ -254,7 +244,7 @@ def _init_record(
 ) -> Record:
     extra: dict[str, Any] = {
         "agents": list(agents),
-        "anchor": ledger.anchor_of(caller.repository, context_id),
+        "anchor": anchor_of(caller.repository, context_id),
         "branch": branch,
         **caller.place,
     }
@@ -310,13 +300,13 @@ def _write_first(caller: Caller, context: Context, record: Record, task_data: by
     kept = {**contents, **({TASK_FILE: task_data} if task_data is not None else {})}
     tree = add_kept(repository, None, kept, previous=None, records=[record])
     base = record.base or TreeOid(repository.objects.add("tree", b""))
-    ledger.append(
+    append_records(
         repository,
         refs_of(repository, context_id),
-        {**ledger.on_anchors(repository, context_id, [record]), base: [record.to_line()]},
+        {**on_anchors(repository, context_id, [record]), base: [record.to_line()]},
         [
-            RefMove(f"{ledger.snapshots_folder(context_id)}/init/1", context.git.init_tree, None),
-            *ledger.keep_commits(repository, context_id, (), (record.base, record.commit)),
+            RefMove(f"{snapshots_folder(context_id)}/init/1", context.git.init_tree, None),
+            *keep_commits(repository, context_id, (), (record.base, record.commit)),
             RefMove(context_ref_name(context_id), tree, None),
         ],
         context_id=context_id,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
-from git_taskctx.git.changes import ABSENT, Change, compare_trees
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import ABSENT, compare_trees
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff.chain import Chain
+from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 
 

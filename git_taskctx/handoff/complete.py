@@ -9,17 +9,17 @@ import os
 import subprocess
 import sys
 
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.commits import keep_up
+from git_taskctx.commits.seal import end, is_committed
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF, read_note
 from git_taskctx.git.process import TIME_LIMIT
 from git_taskctx.git.refs import find_ref
-from git_taskctx.handoff.bypassed import standing
-from git_taskctx.handoff.commits import keep_up
 from git_taskctx.handoff.lifecycle import recover
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.overview import next_steps
-from git_taskctx.handoff.seal import end, is_committed
-from git_taskctx.handoff.session import Caller
 from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import Record, load_record
@@ -42,12 +42,20 @@ class Completed:
     """How the notifier ended; None where there is none."""
 
 
+class Unfinished(Refused):
+    """The task's commit has not been made; `session` shows what is missing."""
+
+    def __init__(self, message: str, session: Session) -> None:
+        super().__init__(message)
+        self.session = session
+
+
 def complete(caller: Caller, *, notifier: str | None) -> Completed:
     """End the task whose validated tree has been committed, and run the notifier; again for one that is over.
 
     Without a task and with none active it is the one that HEAD ended.
 
-    Raises: Refused while the task's commit has not been made; Fatal where there is no such task.
+    Raises: Unfinished while the task's commit has not been made; Fatal where there is no such task.
     """
     caller = _named(caller)
     with open_session(caller, write=False) as session:
@@ -74,7 +82,7 @@ def _end(caller: Caller) -> CommitOid:
         keep_up(session)
         if not is_committed(session):
             what = "validated, and not committed yet" if session.chain.validated else "not validated"
-            raise Refused(f"{session.task} is {what}", hint="\n".join(next_steps(session)))
+            raise Unfinished(f"{session.task} is {what}", session)
         return end(session)
 
 

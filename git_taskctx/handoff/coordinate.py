@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from git_taskctx.context.caller import check_text
+from git_taskctx.context.session import Event, Session
+from git_taskctx.drift.count import judge_session
+from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Fatal, Refused, Usage
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.drift import Present
 from git_taskctx.handoff.record import require_done
-from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.start import require_current_text, require_distinct
-from git_taskctx.handoff.verify import judge_session
 from git_taskctx.model.context import Finding, Status
 from git_taskctx.model.verdict import Outcome
 

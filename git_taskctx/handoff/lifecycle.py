@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping
 
-from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed, TaskctxError
+from git_taskctx.commits.commits import keep_up
+from git_taskctx.commits.seal import end, is_committed, put_away
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.choose import choose_context, other_contexts, was_begun
+from git_taskctx.context.files import context_files
+from git_taskctx.context.opening import find_contexts, load_from_ref, open_session
+from git_taskctx.context.session import Event, Session
+from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
-from git_taskctx.handoff import ledger
-from git_taskctx.handoff.chain import fold
-from git_taskctx.handoff.commits import keep_up
-from git_taskctx.handoff.kept import read_kept
-from git_taskctx.handoff.ledger import CONTEXTS, SNAPSHOTS, context_ref_name, refs_of
-from git_taskctx.handoff.manifest import context_files
-from git_taskctx.handoff.opening import find_contexts, load_from_ref, open_session
-from git_taskctx.handoff.proof_hints import find_ways
-from git_taskctx.handoff.seal import end, is_committed, put_away
-from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.handoff.sweep import read_time
+from git_taskctx.ledger.chain import fold
+from git_taskctx.ledger.entries import read_entries
+from git_taskctx.ledger.kept import read_kept
+from git_taskctx.ledger.refs import CONTEXTS, SNAPSHOTS, context_ref_name, refs_of
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import CONTEXT
@@ -105,7 +104,7 @@ def recover(caller: Caller, task: str) -> Session:
                 f"{task} is alive in another worktree ({elsewhere})",
                 hint=f"git -C {shlex.quote(os.fspath(elsewhere))} taskctx purge",
             )
-        entries = ledger.read_entries(repository, context_id)
+        entries = read_entries(repository, context_id)
         if not entries:
             raise CouldNotTell(f"the ledger has no record of context {context_id}", hint=f"git log {NOTES_REF}")
         last = entries[-1].record
@@ -122,7 +121,7 @@ def recover(caller: Caller, task: str) -> Session:
             chain=fold(entry.record for entry in entries).recovered(),
             entries=entries,
             refs=refs_of(repository, context_id),
-            warnings=_others(caller, task, context_id),
+            warnings=other_contexts(caller, task, context_id),
         )
         _refuse_over(session)
         store.unarchive(task, context_id)
@@ -161,9 +160,9 @@ def list_contexts(caller: Caller) -> list[Listed]:
         try:
             if isinstance(context, TaskctxError):
                 raise context
-            if not _was_begun(repository, context):
+            if not was_begun(repository, context):
                 continue
-            chain = fold(entry.record for entry in ledger.read_entries(repository, context_id))
+            chain = fold(entry.record for entry in read_entries(repository, context_id))
         except TaskctxError as error:
             listed.append(Listed("?", context_id, "unreadable", error.message, "?", "", None, kept[context_id]))
             continue
@@ -196,69 +195,6 @@ def _purge_broken(caller: Caller) -> tuple[str, str] | None:
             store.archive(task, context_id)
         store.deactivate()
         return task or "?", context_id
-
-
-def choose_context(caller: Caller, task: str) -> str:
-    """Choose a context of `task`: the one named, the active one, else the newest.
-
-    Raises: Fatal where there is none; BadData, CouldNotTell where the active one does not read.
-    """
-    known = find_contexts(caller.repository)
-    if caller.context_id is not None:
-        if caller.context_id not in known:
-            last = ledger.find_last(caller.repository, caller.context_id)
-            if last is not None:
-                raise _only_ledger(last.task)
-            raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
-        return caller.context_id
-    marker = caller.store.marker()
-    active = known.get(marker) if marker is not None and caller.store.active() == task else None
-    if isinstance(active, TaskctxError):
-        raise active
-    contexts = {one: context for one, context in known.items() if isinstance(context, Context)}
-    mine = _begun_of(caller, task, contexts)
-    if marker in mine and marker is not None:
-        return marker
-    if not mine:
-        if ledger.is_named(caller.repository, task):
-            raise _only_ledger(task)
-        raise Fatal(f"no context of {task} is known here", hint=find_ways(caller.repository))
-    return mine[-1]
-
-
-def _begun_of(caller: Caller, task: str, contexts: Mapping[str, Context]) -> list[str]:
-    """Return the contexts of a task of which anything is on record, the newest last."""
-    mine = [one for one, context in contexts.items() if context.task_id == task]
-    mine = [one for one in mine if one == caller.store.marker() or _was_begun(caller.repository, contexts[one])]
-    return sorted(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
-
-
-def _others(caller: Caller, task: str, chosen: str) -> list[str]:
-    """Say which other contexts a task has, where none was named: the newest was taken."""
-    if caller.context_id is not None:
-        return []
-    known = find_contexts(caller.repository).items()
-    others = _begun_of(caller, task, {one: found for one, found in known if isinstance(found, Context)})
-    return [
-        f"{task} has another context: git taskctx recover {task} --context {one}" for one in others if one != chosen
-    ]
-
-
-def _was_begun(repository: Repository, context: Context) -> bool:
-    """Tell whether anything of a context is on record: an `init` may be killed before that."""
-    try:
-        return context.audit.update_count > 1 or bool(ledger.read_entries(repository, context.context_id))
-    except BadData:  # there is something, and whoever asks for this context will be told
-        return True
-
-
-def _only_ledger(task: str) -> Fatal:
-    """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
-    return Fatal(
-        f"only the ledger of {task} is here: the context itself was swept, or never fetched",
-        hint=f"git taskctx fetch --with-snapshots   # where another clone has it\n"
-        f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
-    )
 
 
 def _kept_files(repository: Repository, context_id: str) -> dict[str, bytes]:

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from git_taskctx.config import Config
+from git_taskctx.context.caller import check_secrets
+from git_taskctx.context.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.session import Event, Session, commands_of, with_baseline
+from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.begin import size_warning
-from git_taskctx.handoff.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
-from git_taskctx.handoff.kept import TASK_FILE
-from git_taskctx.handoff.session import Event, Session, check_secrets, commands_of, with_baseline
-from git_taskctx.handoff.staleness import read_task_file_bytes
+from git_taskctx.ledger.kept import TASK_FILE
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Immutable
 from git_taskctx.model.oids import BlobOid, CommitOid

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shlex
 
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.seal import is_committed
+from git_taskctx.context.caller import check_text
+from git_taskctx.context.session import Event, Session
+from git_taskctx.context.staleness import compare_text
+from git_taskctx.drift.count import judge_session, record_drift
+from git_taskctx.drift.judge import Present
+from git_taskctx.drift.mend import drift_refusal
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.bypassed import standing
-from git_taskctx.handoff.chain import Chain
-from git_taskctx.handoff.drift import Present
-from git_taskctx.handoff.seal import is_committed
-from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
-from git_taskctx.handoff.staleness import compare_text
 from git_taskctx.handoff.start import (
     at_work_hint,
-    drift_refusal,
     handover_event,
     is_handing_back_unchanged,
     preview,
@@ -25,7 +26,7 @@ from git_taskctx.handoff.start import (
     require_handover,
     require_turn,
 )
-from git_taskctx.handoff.verify import judge_session, record_drift
+from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome
@@ -110,7 +111,7 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> N
     if pending:
         raise Refused(f"{pending[0]} has not approved this tree", hint=f"git taskctx start --agent {pending[0]}")
     if session.context.policy.qa.require:
-        from git_taskctx.handoff.qa import require_qa
+        from git_taskctx.context.qa import require_qa
 
         require_qa(session, chain, agent, tree)
 

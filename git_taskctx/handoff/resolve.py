@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.context.caller import check_text
+from git_taskctx.context.session import Event, Session
+from git_taskctx.drift.count import judge_session
+from git_taskctx.drift.judge import Present
+from git_taskctx.drift.mend import snapshot_command
 from git_taskctx.errors import Refused
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff import ledger
-from git_taskctx.handoff.bypassed import standing
-from git_taskctx.handoff.drift import Present
-from git_taskctx.handoff.mend import snapshot_command
 from git_taskctx.handoff.record import changed_paths
-from git_taskctx.handoff.session import Event, Session, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
-from git_taskctx.handoff.travel import fetched_refs, follow_ledger
-from git_taskctx.handoff.verify import judge_session
+from git_taskctx.ledger.forks import find_named
+from git_taskctx.ledger.travel import fetched_refs, follow_ledger
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -95,7 +96,7 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     Raises: Refused where nothing forks; CouldNotTell where the trees of that side are not here.
     """
     note = check_text(note, what="note")
-    named = ledger.find_named(session.entries, holds)
+    named = find_named(session.entries, holds)
     if not session.aside or named is None:
         raise Refused(f"no record {holds} is on a side of a fork", hint=f"git taskctx log --task {session.task}")
     session.require_open(may_be_blocked=True)

@@ -10,13 +10,14 @@ import shlex
 from collections.abc import Callable
 
 from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.context.session import SAVED, Event, Session
 from git_taskctx.errors import CouldNotTell, Fatal, Refused
-from git_taskctx.git.changes import ABSENT, SUBMODULE, Change, compare_trees
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref, move_refs
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.session import SAVED, Event, Session
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass

@@ -11,19 +11,21 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.guard import refuse_added
+from git_taskctx.context.scope import outside, scope_hash_of
+from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
-from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, Change, compare_trees, pair_renames
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
 from git_taskctx.git.patch import LARGE, Patch, compress, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
 from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.chain import Chain
 from git_taskctx.handoff.committree import commit_tree_of
-from git_taskctx.handoff.guard import refuse_added
 from git_taskctx.handoff.head import follow_head
-from git_taskctx.handoff.scope import outside, scope_hash_of
-from git_taskctx.handoff.session import Caller, Event, Session
+from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid

@@ -5,15 +5,17 @@ from __future__ import annotations
 import shlex
 from typing import Any
 
+from git_taskctx.context.caller import check_secrets, check_text
+from git_taskctx.context.session import Event, Session
+from git_taskctx.context.staleness import TextState, compare_text
+from git_taskctx.drift.count import judge_session, record_drift
+from git_taskctx.drift.judge import Present
+from git_taskctx.drift.mend import drift_refusal
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.chain import Chain
-from git_taskctx.handoff.drift import Present
-from git_taskctx.handoff.session import Event, Session, check_secrets, check_text
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
-from git_taskctx.handoff.staleness import TextState, compare_text
-from git_taskctx.handoff.verify import judge_session, record_drift
+from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -126,21 +128,6 @@ def at_work_hint(chain: Chain, agent: str) -> str:
     return (
         f"git taskctx snapshot --agent {chain.owner}   # when its work is done\n"
         f'git taskctx start --agent {agent} --take-over "why"   # or when it died or gave up'
-    )
-
-
-def drift_refusal(verdict: Verdict) -> Refused:
-    """Turn a verdict that is no yes into the error of a verb that needed one."""
-    lines = [verdict.summary]
-    for cause in verdict.causes[:20]:
-        where = f"{cause.path}: " if cause.path else ""
-        lines.append(f"  {where}{cause.kind.value}{f' ({cause.detail})' if cause.detail else ''}")
-    if len(verdict.causes) > 20:
-        lines.append(f"  and {len(verdict.causes) - 20} more")
-    return Refused(
-        "\n".join(lines),
-        hint="\n".join(verdict.hints) or None,
-        paths=tuple(cause.path for cause in verdict.causes if cause.path),
     )
 
 

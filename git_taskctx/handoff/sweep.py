@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import find_context
 from git_taskctx.errors import BadData, TryAgain, Usage
 from git_taskctx.git.refs import RefConflict, RefMove, move_refs, read_refs, sweep_locks
-from git_taskctx.handoff import ledger
-from git_taskctx.handoff.ledger import CONTEXTS, REMOTES, SNAPSHOTS, context_ref_name, snapshots_folder
-from git_taskctx.handoff.opening import find_context
-from git_taskctx.handoff.session import Caller
-from git_taskctx.handoff.travel import as_ours
+from git_taskctx.ledger.entries import find_last
+from git_taskctx.ledger.refs import CONTEXTS, REMOTES, SNAPSHOTS, context_ref_name, snapshots_folder
+from git_taskctx.ledger.travel import as_ours
 from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
@@ -128,7 +128,7 @@ def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
 def _last_words(caller: Caller, context_id: str) -> tuple[str, str]:
     """Return the task and the time of the last record, also of a broken ledger; else what the refs say."""
     try:
-        record = ledger.find_last(caller.repository, context_id)
+        record = find_last(caller.repository, context_id)
         if record is not None:
             return record.task, record.time
         context = find_context(caller.repository, context_id)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from git_taskctx.commits.commits import keep_up
+from git_taskctx.commits.seal import end, is_committed, put_away
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Event, Session
 from git_taskctx.git.repository import Head
-from git_taskctx.handoff.commits import keep_up
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.seal import end, is_committed, put_away
-from git_taskctx.handoff.session import Caller, Event, Session
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
 

@@ -5,20 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from git_taskctx.errors import GitFailed, TryAgain
-from git_taskctx.files import ReadOnly
-from git_taskctx.git.quoting import quote
-from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.drift import Present, digest_of, judge
-from git_taskctx.handoff.mend import snapshot_command, ways_out
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.seal import CaughtUp, open_current
-from git_taskctx.handoff.session import Caller, Event, Session
-from git_taskctx.model.values import replace
+from git_taskctx.commits.seal import CaughtUp, open_current
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Session
+from git_taskctx.drift.count import count_drift, judge_session, with_budget
+from git_taskctx.drift.judge import Present
+from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.verdict import Outcome, Verdict
-
-CAUSES_KEPT = 50
-"""How many causes a drift record names."""
 
 
 def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, cold: bool = False) -> Verdict:
@@ -44,7 +38,7 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
             if expect in (None, session.chain.owner):
                 counted = count_drift(session, present, verdict)
             else:
-                counted = _with_budget(session, verdict)
+                counted = with_budget(session, verdict)
             if counted is not None:
                 return counted
     return verify(caller, expect=expect, strict=strict, cold=cold)
@@ -59,100 +53,3 @@ def _opened(caller: Caller, expect: str | None) -> Iterator[tuple[Session, Caugh
     with open_session(caller, write=False) as session:
         session.require_agent(expect)
         yield session, CaughtUp()
-
-
-def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict | None:
-    """Count a no about the owner's snapshot, once per difference; `session` was opened for reading.
-
-    Returns: the verdict with the budget; None when another process wrote meanwhile, so that it must be judged again.
-    """
-    if verdict.outcome is not Outcome.NO or session.archived or session.edited or is_counted(session, present, verdict):
-        return _with_budget(session, verdict)
-    try:
-        with open_session(session.caller, write=True) as writing:
-            return record_drift(writing, present, verdict) if writing.chain == session.chain else None
-    except (ReadOnly, TryAgain):
-        return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
-    except GitFailed as error:
-        return replace(verdict, summary=f"{verdict.summary} (not counted: {error.message})")
-
-
-def is_at_rest(caller: Caller) -> bool:
-    """Tell whether no context is active here and nothing differs from HEAD, so that only HEAD can be asked about."""
-    if caller.task is not None or caller.store.active() is not None or caller.store.marker() is not None:
-        return False
-    head = caller.repository.find_commit("HEAD")
-    if head is None:
-        return False
-    caller.store.check()
-    with read_worktree(caller.repository, keep=False) as reading:
-        return reading.tree == reading.index_tree == caller.repository.tree_of(head)
-
-
-def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:
-    """Judge the present worktree against what the chain expects, without counting anything."""
-    chain = session.chain
-    expected = chain.expected
-    if expect is not None and expect != chain.owner:
-        expected = chain.seats[expect].last
-    elif chain.at_work:
-        return _at_work(session, present.reading)
-    if expected is None:
-        name = expect or chain.owner
-        return Verdict(
-            subject="worktree",
-            outcome=Outcome.COULD_NOT_TELL,
-            summary=f"{name} has no snapshot yet",
-            expected_agent=name,
-            tree=present.reading.tree,
-            hints=(f"git taskctx snapshot --agent {name}",),
-        )
-    strict = strict or session.context.policy.drift.strict
-    verdict = judge(session.context, chain, expected, present, strict=strict)
-    return replace(verdict, hints=verdict.hints + ways_out(session, expected, verdict, present))
-
-
-def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
-    """Tell whether this very difference stands in the budget already."""
-    return digest_of(verdict, present) in session.chain.drifts
-
-
-def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdict:
-    """Add a failed verification to the expected agent's budget, once per difference; return the verdict with it."""
-    if verdict.outcome is not Outcome.NO or verdict.expected_agent is None:
-        return verdict
-    if not is_counted(session, present, verdict):
-        causes = [
-            {"kind": cause.kind.value, "path": cause.path, "detail": cause.detail}
-            for cause in verdict.causes[:CAUSES_KEPT]
-        ]
-        extra = {
-            "digest": digest_of(verdict, present),
-            "expected": verdict.expected_tree,
-            "causes": causes,
-            "count": len(verdict.causes),
-        }
-        event = Event("drift", verdict.expected_agent, tree=verdict.tree, commit=present.head.commit, extra=extra)
-        session.commit([event], reason=f"{session.task}: drift after {verdict.expected_agent}'s snapshot")
-    return _with_budget(session, verdict)
-
-
-def _with_budget(session: Session, verdict: Verdict) -> Verdict:
-    seat = session.chain.seats.get(verdict.expected_agent or "")
-    return replace(verdict, warnings=tuple(session.warnings), budget=seat.budget if seat else None)
-
-
-def _at_work(session: Session, reading: Reading) -> Verdict:
-    chain = session.chain
-    changes = reading.changes_since(chain.start_tree)
-    shown = ", ".join(quote(change.path) for change in changes[:5]) + (", …" if len(changes) > 5 else "")
-    progress = f"{len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}" if changes else "nothing changed yet"
-    return Verdict(
-        subject="worktree",
-        outcome=Outcome.COULD_NOT_TELL,
-        summary=f"{chain.owner} is at work since {chain.since}; {progress}",
-        expected_agent=chain.owner,
-        expected_tree=chain.settled_tree,
-        tree=reading.tree,
-        hints=(snapshot_command(chain),),
-    )

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from git_taskctx.context.caller import Caller
 from git_taskctx.errors import Usage
-from git_taskctx.handoff.session import Caller
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.proof_rules import Rules
+    from git_taskctx.proof.rules import Rules
 
 
 @dataclass(frozen=True)

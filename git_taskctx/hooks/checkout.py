@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_taskctx.handoff.session import Caller
+from git_taskctx.context.caller import Caller
 from git_taskctx.handoff.switch import follow_switch
 from git_taskctx.hooks.bodies import Line, Situation
 from git_taskctx.model.oids import CommitOid, is_oid

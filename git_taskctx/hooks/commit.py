@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 
+from git_taskctx.commits.gate import Attempt, check_commit, staged_paths
+from git_taskctx.commits.seal import catch_up
+from git_taskctx.context.caller import Caller
 from git_taskctx.errors import TaskctxError
-from git_taskctx.handoff.gate import Attempt, check_commit, staged_paths
-from git_taskctx.handoff.seal import catch_up
-from git_taskctx.handoff.session import Caller
 from git_taskctx.hooks.amend import is_amend
 from git_taskctx.hooks.aside import began, is_put_aside
 from git_taskctx.hooks.bodies import Line, Situation

@@ -19,7 +19,6 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
-from git_taskctx.handoff.ledger import REMOTES
 from git_taskctx.hooks import prek
 from git_taskctx.hooks.fire import Fired
 from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
@@ -27,6 +26,7 @@ from git_taskctx.hooks.install import shared_folder
 from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.refspec import find_left, find_named
 from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
+from git_taskctx.ledger.refs import REMOTES
 from git_taskctx.model.values import dataclass
 
 OLDEST = (2, 31)

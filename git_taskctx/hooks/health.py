@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
-from git_taskctx.handoff.managers import LEFTHOOK, PRE_COMMIT
+from git_taskctx.commits.managers import LEFTHOOK, PRE_COMMIT
 from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.shims import EVENTS, GATES, Author, author
 from git_taskctx.model.values import dataclass

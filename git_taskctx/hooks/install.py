@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from git_taskctx import files
-from git_taskctx.handoff.managers import LEFTHOOK
+from git_taskctx.commits.managers import LEFTHOOK
 from git_taskctx.hooks import prek, steps
 from git_taskctx.hooks.health import is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside, look_again

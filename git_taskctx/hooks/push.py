@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from git_taskctx.context.caller import Caller
 from git_taskctx.errors import CouldNotTell, Refused
-from git_taskctx.handoff.proof_push import prove_push, read_updates
-from git_taskctx.handoff.session import Caller
 from git_taskctx.hooks.bodies import Line, Situation
 from git_taskctx.model.proof import Proven
+from git_taskctx.proof.push import prove_push, read_updates
 
 
 def before_push(caller: Caller, situation: Situation) -> list[Line]:

@@ -15,10 +15,10 @@ from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.remote import remotes_of
-from git_taskctx.handoff.ledger import REMOTES, SEEN
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.steps import Step
+from git_taskctx.ledger.refs import REMOTES, SEEN
 
 _OURS = re.compile(re.escape(f"+{NOTES_REF}*:{REMOTES}/") + r"(?P<remote>.+)/notes\*")
 _FETCHED = re.compile(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from git_taskctx.handoff.rewrite import carry_notes
-from git_taskctx.handoff.session import Caller
+from git_taskctx.context.caller import Caller
 from git_taskctx.hooks.bodies import Line, Situation
+from git_taskctx.ledger.carry import carry_notes
 from git_taskctx.model.oids import CommitOid
 
 _PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\b.*")

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from git_taskctx.handoff.chain import fold
+from git_taskctx.ledger.chain import fold
 from git_taskctx.model.values import dataclass
 from git_taskctx.report.document import Document, Span
 from git_taskctx.report.history import in_several_clones, line_of, notes_of
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.ledger import Sides
+    from git_taskctx.ledger.forks import Sides
     from git_taskctx.model.record import Record
 
 _ASCII = str.maketrans("│╭─╯╰╮├●○✗▲■◌", "|.-'`.|*ox!#+")

@@ -21,10 +21,10 @@ from git_taskctx.report.history import event_of, notes_of
 if TYPE_CHECKING:
     import jinja2
 
-    from git_taskctx.handoff.account import Account
-    from git_taskctx.handoff.turns import Step, Turn
     from git_taskctx.model.context import Context
     from git_taskctx.model.record import Record
+    from git_taskctx.report.account import Account
+    from git_taskctx.report.turns import Step, Turn
 
 MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
 """How every page begins; no other file is replaced unasked."""

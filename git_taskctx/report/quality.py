@@ -8,9 +8,9 @@ from git_taskctx.model.verdict import Outcome
 from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.compare import Comparison
-    from git_taskctx.handoff.evidence import Attached, Piece
-    from git_taskctx.handoff.qa import QaRecorded
+    from git_taskctx.context.compare import Comparison
+    from git_taskctx.context.evidence import Attached, Piece
+    from git_taskctx.context.qa import QaRecorded
     from git_taskctx.model.qa import QaReport, QaRun
 
 SHOWN = 20

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from git_taskctx.report.document import Document
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.share import Merged, Pushed
+    from git_taskctx.sharing.share import Merged, Pushed
 
 
 def fetched(document: Document, what: Merged, *, dry_run: bool) -> None:

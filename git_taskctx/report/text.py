@@ -11,13 +11,13 @@ from git_taskctx.report.hooks import health
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.begin import Begun
-    from git_taskctx.handoff.overview import Overview
     from git_taskctx.handoff.rebuild import Rebuilt
     from git_taskctx.handoff.record import Recorded
     from git_taskctx.handoff.resolve import Resolved
     from git_taskctx.handoff.restore import Restored
     from git_taskctx.handoff.start import Started
     from git_taskctx.model.context import Context, Coordination
+    from git_taskctx.report.overview import Overview
 
 SHOWN = 20
 """How many paths a list shows before it only counts."""

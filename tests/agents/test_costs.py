@@ -80,7 +80,7 @@ def test_the_standard_library_is_enough(hooked: Hooked) -> None:
         "git_taskctx.cli",
         "git_taskctx.cli.agenthook",
     }
-    assert loaded.isdisjoint({"git_taskctx.report.text", "git_taskctx.git.worktree", "git_taskctx.handoff.overview"})
+    assert loaded.isdisjoint({"git_taskctx.report.text", "git_taskctx.git.worktree", "git_taskctx.report.overview"})
     assert "git_taskctx.agents.judge" in loaded
 
 
@@ -101,7 +101,7 @@ def test_nothing_heavy_of_the_standard_library(hooked: Hooked) -> None:
     hooked.repo.write("src/parser.py", "mended\n")
     for event in ("SessionStart", "PreToolUse"):
         loaded = _modules(hooked, "src/a", event)
-        assert loaded.isdisjoint({*NOT_NEEDED, "shutil", "git_taskctx.git.patch", "git_taskctx.handoff.overview"})
+        assert loaded.isdisjoint({*NOT_NEEDED, "shutil", "git_taskctx.git.patch", "git_taskctx.report.overview"})
     assert _modules(hooked, "src/a", "Stop") & NOT_NEEDED == {"bz2"}, "of shutil"
 
 

@@ -13,10 +13,10 @@ import pytest
 from desk import TASK, Desk, plain
 
 from git_taskctx.cli.call import Call
+from git_taskctx.context.evidence import LIMIT, MOST, Source, take
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Session
 from git_taskctx.errors import Refused
-from git_taskctx.handoff.evidence import LIMIT, MOST, Source, take
-from git_taskctx.handoff.opening import open_session
-from git_taskctx.handoff.session import Session
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.values import replace
 

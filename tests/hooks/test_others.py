@@ -148,7 +148,7 @@ def test_policy_turns_that_round(desk: Gated, tmp_path: Path, where: str) -> Non
     if where == "person":
         desk.repo.config("taskctx.hooks.failClosed", "true")
     desk.repo.write("parser.py", "x\n")
-    env = broken(tmp_path / "bug", "git_taskctx.handoff.gate")
+    env = broken(tmp_path / "bug", "git_taskctx.commits.gate")
     said = desk.repo.run("commit", "-q", "-a", "-m", "x", env=env)
     assert said.returncode != 0
     assert said.stderr == (

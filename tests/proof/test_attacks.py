@@ -66,9 +66,9 @@ class Attacker:
 
     def rechain(self, records: list[Record], *, sign: bool = False) -> list[str]:
         """Return the records as one chain again, numbered and hashed anew."""
+        from git_taskctx.context.session import link
         from git_taskctx.git.repository import open_repository
         from git_taskctx.git.signing import sign as signature_of
-        from git_taskctx.handoff.session import link
         from git_taskctx.model.record import record_id
         from git_taskctx.model.values import replace
 

@@ -13,7 +13,7 @@ from proof.many import validated_commits
 NOT_NEEDED = (
     "dataclasses", "inspect", "datetime", "random", "secrets", "shutil", "tempfile", "tomllib",
     "git_taskctx.cli.contexts", "git_taskctx.git.worktree", "git_taskctx.git.patch", "git_taskctx.git.signing",
-    "git_taskctx.handoff.session", "git_taskctx.store",
+    "git_taskctx.context.session", "git_taskctx.store",
 )  # fmt: skip
 """What this Python and we have beside, and a proof of plain commits has no use for."""
 HEAVY = ("pydantic", "rich", "ruamel", "markdown_it", "jinja2", "typer", "filelock", "pygit2", "asyncio")

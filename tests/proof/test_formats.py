@@ -18,11 +18,11 @@ from proof.scene import Scene
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason
 from git_taskctx.model.schema import build_schema
-from git_taskctx.report.github import LIMIT, render_annotations, render_summary
-from git_taskctx.report.gitlab import render_code_quality
-from git_taskctx.report.junit import render_junit
+from git_taskctx.report.formats.github import LIMIT, render_annotations, render_summary
+from git_taskctx.report.formats.gitlab import render_code_quality
+from git_taskctx.report.formats.junit import render_junit
+from git_taskctx.report.formats.sarif import render_sarif
 from git_taskctx.report.machine import render_json
-from git_taskctx.report.sarif import render_sarif
 
 HOSTILE = "a\x1b[31m\x00%,:\n::error::<b>&\"'`|]]>\u202e\ud800"
 CODE_QUALITY = {

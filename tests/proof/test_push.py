@@ -12,9 +12,9 @@ from proof.scene import Scene
 
 from git_taskctx.config import load_config
 from git_taskctx.git.repository import Repository, open_repository
-from git_taskctx.handoff.proof_push import Update, prove_push, read_updates
-from git_taskctx.handoff.proof_rules import Rules, rules_of
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.proof.push import Update, prove_push, read_updates
+from git_taskctx.proof.rules import Rules, rules_of
 
 ZERO = "0" * 40
 

@@ -20,11 +20,12 @@ from git_taskctx.git.changes import compare_many, compare_trees
 from git_taskctx.git.notes import find_notes
 from git_taskctx.git.patch import Patch
 from git_taskctx.git.repository import Repository, open_repository
-from git_taskctx.handoff.proof import Found, _prove_parts
-from git_taskctx.handoff.proof_range import Commit
-from git_taskctx.handoff.proof_records import Told, read_claims
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Reason
+from git_taskctx.proof.claims import Told, read_claims
+from git_taskctx.proof.found import Found
+from git_taskctx.proof.prove import _prove_parts
+from git_taskctx.proof.range import Commit
 
 INIT, WORK, LATER, BASE, SEALED = (letter * 40 for letter in "abcde")
 Step = tuple[str, str | None, dict[str, Any]]

@@ -15,8 +15,8 @@ from gitrepo import GitRepo, run_taskctx
 from proof.scene import Scene
 from proof.test_attacks import POLICY, make_key, signed_scene, use_key
 
-from git_taskctx.handoff.proof_signers import read_signers
 from git_taskctx.model.record import load_record
+from git_taskctx.proof.signers import read_signers
 
 
 def test_every_record_is_signed(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from gitrepo import GitRepo
 
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.proof import rules_at
-from git_taskctx.handoff.account import Account, account_of
+from git_taskctx.report.account import Account, account_of
 
 BEFORE = "..\n" + "-" * 70 + "\nRan 2 tests in 0.001s\n\nOK\n"
 AFTER = (

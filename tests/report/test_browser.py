@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import pytest
 from desk import Desk
 from gitrepo import GitRepo
-from report.browsing import (
-    COLOURS,
-    CONTRAST,
-    ELEMENTS,
-    IDS,
-    LINKS,
-    NAMES,
-    OUTLINE,
-    WIDE,
-    opened,
-)
+from report.browsing import COLOURS, CONTRAST, ELEMENTS, IDS, LINKS, NAMES, OUTLINE, WIDE, opened
 from report.story import HOSTILE_WORDS, account, begun, play
 
 from git_taskctx.model.context import TaskSnapshot

@@ -16,18 +16,19 @@ import pytest
 from gitrepo import GitRepo
 
 from git_taskctx.config import load_config
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, Refused, Usage
 from git_taskctx.git.repository import open_repository
 from git_taskctx.handoff.begin import Request, begin
-from git_taskctx.handoff.chain import Chain, fold
 from git_taskctx.handoff.coordinate import block, unblock, update
-from git_taskctx.handoff.opening import open_session
 from git_taskctx.handoff.record import record_snapshot
 from git_taskctx.handoff.resolve import resolve_drift
-from git_taskctx.handoff.session import Caller, Session
 from git_taskctx.handoff.snapshot import Options
 from git_taskctx.handoff.start import Started, start
 from git_taskctx.handoff.verify import verify
+from git_taskctx.ledger.chain import Chain, fold
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import CauseKind, Outcome

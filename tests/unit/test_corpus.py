@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from git_taskctx.capture.taskfile import read_task_file
+from git_taskctx.context.gather import Ground, capture_file
 from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.gather import Ground, capture_file
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from git_taskctx.errors import CouldNotTell, Usage
-from git_taskctx.handoff.jobs import Job, Named, name_commit, name_job, read_job
+from git_taskctx.proof.job import Job, Named, name_commit, name_job, read_job
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)
 ZERO = "0" * 40

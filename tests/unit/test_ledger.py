@@ -15,8 +15,10 @@ from gitrepo import GitRepo
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.repository import Repository, open_repository
-from git_taskctx.handoff import ledger
-from git_taskctx.handoff.ledger import Entry, follow
+from git_taskctx.ledger.entries import append_records, read_entries
+from git_taskctx.ledger.entry import PAGE, Entry, anchor_data, anchor_of, on_anchors
+from git_taskctx.ledger.forks import follow
+from git_taskctx.ledger.refs import refs_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.record import FIXED_FIELDS, Record, link, load_record, record_id
 from git_taskctx.model.values import replace
@@ -221,7 +223,7 @@ def test_a_long_ledger_goes_on_at_another_anchor(repo: GitRepo) -> None:
     repo.commit("base")
     desk = Desk(repo)
     desk.ok("init", "TASK-1", "--title", "Long")
-    _findings(desk, 2 * ledger.PAGE)
+    _findings(desk, 2 * PAGE)
     repo.git("gc", "-q", "--prune=now")
     repo.git("notes", "--ref=taskctx", "prune")
     desk.ok("unblock", "--agent", "implementer", "--finding", "F1")
@@ -242,7 +244,7 @@ def test_a_missing_anchor_is_told(repo: GitRepo, page: int) -> None:
     repo.commit("base")
     desk = Desk(repo)
     desk.ok("init", "TASK-1", "--title", "Long")
-    _findings(desk, 2 * ledger.PAGE)
+    _findings(desk, 2 * PAGE)
     before = (desk.folder() / "context.json").read_bytes()
     repo.git("notes", "--ref=taskctx", "remove", _anchor(desk, page))
     assert desk.run("block", "--agent", "implementer", "--finding", "more").code in (1, 3, 128)
@@ -266,35 +268,35 @@ def test_writers_of_two_contexts_lose_nothing(repo: GitRepo) -> None:
     other = "ffeeddccbbaa0011"
     with opened(repo) as one, opened(repo) as two:
         for (repository, context), seq in itertools.product(((one, CONTEXT), (two, other)), range(1, 4)):
-            repository.objects.add_blob(ledger.anchor_data(context))
-            known = ledger.read_entries(repository, context)
+            repository.objects.add_blob(anchor_data(context))
+            known = read_entries(repository, context)
             [record] = link([make(seq, context=context)], known[-1].sha if known else None)
-            ledger.append(
+            append_records(
                 repository,
-                ledger.refs_of(repository, context),
-                ledger.on_anchors(repository, context, [record]),
+                refs_of(repository, context),
+                on_anchors(repository, context, [record]),
                 [],
                 context_id=context,
                 tip=record.prev,
                 reason="test",
             )
         for context in (CONTEXT, other):
-            assert [entry.record.seq for entry in ledger.read_entries(one, context)] == [1, 2, 3]
+            assert [entry.record.seq for entry in read_entries(one, context)] == [1, 2, 3]
 
 
 def test_a_writer_that_built_on_an_old_tip_is_refused(repo: GitRepo) -> None:
     """75: two writers never both chain to the same record."""
     repo.commit("base")
     with opened(repo) as repository:
-        anchor = ledger.anchor_of(repository, CONTEXT)
+        anchor = anchor_of(repository, CONTEXT)
         lines = [record.to_line() for record in CHAIN]
-        refs = ledger.refs_of(repository, CONTEXT)
-        ledger.append(repository, refs, {anchor: lines[:2]}, [], context_id=CONTEXT, tip=None, reason="test")
+        refs = refs_of(repository, CONTEXT)
+        append_records(repository, refs, {anchor: lines[:2]}, [], context_id=CONTEXT, tip=None, reason="test")
         with pytest.raises(TryAgain):
-            ledger.append(
+            append_records(
                 repository, refs, {anchor: lines[1:2]}, [], context_id=CONTEXT, tip=CHAIN[0].sha, reason="test"
             )
-        assert len(ledger.read_entries(repository, CONTEXT)) == 2
+        assert len(read_entries(repository, CONTEXT)) == 2
 
 
 def test_two_clones_ledgers_merge_with_gits_own_command(told: Desk, tmp_path: Path) -> None:
@@ -311,6 +313,6 @@ def test_two_clones_ledgers_merge_with_gits_own_command(told: Desk, tmp_path: Pa
     theirs, mine = clone.records(), told.records()
     with opened(told.repo) as repository:
         for records in (theirs, mine):
-            found = ledger.read_entries(repository, records[0]["context"])
+            found = read_entries(repository, records[0]["context"])
             assert [json.loads(entry.line) for entry in found] == records
     told.ok("block", "--agent", "reviewer", "--finding", "after the merge")

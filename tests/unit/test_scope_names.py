@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from git_taskctx.context.scope import outside
 from git_taskctx.git.quoting import quote
-from git_taskctx.handoff.scope import outside
 
 
 def test_odd_names_in_a_folder_are_covered() -> None:

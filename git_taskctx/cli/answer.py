@@ -1,0 +1,31 @@
+"""What a verb answers: text, data and exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from git_taskctx.model.values import dataclass
+
+if TYPE_CHECKING:
+    from git_taskctx.report.document import Document
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a verb says."""
+
+    data: Any = None
+    """For `--format json`, and plain text on stdout where `text` is None."""
+    text: Callable[[Document], object] | None = None
+    """Writes what a person reads, to stdout."""
+    notes: Callable[[Document], object] | None = None
+    """Writes what is said beside it, to stderr: warnings and hints."""
+    code: int = 0
+    """0, or 1 or 3 where the answer is not yes."""
+    reason: str | None = None
+    """One sentence for the `error` of the JSON document when the code is not 0."""
+    hints: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    raw: bytes | None = None
+    """Bytes for stdout as they are."""

@@ -1,0 +1,273 @@
+"""Commits of a task: which may be made, which were made since the last record, and which went around the gate."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+
+from git_taskctx.commits.managers import is_gated
+from git_taskctx.context.session import Event, Session
+from git_taskctx.context.volatile import is_volatile
+from git_taskctx.drift.mend import commit_command
+from git_taskctx.errors import Refused
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.index import IndexCopy
+from git_taskctx.git.private import private_folder
+from git_taskctx.git.quoting import quote
+from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import NO_VERIFY
+from git_taskctx.model.values import replace
+
+LOOKED_BACK = 100
+"""So many moves of HEAD are looked at."""
+SHOWN = 5
+"""So many paths stand in a command."""
+_MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
+"""The reflog's words for a commit that was made here, not brought in by a pull or a rebase."""
+_MOVED = re.compile(r"(pull|merge|rebase|reset|checkout|switch|branch|clone|fetch|push|update by push)\b.*", re.DOTALL)
+"""Its words for what only moves HEAD. Anything else may be a program that made a commit by itself."""
+
+_REPLAY = re.compile(r"(?:rebase|pull)\b[^:]*\(([a-z]+)\).*", re.DOTALL)
+"""Its words for a step of a rebase."""
+_REPLAYED = ("pick", "reword", "edit", "squash", "fixup", "merge", "continue")
+
+
+def require_settled(session: Session) -> None:
+    """Refuse a commit while drift is unresolved, or by policy while an agent is at work. Raises: Refused, Fatal."""
+    session.require_open()
+    chain = session.chain
+    if chain.at_work and session.context.policy.commit.require != "budget":
+        raise Refused(
+            f"{chain.owner} is at work since {chain.since}, and nothing it does now has been approved",
+            hint=f"git taskctx snapshot --agent {chain.owner}   # when its work is done",
+        )
+
+
+def require_approved(session: Session) -> None:
+    """Refuse a commit with open findings, or by policy before every agent is done. Raises: Refused."""
+    chain = session.chain
+    if chain.open_findings:
+        first = chain.open_findings[0]
+        raise Refused(
+            f"findings are open: {_listed([f'{one.id} (by {one.by})' for one in chain.open_findings])}",
+            hint=f"git taskctx unblock --agent {first.by} --finding {first.id}   # once it is mended",
+        )
+    if session.context.policy.commit.require == "validated" and not chain.validated:
+        missing = [agent for agent in chain.agents if not _is_done(chain, agent)]
+        raise Refused(
+            f"not validated: {_listed(missing)} {'has' if len(missing) == 1 else 'have'} not approved this tree",
+            hint=_next_step(chain, missing[0]),
+        )
+
+
+def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> bool:
+    """Tell whether a commit with tree `held` on `parent` is all of the task; False for a part that may be committed.
+
+    Raises: Refused for another parent, for a path that is neither as in the parent nor as the agents left it, and by
+    policy for a part; CouldNotTell when objects are missing.
+    """
+    chain, repository = session.chain, session.repository
+    expected = chain.expected
+    if expected is None:
+        raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+    if parent != chain.parent and not is_amended_part(chain, parent):
+        raise Refused(
+            f"the task must be one commit on {_short(chain.parent)}, and this one sits on {_short(parent)}",
+            hint="git commit   # without --amend",
+        )
+    base, wanted = repository.tree_of(parent), expected.commit_tree
+    missing = [change for change in compare_trees(repository, wanted, held) if not _is_volatile(session, change)]
+    if not missing:
+        return True
+    touched = {change.path for change in compare_trees(repository, base, held)}
+    foreign = [change for change in missing if change.path in touched]
+    if foreign:
+        count = len(foreign)
+        raise Refused(
+            f"{count} path{'s are' if count > 1 else ' is'} not as {expected.agent} left "
+            f"{'them' if count > 1 else 'it'} (snapshot {expected.n})",
+            hint=_unstage(session, foreign, base),
+            paths=_names(foreign),
+        )
+    if not session.context.policy.commit.partial:
+        count = len(missing)
+        raise Refused(
+            f"only a part of the task: {count} path{'s of it are' if count > 1 else ' of it is'} not staged "
+            "(commit.partial)",
+            hint=commit_command(session),
+            paths=_names(missing),
+        )
+    return False
+
+
+def is_amended_part(chain: Chain, parent: CommitOid | None) -> bool:
+    """Tell whether a commit on `parent` would replace the last part of the task."""
+    last = chain.parts[-1] if chain.parts else None
+    return last is not None and (last.commit, last.parent) == (chain.parent, parent)
+
+
+def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
+    """Return the records that are due: for parts of the task, and for commits that went around the gate.
+
+    `gated` tells whether there is a gate here; None looks for it, and only where there is something to record.
+    """
+    if session.archived or session.edited:
+        return []
+    events: list[Event] = []
+    probe = replace(session)
+    for commit, how in _new_commits(session):
+        due = _records_of(probe, commit, how)
+        if due and due[0].type == "bypass":
+            gated = is_gated(session.repository) if gated is None else gated
+            due = due if gated else []
+        for event in due:
+            probe.chain = probe.chain.apply(probe.draft(event, probe.chain.since, 0))
+        events += due
+    return events
+
+
+def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
+    """Put on record what was committed since the last record; return what to say of it. Raises: as `commit`."""
+    told = []
+    for event in unrecorded(session, gated=gated):
+        commit = event.commit or ""
+        if event.type == "part":
+            with private_folder(session.repository) as folder:
+                index_tree = IndexCopy(session.repository, folder).write_tree(session.repository.git)
+            event = replace(event, extra={**event.extra, "index_tree": index_tree})
+            told.append(f"{session.task}: commit {commit[:12]} is a part of it, and it goes on")
+        elif event.type == "bypass":
+            told.append(f"{session.task}: commit {commit[:12]} went around the gate: {event.extra['reason']}")
+        on = (commit,) if event.type == "part" else ()
+        session.commit([event], on=on, reason=f"{session.task}: {event.type} {commit[:12]}")
+    return tuple(told)
+
+
+def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
+    """Return what is to be recorded of one commit; nothing of the one that ends the task."""
+    chain, repository = session.chain, session.repository
+    held = repository.tree_of(commit)
+    parents = repository.parents_of(commit)
+    parent = parents[0] if parents else None
+    try:
+        require_settled(session)
+        require_approved(session)
+        if chain.at_work:
+            return []
+        whole = require_tree(session, parent, held)
+    except Refused as error:
+        if commit in chain.bypassed:
+            return []
+        reason = error.message.split("\n")[0]
+        extra = {"kind": NO_VERIFY, "how": how, "reason": reason}
+        return [Event("bypass", chain.owner, commit_tree=held, commit=commit, extra=extra)]
+    amended = [_moved_back(chain, parent)] if parent != chain.parent else []
+    if whole and chain.validated:
+        return amended
+    # A whole commit before the chain is done can still be the one that ends it.
+    moved = {"parent": parent if whole else commit, "from": chain.parent}
+    tree = chain.settled_tree
+    return [*amended, Event("part", chain.owner, tree=tree, commit_tree=held, commit=commit, extra=moved)]
+
+
+def _moved_back(chain: Chain, parent: CommitOid | None) -> Event:
+    extra = {"parent": parent, "from": chain.parent, "amended": True}
+    return Event("rebase", chain.owner, tree=chain.settled_tree, commit=parent, base=chain.base, extra=extra)
+
+
+def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
+    """Return the commits made here since HEAD was where the chain expects it, oldest first, and how each was made."""
+    repository, expected = session.repository, session.chain.head
+    head = repository.find_commit("HEAD")
+    if head in (None, expected) or repository.operation() in ("rebase", "am"):
+        return []
+    told = repository.git.run(
+        "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
+    )
+    moves = [line.partition(" ") for line in told.out.decode("utf-8", "replace").splitlines()]
+    made, known = list[tuple[CommitOid, str]](), expected is None and len(moves) < LOOKED_BACK
+    steps = list[tuple[str, CommitOid, str]]()
+    for (oid, _, words), before in zip(moves, [*(move[0] for move in moves[1:]), ""], strict=False):
+        found, step = _MADE.fullmatch(words), _REPLAY.fullmatch(words)
+        if oid == expected and not (steps and step):  # a rebase may begin there, with commits from before it
+            known = True
+            break
+        if found:
+            made.append((CommitOid(oid), found[1] or found[2]))
+        elif step:
+            steps.append((step[1], CommitOid(oid), before))
+        elif not _MOVED.fullmatch(words) and before in repository.parents_of(CommitOid(oid)):
+            made.append((CommitOid(oid), "update-ref"))
+    made = made[::-1] if known else [one for one in made if one[0] == head][:1]
+    return made + _replayed(session, steps[::-1], {*session.chain.bypassed, *(oid for oid, _ in made)})
+
+
+def _replayed(
+    session: Session, steps: Sequence[tuple[str, CommitOid, str]], around: set[CommitOid]
+) -> list[tuple[CommitOid, str]]:
+    """Return what rebases made where a commit of `around` was in the history before: it may live on in any of them."""
+    if not around:
+        return []
+    copies, carries, before = list[tuple[CommitOid, str]](), False, set[str]()
+    for step, oid, old in steps:
+        if step == "start" and old:
+            told = session.repository.git.run("rev-list", "-n", str(LOOKED_BACK), old, "--", ok=(0, 128)).out
+            before = set(told.decode().split())
+            carries = not before.isdisjoint(around)
+        elif carries and step in _REPLAYED and oid not in before:
+            copies.append((oid, "rebase"))
+            around.add(oid)
+    return copies
+
+
+def _is_volatile(session: Session, change: Change) -> bool:
+    return is_volatile(session.context, session.repository.objects, [change])
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return some names as a person says them, `SHOWN` of them at most."""
+    shown = [*names[:SHOWN], f"{len(names) - SHOWN} more"] if len(names) > SHOWN else names
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _is_done(chain: Chain, agent: str) -> bool:
+    seat = chain.seats[agent]
+    return seat.done_tree is not None and not seat.stale
+
+
+def _next_step(chain: Chain, missing: str) -> str:
+    if missing == chain.owner:
+        after = chain.agents[chain.position(missing) + 1 :][:1]
+        if after:
+            return f"git taskctx start --agent {after[0]}"
+        return f"git taskctx snapshot --agent {missing} --done"
+    return f"git taskctx start --agent {missing}"
+
+
+def _unstage(session: Session, foreign: Sequence[Change], base: TreeOid) -> str:
+    """Return how to put the index right: what is not the task's out of it, what the task has otherwise into it."""
+    if len(foreign) > SHOWN or any(name.startswith('"') for name in _names(foreign)):
+        return f"git reset -q && {commit_command(session)}"
+    expected = session.chain.expected
+    wanted = expected.commit_tree if expected else base
+    mine = {change.path for change in compare_trees(session.repository, base, wanted)}
+    out = [change.path for change in foreign if change.path not in mine]
+    into = [change.path for change in foreign if change.path in mine]
+    words = [f"git reset -q -- {_pathspecs(out)}"] if out else []
+    words += [f"git add -A -- {_pathspecs(into)}"] if into else []
+    return " && ".join(words) + "   # then commit again"
+
+
+def _pathspecs(paths: Sequence[bytes]) -> str:
+    return " ".join(shlex.quote(f":(top,literal){path.decode('utf-8', 'surrogateescape')}") for path in paths)
+
+
+def _names(changes: Sequence[Change]) -> tuple[str, ...]:
+    return tuple(quote(change.path) for change in changes)
+
+
+def _short(commit: CommitOid | None) -> str:
+    return commit[:12] if commit else "no commit"

@@ -1,0 +1,172 @@
+"""The gate: whether the commit that is about to be made may be made.
+
+It judges the index that is being committed, and where nobody is at work the worktree too. It changes nothing but the
+ledger: a failed verification counts, as everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from git_taskctx.commits.bypassed import standing, way_back
+from git_taskctx.commits.commits import require_approved, require_settled, require_tree
+from git_taskctx.commits.seal import open_current
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.session import Session
+from git_taskctx.drift.count import count_drift
+from git_taskctx.drift.judge import Present, judge, sentence
+from git_taskctx.drift.mend import ACCEPT, drift_refusal, ways_out
+from git_taskctx.errors import CouldNotTell, Refused
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.index import IndexCopy
+from git_taskctx.git.private import private_folder
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A commit that is about to be made."""
+
+    index: Path
+    """The index that is being committed; not always the user's (`commit -a`, `commit -- path`)."""
+    amends: bool = False
+    """True when it replaces HEAD."""
+    put_aside: bool = False
+    """True while a tool has put the unstaged changes aside, as pre-commit and lint-staged do around their hooks."""
+    began: float | None = None
+    """When it began, in seconds since the epoch, where a change of a file since then is a hook's; None where not."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to say of a commit that passes, and what to type about it."""
+
+    text: str
+    hint: str | None = None
+
+
+def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
+    """Let a commit pass, or not; return what to say of it, and of commits before it.
+
+    Raises: Refused, by the state of the chain and by policy; any error that keeps the answer from being told.
+    """
+    store = caller.store
+    if store.active() is None and store.marker() is None:
+        return ()
+    with open_current(caller, gated=True) as (session, caught):
+        if caught.sealed is not None:
+            return tuple(map(Remark, (*caught.told, caught.sealed.summary)))
+        session.require_open(may_be_blocked=True)
+        if session.chain.at_work:
+            require_settled(session)
+            require_approved(session)  # commit.require is `budget`: nothing that could be compared is on record
+            return (*map(Remark, caught.told), *_remarks(session, attempt))
+        with read_worktree(session.repository, keep=False) as reading:
+            if _judge(session, reading, attempt):
+                return (*map(Remark, caught.told), *_remarks(session, attempt))
+    return check_commit(caller, attempt)
+
+
+def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
+    """Say so when the commit will have something in its history that went around the gate."""
+    head = session.repository.find_commit("HEAD")
+    around = standing(session, _parent(session, head, attempt))
+    return (Remark(around.text, f"{way_back(session, around)}   # then commit again"),) if around is not None else ()
+
+
+def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
+    """Return the paths that the commit is about to change, sorted; none where that cannot be told."""
+    git = caller.repository.git.with_env(GIT_INDEX_FILE=os.fspath(attempt.index))
+    found = git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--", ok=(0, 128))
+    if found.code:
+        found = git.run("ls-files", "-z", ok=(0, 128))
+    return tuple(sorted(quote(path) for path in found.out.split(b"\0")[:-1]))
+
+
+def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
+    """Let a commit pass; False when another process wrote meanwhile, so that it must be judged again."""
+    chain, context, present = session.chain, session.context, Present(reading)
+    expected = chain.expected
+    if expected is None:
+        raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+    held = _tree_of(session, reading, attempt.index)
+    # What is staged is judged below: staging what was snapshotted is no drift, however strict the policy.
+    verdict = judge(context, chain, expected, present, strict=False)
+    if verdict.outcome is Outcome.NO and attempt.put_aside:
+        causes = _not_put_aside(reading, expected.tree, held, verdict)
+        told = sentence(expected, causes) if causes else verdict.summary
+        verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=told)
+    if verdict.outcome is Outcome.NO:
+        by_hook = _is_by_hook(session, verdict, attempt)
+        verdict = replace(verdict, hints=ways_out(session, expected, verdict, present, by_hook=by_hook))
+        counted = count_drift(session, present, verdict)
+        if counted is None:
+            return False
+        raise drift_refusal(
+            replace(counted, summary=f"{counted.summary}{' while the hooks of this commit ran' * by_hook}")
+        )
+    if verdict.outcome is not Outcome.YES:
+        raise CouldNotTell(verdict.summary, hint="\n".join(verdict.hints) or "git fsck")
+    session.require_open(put_right=True)
+    require_approved(session)
+    seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
+    try:
+        require_tree(seeing, _parent(session, present.head.commit, attempt), held)
+    except Refused as error:
+        if attempt.put_aside and {quote(change.path) for change in reading.changes_since(expected.tree)} & {
+            *error.paths
+        }:
+            error.hint = f"{error.hint}\n{ACCEPT}   # or, where a formatter wrote it, keep that"
+        raise
+    return True
+
+
+def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
+    """Tell whether all that differs are edits of files that were written since the commit began."""
+    began, top = attempt.began, os.fsencode(session.repository.toplevel)
+    if began is None or any(cause.kind is not CauseKind.EDITED for cause in verdict.causes):
+        return False
+    try:
+        return all(os.lstat(top + b"/" + unquote(cause.path or "")).st_ctime >= began for cause in verdict.causes)
+    except OSError:
+        return False
+
+
+def _parent(session: Session, head: CommitOid | None, attempt: Attempt) -> CommitOid | None:
+    if head is None or not attempt.amends:
+        return head
+    parents = session.repository.parents_of(head)
+    return parents[0] if parents else None
+
+
+def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:
+    """Return the tree that is being committed. Raises: CouldNotTell while it is unmerged."""
+    if index == session.repository.index:
+        tree = reading.index_tree
+    else:
+        view = reading.repository.view()
+        view.index = index
+        with private_folder(session.repository) as folder:
+            tree = IndexCopy(view, folder).write_tree(view.git)
+    if tree is None:
+        raise CouldNotTell("the index is unmerged", hint="git status   # what is left to merge")
+    return tree
+
+
+def _not_put_aside(reading: Reading, expected: TreeOid, held: TreeOid, verdict: Verdict) -> tuple[Cause, ...]:
+    """Return the causes but for paths that are as they are staged: what is not staged there was put aside."""
+    hidden = (CauseKind.HIDDEN_EDIT, CauseKind.SUBMODULE_DIRTY)
+    if any(
+        cause.kind in hidden or (cause.path is None and cause.kind is not CauseKind.SCOPE_CHANGED)
+        for cause in verdict.causes
+    ):
+        return verdict.causes
+    unstaged = {quote(change.path) for change in compare_trees(reading.repository, held, reading.tree)}
+    if not any(quote(change.path) in unstaged for change in reading.changes_since(expected)):
+        return ()
+    return tuple(cause for cause in verdict.causes if cause.path in unstaged) or verdict.causes

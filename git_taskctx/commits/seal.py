@@ -1,0 +1,151 @@
+"""The end of a task: its commit is the one that was validated, and the whole chain goes with it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.commits import keep_up, unrecorded
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.context.session import Event, Session
+from git_taskctx.context.volatile import is_same_commit, put_back
+from git_taskctx.errors import CouldNotTell, Fatal
+from git_taskctx.files import ReadOnly
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.ledger.patches import facts_of
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class CaughtUp:
+    """What was put on record of the commits since the last record."""
+
+    sealed: Verdict | None = None
+    """What to say of the task's end; None where it goes on."""
+    told: tuple[str, ...] = ()
+    """What to say of the others."""
+
+
+def is_committed(session: Session, head: CommitOid | None = None) -> bool:
+    """Tell whether `head`, or HEAD, is a commit of the validated tree on the parent that it must sit on.
+
+    Keys of the task file that may change do not count. Not while drift is unresolved: the chain would be sealed with a
+    budget that no proof lets pass.
+    """
+    chain, repository = session.chain, session.repository
+    expected = chain.expected
+    if session.archived or session.edited or session.over_budget or not chain.validated or expected is None:
+        return False
+    head = head or repository.find_commit("HEAD")
+    if head is None or head == chain.parent:
+        return False
+    parents = repository.parents_of(head)
+    return (parents[0] if parents else None) == chain.parent and is_same_commit(
+        session.context, repository, repository.tree_of(head), expected.commit_tree
+    )
+
+
+@contextlib.contextmanager
+def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
+    """Open a context as `open_session` does, once what was committed meanwhile is on record.
+
+    Raises: Fatal to whoever wants to write to a task that is over.
+    """
+    if not write:
+        with open_current(caller) as (session, caught):
+            session.warnings.extend([caught.sealed.summary] if caught.sealed else [])
+            yield session
+        return
+    with open_session(caller, write=True) as session:
+        session.warnings.extend(keep_up(session))
+        if is_committed(session):
+            commit = end(session)
+            over = _over(session, commit)
+            if over.outcome is Outcome.YES:
+                raise session.ended(commit)
+            raise Fatal(over.summary, hint="\n".join(dict.fromkeys((*over.hints, *session.ways_after))))
+        yield session
+
+
+@contextlib.contextmanager
+def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple[Session, CaughtUp]]:
+    """Open a context for reading, once what was committed meanwhile is on record; a task that is over is archived.
+
+    `gated` as in `unrecorded`.
+    """
+    with open_session(caller, write=False) as session:
+        if not (unrecorded(session, gated=gated) or is_committed(session)):
+            yield session, CaughtUp()
+            return
+    caught = catch_up(caller, gated=gated)
+    with open_session(replace(caller, task=session.task), write=False) as session:
+        session.warnings.extend(caught.told)
+        yield session, caught
+
+
+def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
+    """Put on record what was committed since the last record, and end the task where it is the validated tree.
+
+    Nothing happens where nothing can be written: the next verb that can write will do it. `gated` as in `unrecorded`.
+    """
+    try:
+        with open_session(caller, write=True) as session:
+            told = keep_up(session, gated=gated)
+            if not is_committed(session):
+                return CaughtUp(told=told)
+            commit = end(session)
+    except ReadOnly:
+        return CaughtUp()
+    return CaughtUp(_over(session, commit), told)
+
+
+def _over(session: Session, commit: CommitOid) -> Verdict:
+    """Say that a task is over, and of its proof what is known."""
+    around, log = standing(session, commit), f"git taskctx log --task {session.task}"
+    is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
+    tree = session.repository.tree_of(commit)
+    if around is None:
+        summary = f"{is_it}, and its proof is in {NOTES_REF}"
+        return Verdict(subject="commit", outcome=Outcome.YES, summary=summary, tree=tree, hints=(log,))
+    summary = f"{is_it}, but {around.reason}"
+    again = (around.commit_again,) if around.is_head else ()
+    return Verdict(subject="commit", outcome=Outcome.NO, summary=summary, tree=tree, hints=(*again, log))
+
+
+def end(session: Session, head: CommitOid | None = None) -> CommitOid:
+    """Write the whole chain on `head`, or HEAD, and on its tree, and archive the context. Call it where `is_committed`.
+
+    Returns: the commit.
+    """
+    chain, repository = session.chain, session.repository
+    expected, head = chain.expected, head or repository.find_commit("HEAD")
+    if expected is None or head is None:
+        raise CouldNotTell("HEAD moved meanwhile")
+    if chain.sealed != head:
+        held = repository.tree_of(head)
+        found = facts_of(repository, chain.parent, expected.commit_tree)
+        event = Event(
+            "seal",
+            chain.owner,
+            tree=expected.tree,
+            commit_tree=expected.commit_tree,
+            commit=head,
+            base=chain.base,
+            extra={**put_back(session.context, repository, held, expected.commit_tree), **found.extra},
+        )
+        on = (head, held, *found.places)
+        session.commit([event], on=on, reason=f"{session.task}: sealed with {head[:12]}")
+    put_away(session, reason="over")
+    return head
+
+
+def put_away(session: Session, *, reason: str) -> None:
+    """Archive the active context; its refs stay, and `recover` brings it back. What was interrupted is finished."""
+    if not session.put_away:
+        session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
+    session.caller.store.archive(session.task, session.context.context_id)
+    session.caller.store.deactivate()

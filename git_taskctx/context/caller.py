@@ -1,0 +1,79 @@
+"""The caller of a verb, and the checks on every text that goes on record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from git_taskctx.errors import Refused
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.progress import Progress
+from git_taskctx.model.values import dataclass, field
+from git_taskctx.store import Store
+
+if TYPE_CHECKING:
+    from git_taskctx.secrets import Hit
+
+
+TEXT_LIMIT = 2048
+"""Findings and notes are at most this long, in bytes."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who calls, where and when: all that a verb takes from its surroundings."""
+
+    repository: Repository
+    store: Store
+    actor: str
+    clock: Callable[[], datetime]
+    task: str | None = None
+    """`--task`; None is the active one."""
+    context_id: str | None = None
+    """`--context`, where one task has several."""
+    force_secrets: bool = False
+    deep: bool = False
+    """Whether the deep scan looks for secrets in what is about to be recorded."""
+    tell: Callable[[Progress], None] = lambda _: None
+    """Gets told how far long work is."""
+    forced: list[str] = field(default_factory=list, compare=False)
+    """What looked like a secret and was let pass by force, to be told."""
+
+    def now(self) -> str:
+        """Return the time as records write it: ISO 8601, UTC, seconds."""
+        return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def place(self) -> dict[str, str]:
+        """Say where a record is written: the clone and the worktree as git names it, or `main`; `bare` without one."""
+        repository = self.repository
+        linked = repository.git_dir != repository.common_dir
+        worktree = repository.git_dir.name if linked else "main" if repository.has_worktree else "bare"
+        return {"clone": self.store.clone(), "worktree": worktree}
+
+
+def check_secrets(caller: Caller, value: object, *, name: str) -> None:
+    """Refuse text that holds a secret, unless forced. Raises: Refused."""
+    from git_taskctx import secrets
+
+    refuse_secrets(caller, secrets.scan_json(value, name=name))
+
+
+def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
+    """Refuse what was found; by force it is let pass and told. Raises: Refused."""
+    from git_taskctx import secrets
+
+    secrets.check(hits, force=caller.force_secrets)
+    told = (f"{hit.name}:{hit.line}: recorded by force: {hit.kind}" for hit in hits)
+    caller.forced.extend(text for text in told if text not in caller.forced)
+
+
+def check_text(text: str, *, what: str) -> str:
+    """Return a note or finding that a person typed. Raises: Refused when it is empty or too long."""
+    text = text.strip()
+    if not text:
+        raise Refused(f"the {what} is empty", hint="say in a few words what it is about")
+    if len(text.encode("utf-8", "surrogateescape")) > TEXT_LIMIT:
+        raise Refused(f"the {what} is longer than {TEXT_LIMIT} bytes", hint="put the long text into a file")
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -1,0 +1,77 @@
+"""Choose the context that is meant where a task has several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import find_contexts
+from git_taskctx.errors import BadData, Fatal, TaskctxError
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.entries import find_last, is_named, read_entries
+from git_taskctx.ledger.whereabouts import find_ways
+from git_taskctx.model.context import Context
+
+
+def choose_context(caller: Caller, task: str) -> str:
+    """Choose a context of `task`: the one named, the active one, else the newest.
+
+    Raises: Fatal where there is none; BadData, CouldNotTell where the active one does not read.
+    """
+    known = find_contexts(caller.repository)
+    if caller.context_id is not None:
+        if caller.context_id not in known:
+            last = find_last(caller.repository, caller.context_id)
+            if last is not None:
+                raise only_ledger(last.task)
+            raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
+        return caller.context_id
+    marker = caller.store.marker()
+    active = known.get(marker) if marker is not None and caller.store.active() == task else None
+    if isinstance(active, TaskctxError):
+        raise active
+    contexts = {one: context for one, context in known.items() if isinstance(context, Context)}
+    mine = _begun_of(caller, task, contexts)
+    if marker in mine and marker is not None:
+        return marker
+    if not mine:
+        if is_named(caller.repository, task):
+            raise only_ledger(task)
+        raise Fatal(f"no context of {task} is known here", hint=find_ways(caller.repository))
+    return mine[-1]
+
+
+def _begun_of(caller: Caller, task: str, contexts: Mapping[str, Context]) -> list[str]:
+    """Return the contexts of a task of which anything is on record, the newest last."""
+    mine = [one for one, context in contexts.items() if context.task_id == task]
+    mine = [one for one in mine if one == caller.store.marker() or was_begun(caller.repository, contexts[one])]
+    return sorted(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
+
+
+def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
+    """Say which other contexts a task has, where none was named: the newest was taken."""
+    if caller.context_id is not None:
+        return []
+    known = find_contexts(caller.repository).items()
+    others = _begun_of(caller, task, {one: found for one, found in known if isinstance(found, Context)})
+    return [
+        f"{task} has another context: git taskctx recover {task} --context {one}" for one in others if one != chosen
+    ]
+
+
+def was_begun(repository: Repository, context: Context) -> bool:
+    """Tell whether anything of a context is on record: an `init` may be killed before that."""
+    try:
+        return context.audit.update_count > 1 or bool(read_entries(repository, context.context_id))
+    except BadData:  # there is something, and whoever asks for this context will be told
+        return True
+
+
+def only_ledger(task: str) -> Fatal:
+    """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
+    return Fatal(
+        f"only the ledger of {task} is here: the context itself was swept, or never fetched",
+        hint=f"git taskctx fetch --with-snapshots   # where another clone has it\n"
+        f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
+    )

@@ -1,0 +1,90 @@
+"""The diffs of a context: as stored, or made again from the trees where the file is gone."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from typing import Literal
+
+from git_taskctx.context.session import Session
+from git_taskctx.errors import CouldNotTell, Fatal
+from git_taskctx.git.patch import Patch, make_patches
+from git_taskctx.ledger.seats import Expectation
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass
+from git_taskctx.store import FOLDER
+
+DiffKind = Literal["from-base", "incremental"]
+
+
+@dataclass(frozen=True)
+class StoredDiff:
+    """A diff of one snapshot."""
+
+    agent: str
+    n: int
+    path: str
+    """Of the gzipped file, from the top of the worktree."""
+    data: bytes
+    sha: str
+    """sha256 of the normalized diff."""
+
+
+def find_diff(session: Session, agent: str | None, number: int | None, kind: DiffKind) -> StoredDiff:
+    """Return a snapshot's diff; by default of the agent that took the last one.
+
+    Raises: Fatal where there is no such snapshot; CouldNotTell when neither the file nor the trees are there.
+    """
+    taken = _find_snapshot(session, agent, number)
+    name = f"{taken.agent}-{taken.n}-{kind}.diff.gz"
+    folder = f"{FOLDER}/archive/{session.context.context_id}" if session.archived else f"{FOLDER}/tasks/{session.task}"
+    sha = taken.diff_sha if kind == "from-base" else _incremental_sha(session, taken)
+    patch = _read(session, name, sha) if sha is not None else None
+    if patch is None:
+        patch = _make(session, taken, kind)
+    return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch.data, patch.sha)
+
+
+def _find_snapshot(session: Session, agent: str | None, number: int | None) -> Expectation:
+    seats = session.chain.seats
+    if agent is None:
+        every = [taken for seat in seats.values() for taken in seat.snapshots]
+        if not every:
+            raise Fatal(
+                f"{session.task} has no snapshot yet", hint=f"git taskctx snapshot --agent {session.chain.owner}"
+            )
+        agent = max(every, key=lambda taken: taken.seq).agent
+    session.require_agent(agent)
+    snapshots = seats[agent].snapshots
+    wanted = number or len(snapshots)
+    if not 1 <= wanted <= len(snapshots):
+        name = f"snapshot {wanted}" if number else "snapshot yet"
+        raise Fatal(f"{agent} has no {name}", hint="git taskctx log")
+    return snapshots[wanted - 1]
+
+
+def _incremental_sha(session: Session, taken: Expectation) -> str | None:
+    """Return what the context has on record of an agent's last snapshot; None for an earlier one."""
+    last = session.context.coordination[taken.agent].worktree_snapshot
+    return last.incremental_diff_sha if last is not None and last.n == taken.n else None
+
+
+def _read(session: Session, name: str, sha: str) -> Patch | None:
+    """Return the stored diff; None where it is gone or is not what was recorded."""
+    store = session.caller.store
+    data = store.read_archived(session.context.context_id, name) if session.archived else store.read(session.task, name)
+    if data is None:
+        return None
+    try:
+        patch = Patch(gzip.decompress(data), 0, 0)
+    except (OSError, EOFError, zlib.error):
+        return None
+    return patch if patch.sha == sha else None
+
+
+def _make(session: Session, taken: Expectation, kind: DiffKind) -> Patch:
+    repository = session.repository
+    since: TreeOid | None = repository.tree_of(taken.base) if kind == "from-base" else taken.previous_tree
+    if since is None:
+        raise CouldNotTell(f"the tree before {taken.agent}'s snapshot {taken.n} is not on record")
+    return make_patches(repository, [(since, taken.tree)])[0]

@@ -1,0 +1,223 @@
+"""Evidence: what was attached to a context, kept whole and by hash, whatever becomes of the original."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from git_taskctx import files
+from git_taskctx.context.caller import check_text
+from git_taskctx.context.guard import refuse_content
+from git_taskctx.context.session import Event, Session
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, Refused, Usage
+from git_taskctx.git.patch import compress
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.refs import context_ref_name
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.context import Evidence, EvidenceType
+from git_taskctx.model.values import dataclass, replace
+
+LIMIT = 16 * 1024 * 1024
+"""A piece of evidence has at most so many bytes."""
+MOST = 200
+"""So many pieces a context holds."""
+STDIN = "-"
+Original = Literal["unchanged", "changed", "gone", "none"]
+"""What became of the original; standard input has none."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something that is about to be kept."""
+
+    path: str
+    """As evidence names it."""
+    data: bytes
+    lines: str | None = None
+    first_line: int = 1
+
+
+@dataclass(frozen=True)
+class Attached:
+    """What `attach` did."""
+
+    evidence: Evidence
+    new: bool
+    """False where the same bytes of the same path were attached before."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One piece of evidence, and what became of its original."""
+
+    evidence: Evidence
+    original: Original
+
+
+def read_source(repository: Repository, folder: Path, given: str, *, lines: str | None = None) -> Source:
+    """Read what a person named, from the current folder; of a file, all or some `lines`, as in `L10-L20`.
+
+    Raises: Fatal where there is no such file, or a link in the worktree leads out of it; BadData, Usage.
+    """
+    path = Path(os.path.normpath(folder / given))
+    top, real = repository.toplevel.resolve(), path.resolve()
+    place = path.parent.resolve() / path.name
+    if place.is_relative_to(top) and not real.is_relative_to(top):
+        raise Fatal(
+            f"'{given}' is a link out of the worktree", hint=f"ls -l {shlex.quote(given)}   # name the file itself"
+        )
+    data = files.read_plain(real, limit=LIMIT)
+    if data is None:
+        raise Fatal(f"there is no file '{given}'", hint="ls   # PATH counts from the current folder")
+    inside = place.is_relative_to(top)
+    name = quote(os.fsencode(place.relative_to(top))) if inside else quote(os.fsencode(place))
+    source = Source(name, data)
+    return source if lines is None else _excerpt(source, lines)
+
+
+def check_stdin(data: bytes) -> Source:
+    """Take what came from standard input. Raises: BadData when it is too long."""
+    if len(data) > LIMIT:
+        raise BadData(f"standard input has more than {LIMIT} bytes", hint="keep the end of it: tail -c 16M")
+    return Source(STDIN, data)
+
+
+def attach(session: Session, source: Source, kind: EvidenceType, *, description: str | None = None) -> Attached:
+    """Keep a piece of evidence; the same bytes of the same path, attached again, keep their id.
+
+    Raises: Refused for a secret, and where there is too much of it; Fatal.
+    """
+    session.require_open(may_be_blocked=True)
+    if description is not None:
+        description = check_text(description, what="description")
+    evidence, contents = take(session, source, kind, description=description)
+    if contents is None:
+        return Attached(evidence, new=False)
+    event = Event("attach", extra={"evidence": to_plain(evidence)})
+    session.commit([event], files=contents, reason=f"{session.task}: {evidence.id} attached")
+    return Attached(evidence, new=True)
+
+
+def take(
+    session: Session, source: Source, kind: EvidenceType, *, description: str | None = None
+) -> tuple[Evidence, Mapping[str, bytes] | None]:
+    """Return the evidence that a source is, and the file to write; None where it is on record already.
+
+    Raises: Refused for a secret, and where there is too much evidence.
+    """
+    sha = sha256_hex(source.data)
+    for known in session.chain.evidence:
+        if (known.sha256, known.path, known.type, known.lines) == (sha, source.path, kind, source.lines):
+            return known, None
+    if len(session.chain.evidence) >= MOST:
+        raise Refused(
+            f"{session.task} has {MOST} pieces of evidence, and takes no more",
+            hint="git taskctx evidence list   # put several files into one",
+        )
+    refuse_content(session, source.path, source.data, first_line=source.first_line)
+    packed = compress(source.data)
+    evidence = Evidence(
+        id=f"E{len(session.chain.evidence) + 1}",
+        type=kind,
+        path=source.path,
+        sha256=sha,
+        size=len(source.data),
+        stored_sha256=sha256_hex(packed),
+        description=description,
+        lines=source.lines,
+    )
+    return evidence, {evidence.stored: packed}
+
+
+def pieces(session: Session) -> tuple[Piece, ...]:
+    """Return every piece of evidence, oldest first, each held against its original."""
+    return tuple(Piece(one, original_of(session.repository, one)) for one in session.chain.evidence)
+
+
+def find_piece(session: Session, evidence_id: str) -> Piece:
+    """Return one piece of evidence. Raises: Fatal where there is none of that id."""
+    for one in session.chain.evidence:
+        if one.id == evidence_id:
+            return Piece(one, original_of(session.repository, one))
+    known = ", ".join(one.id for one in session.chain.evidence[:20]) or "none"
+    raise Fatal(f"there is no evidence {evidence_id!r}", hint=f"git taskctx evidence list   # there is: {known}")
+
+
+def read_evidence(session: Session, evidence: Evidence) -> bytes:
+    """Return the original bytes, from the task's folder, else from the context's ref.
+
+    Raises: CouldNotTell where neither has them as they were recorded.
+    """
+    for read in (_in_folder, _in_ref):
+        packed = read(session, evidence)
+        data = unpack(packed, evidence.size) if packed is not None else None
+        if data is not None and sha256_hex(data) == evidence.sha256:
+            return data
+    raise CouldNotTell(
+        f"{evidence.id} is not kept as it was recorded, neither in {evidence.stored} nor in the refs",
+        hint=f"git taskctx recover {session.task}",
+    )
+
+
+def original_of(repository: Repository, evidence: Evidence) -> Original:
+    """Tell what became of the file that a piece of evidence was taken from; nothing is followed out of the worktree."""
+    if evidence.path == STDIN:
+        return "none"
+    path = repository.toplevel / os.fsdecode(unquote(evidence.path))
+    folder, name = path.parent, path.name
+    try:
+        source = read_source(repository, folder, name, lines=evidence.lines)
+    except (Fatal, Usage):
+        return "changed" if os.path.lexists(path) else "gone"
+    return "unchanged" if sha256_hex(source.data) == evidence.sha256 else "changed"
+
+
+def _excerpt(source: Source, lines: str) -> Source:
+    found = re.fullmatch(r"[Ll]?([0-9]{1,9})(?:-[Ll]?([0-9]{1,9}))?", lines, re.ASCII)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last:
+        raise Usage(f"{lines!r} are no lines: write L10-L20, or L10", hint="git taskctx attach -h")
+    every = _split(source.data)
+    if last > len(every):
+        count = f"{len(every)} line{'s' * (len(every) != 1)}"
+        raise BadData(f"{source.path} has {count}, not {last}", hint="git taskctx attach -h")
+    name = f"L{first}-L{last}" if last > first else f"L{first}"
+    return replace(source, data=b"".join(every[first - 1 : last]), lines=name, first_line=first)
+
+
+def _split(data: bytes) -> list[bytes]:
+    """Divide at LF alone, as git and editors count lines."""
+    lines = [line + b"\n" for line in data.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
+
+
+def _in_folder(session: Session, evidence: Evidence) -> bytes | None:
+    store = session.caller.store
+    if session.archived:
+        return store.read_archived(session.context.context_id, evidence.stored)
+    return store.read(session.task, evidence.stored)
+
+
+def _in_ref(session: Session, evidence: Evidence) -> bytes | None:
+    tree = find_ref(session.repository.git, context_ref_name(session.context.context_id))
+    found = session.repository.objects.find(f"{tree}:{evidence.stored}", limit=2 * LIMIT) if tree else None
+    return found.data if found and found.whole else None
+
+
+def unpack(packed: bytes, size: int) -> bytes | None:
+    """Unpack at most as much as was recorded; None for what is damaged, or larger."""
+    unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+    try:
+        data = unpacker.decompress(packed, min(size, LIMIT) + 1)
+    except zlib.error:
+        return None
+    return data if len(data) == size else None

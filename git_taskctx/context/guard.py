@@ -1,0 +1,143 @@
+"""What is about to be kept is searched for secrets first, unless its path is allowed to hold them.
+
+What was found clean is remembered, and not searched again: on the everyday path where it is large enough for that to
+pay, in a deep scan always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from git_taskctx import secrets
+from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.context.caller import Caller, refuse_secrets
+from git_taskctx.context.session import Session
+from git_taskctx.git.changes import ABSENT
+from git_taskctx.git.patch import Patch
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import Reading
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.policy import SecretsPolicy
+from git_taskctx.model.progress import Progress
+
+WORTH = 64 * 1024
+"""From so many bytes on the everyday scan takes longer than a look into the memory."""
+STEP = 1024 * 1024
+"""Bytes between two events."""
+WHAT = "looking for secrets"
+
+
+class Guard:
+    """One scanner, with what it remembers and whom it tells how far it is."""
+
+    def __init__(self, caller: Caller, repository: Repository, policy: SecretsPolicy) -> None:
+        self._caller = caller
+        self._allowed = compile_patterns(policy.allow_paths) if policy.allow_paths else None
+        self._deep, self._using = caller.deep, secrets.everyday
+        key = secrets.everyday_key
+        if caller.deep:
+            from git_taskctx.secrets.deep import deep, deep_key
+
+            self._using, key = deep, deep_key
+        scanner = "deep" if caller.deep else "everyday"
+        self._memory = secrets.Memory(repository.private_dir, scanner=scanner, key=key())
+        self._clean: list[tuple[str, str]] = []
+        self._done = self.total = 0
+
+    def allows(self, name: str) -> bool:
+        """Tell whether a path may hold secrets."""
+        return self._allowed is not None and self._allowed.covers(name)
+
+    def lines(self, name: str, change: tuple[str, str], lines: Sequence[tuple[int, bytes]]) -> list[secrets.Hit]:
+        """Search the lines that a change adds, named by the oids of its blobs."""
+        size = sum(len(line) for _, line in lines)
+        if self._is_known(name, change, size):
+            return []
+        hits: list[secrets.Hit] = []
+        for some in _batches(lines):
+            hits += secrets.scan_lines(some, name=name, using=self._using)
+            self._tell(sum(len(line) for _, line in some))
+        self._note(change, size, hits)
+        return hits
+
+    def pieces(self, name: str, oid: str, size: int, pieces: Iterator[bytes]) -> list[secrets.Hit]:
+        """Search a whole blob, read in pieces."""
+        change = ("0" * len(oid), oid)
+        if self._is_known(name, change, size):
+            return []
+        hits = secrets.scan_pieces(self._told(pieces), name=name, using=self._using)
+        self._note(change, size, hits)
+        return hits
+
+    def whole(self, name: str, data: bytes) -> list[secrets.Hit]:
+        """Search content that is held anyway, and remembered by nobody."""
+        return [] if self.allows(name) else secrets.scan(data, name=name, using=self._using)
+
+    def remember(self) -> None:
+        """Write down what was found clean."""
+        self._memory.add(self._clean)
+        self._clean.clear()
+
+    def _is_known(self, name: str, change: tuple[str, str], size: int) -> bool:
+        known = self.allows(name) or ((self._deep or size >= WORTH) and self._memory.is_clean(*change))
+        if known:
+            self._tell(size)
+        return known
+
+    def _note(self, change: tuple[str, str], size: int, hits: Sequence[secrets.Hit]) -> None:
+        if not hits and (self._deep or size >= WORTH):
+            self._clean.append(change)
+
+    def _told(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        for piece in pieces:
+            yield piece
+            self._tell(len(piece))
+
+    def _tell(self, size: int) -> None:
+        self._done += size
+        self._caller.tell(Progress(WHAT, min(self._done, self.total), self.total))
+
+
+def refuse_content(session: Session, name: str, data: bytes, *, first_line: int = 1) -> None:
+    """Refuse content that holds a secret, unless forced. Raises: Refused."""
+    guard = Guard(session.caller, session.repository, session.context.policy.secrets)
+    guard.total = len(data)
+    blob = session.repository.objects.hash("blob", data)
+    parts = iter([data[start : start + STEP] for start in range(0, len(data), STEP)])
+    whole = iter([data]) if data.startswith((b"\xff\xfe", b"\xfe\xff")) else parts
+    hits = guard.pieces(name, blob, len(data), whole)
+    guard.remember()
+    refuse_secrets(session.caller, [hit._replace(line=hit.line + first_line - 1) for hit in hits])
+
+
+def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> None:
+    """Refuse what `patch`, from `since` to a reading's tree, adds, where it holds a secret, unless forced.
+
+    Raises: Refused.
+    """
+    guard = Guard(caller, reading.repository, policy)
+    added = list(patch.added_lines())
+    changes = [change for change in reading.changes_since(since) if change.mode != ABSENT]
+    binaries = {change.oid: quote(change.path) for change in changes if change.oid in patch.binaries}
+    sizes = reading.objects.sizes(binaries) if binaries else {}
+    guard.total = sum(len(line) for one in added for _, line in one.lines) + sum(sizes.values())
+    hits = [hit for one in added for hit in guard.lines(one.name, (one.old, one.new), one.lines)]
+    for change in changes:
+        if change.oid in patch.binaries:
+            size, pieces = sizes.get(change.oid, 0), reading.objects.read_pieces(change.oid)
+            hits += guard.pieces(quote(change.path), change.oid, size, pieces)
+    guard.remember()
+    refuse_secrets(caller, hits)
+
+
+def _batches(lines: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:
+    """Divide lines into some that make up a step each; a secret does not run from one line into the next."""
+    start = size = 0
+    for index, (_, line) in enumerate(lines):
+        size += len(line)
+        if size >= STEP:
+            yield lines[start : index + 1]
+            start, size = index + 1, 0
+    if start < len(lines):
+        yield lines[start:]

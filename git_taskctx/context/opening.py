@@ -1,0 +1,245 @@
+"""Opening a context: found, read, and held against what the ledger and the refs say of it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.files import context_files
+from git_taskctx.context.session import Session
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
+from git_taskctx.files import ReadOnly
+from git_taskctx.git.damaged import lost
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.refs import find_ref, read_refs
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.chain import fold
+from git_taskctx.ledger.entries import Ledger, read_ledger
+from git_taskctx.ledger.kept import PREVIOUS
+from git_taskctx.ledger.refs import CONTEXTS, REMOTES, commits_folder, context_ref_name, refs_of
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.context import Context, load_context
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import replace
+from git_taskctx.store import CONTEXT
+
+
+@contextlib.contextmanager
+def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> Iterator[Session]:
+    """Open the context that the caller means.
+
+    With `write` the lock is held meanwhile, and a file that a crash left behind the ledger is replayed. Without it
+    nothing is written; a file that seems to be behind is read once more under the lock, because a writer may be at it.
+    `holds` names a record on the side that is to hold where the ledger forks.
+
+    Raises: Fatal where there is no such context; BadData, CouldNotTell where it does not read.
+    """
+    if not write:
+        caller.store.check()
+        session = _load(caller)
+        if not session.edited and not session.behind:
+            yield session
+            return
+        with contextlib.suppress(ReadOnly), caller.store.locked():
+            session = _load(caller)
+        yield session
+        return
+    with caller.store.locked():
+        session = _load(caller, holds)
+        if session.behind and not session.archived:
+            caller.store.write(session.task, context_files(session.context, session.chain))
+        yield session
+
+
+def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
+    """Return the context with hash `sha` that the refs keep, ours or those fetched; None where none of them does."""
+    kept = read_refs(repository.git, context_ref_name(context_id), f"{REMOTES}/**/contexts/{context_id}")
+    for ref, tree in kept.items():
+        for entry in repository.objects.read_tree(tree):
+            if entry.name in (CONTEXT.encode(), PREVIOUS.encode()):
+                data = repository.objects.get(entry.oid, "blob")
+                if sha256_hex(data) == sha:
+                    return load_context(data, what=f"{entry.name.decode()} in {ref}")
+    return None
+
+
+def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
+    """Return every context that the refs know, by id; the error instead, for one that does not read."""
+    prefix = f"{CONTEXTS}/"
+    found: dict[str, Context | TaskctxError] = {}
+    for ref, oid in read_refs(repository.git, prefix).items():
+        try:
+            found[ref.removeprefix(prefix)] = _context_in_tree(repository, TreeOid(oid))
+        except TaskctxError as error:
+            found[ref.removeprefix(prefix)] = _told(repository, ref, oid, error)
+    return found
+
+
+def _told(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
+    """Return what is to be said of a ref that does not read: what mends it, where nothing of it is here."""
+    with contextlib.suppress(TaskctxError):
+        if not repository.objects.has(oid):
+            return lost(ref, oid)
+    return error
+
+
+def find_context(repository: Repository, context_id: str) -> Context | None:
+    """Return one context as the refs keep it; None where they do not. Raises: BadData when it does not read."""
+    tree = find_ref(repository.git, context_ref_name(context_id))
+    return _context_in_tree(repository, TreeOid(tree)) if tree is not None else None
+
+
+def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
+    for entry in repository.objects.read_tree(tree):
+        if entry.name == CONTEXT.encode():
+            return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
+    raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
+
+
+def _load(caller: Caller, holds: str | None = None) -> Session:
+    task, data, archived, marker = _find(caller)
+    hint = f"git taskctx recover {task}"
+    what = f"{CONTEXT} of {task}"
+    try:
+        context = load_context(data, what=what, hint=hint)
+    except BadData:
+        if marker is None or _is_newer(data):
+            raise
+        context = None
+    context_id = marker or (context.context_id if context else "")
+    refs = refs_of(caller.repository, context_id)
+    for commit, oid in refs.under(commits_folder(context_id)).items():
+        caller.repository.kept_trees[commit] = TreeOid(oid)
+    read = read_ledger(caller.repository, context_id, refs.find(NOTES_REF), holds=holds)
+    entries, foreign = read.entries, read.foreign
+    if not entries:
+        raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
+    session_context, edited, warnings = _reconcile(caller.repository, context, data, read, what, hint)
+    behind = bool(warnings) and not edited
+    if foreign:
+        warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
+    chain = fold(entry.record for entry in entries)
+    return Session(
+        caller=caller,
+        context=session_context,
+        chain=chain if archived else chain.recovered(),
+        entries=entries,
+        refs=refs,
+        aside=tuple(read.aside),
+        archived=archived,
+        edited=edited,
+        behind=behind,
+        warnings=warnings,
+    )
+
+
+def _reconcile(
+    repository: Repository, context: Context | None, data: bytes, read: Ledger, what: str, hint: str
+) -> tuple[Context, bool, list[str]]:
+    """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
+    last = read.entries[-1].record
+    sha = sha256_hex(data)
+    if context is not None and sha == last.context_sha:
+        return context, False, []
+    kept = load_from_ref(repository, last.context, last.context_sha)
+    if kept is None:
+        raise CouldNotTell(
+            f"{what} is not what the ledger says, and the refs do not keep the one it names",
+            hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}\n"
+            "git taskctx purge --all   # puts it away as it is, as when it is over",
+        )
+    if any(sha == entry.record.context_sha for entry in read.aside):
+        return kept, False, [f"{what} was that of the side that does not hold, and is replayed"]
+    if any(sha == entry.record.context_sha for entry in read.entries):
+        return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
+    return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
+
+
+def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
+    """Return the task, its file, whether it is archived, and the context id that the git dir remembers."""
+    store = caller.store
+    active, marker = store.active(), store.marker()
+    task = caller.task or active
+    if task is None and caller.context_id is not None and caller.context_id != marker:
+        return _find_put_away(caller, None)
+    if task is None:
+        if marker is not None:
+            lost = find_contexts(caller.repository).get(marker)
+            name = lost.task_id if isinstance(lost, Context) else marker
+            raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
+        raise Fatal("no task context is active here", hint="\n".join(ways_from_here(caller)))
+    if task == active and caller.context_id in (None, marker):
+        data = store.read(task, CONTEXT)
+        if data is None:
+            raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
+        return task, data, False, marker
+    return _find_put_away(caller, task)
+
+
+def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, str | None]:
+    """Return the newest context of a task, or the one that is named, from the archive or from the refs alone."""
+    found = [one for one in _archived(caller) if task in (None, one[0].task_id)]
+    if not found:
+        found = [(context, context.to_bytes()) for context in _kept(caller) if task in (None, context.task_id)]
+    if found:
+        newest = max(found, key=lambda one: _age(one[0]))
+        return newest[0].task_id, newest[1], True, None
+    if caller.context_id is not None:
+        raise Fatal(
+            f"{task} has no context {caller.context_id} here" if task else f"no context {caller.context_id} is here",
+            hint="git taskctx list",
+        )
+    from git_taskctx.ledger.whereabouts import find_ways
+
+    raise Fatal(f"no context of {task} is here", hint=find_ways(caller.repository))
+
+
+def ways_from_here(caller: Caller) -> tuple[str, ...]:
+    """Return what to type where no context is active: first about the task that was put away last, then a new one."""
+    ways, known = list[str](), set[str]()
+    with contextlib.suppress(TaskctxError):
+        archived = [context for context, _ in _archived(replace(caller, context_id=None))]
+        known = {context.task_id for context in archived}
+        if archived:
+            last = max(archived, key=_age)
+            with open_session(replace(caller, task=last.task_id, context_id=last.context_id), write=False) as session:
+                brings = f"git taskctx recover {session.task}   # brings it back"
+                ways += session.ways_after if session.over else (brings,)
+    free = next(f"TASK-{number}" for number in itertools.count(1) if f"TASK-{number}" not in known)
+    return (*ways, f'git taskctx init {free} --title "what is to be done"')
+
+
+def _age(context: Context) -> tuple[str, str, str]:
+    return context.audit.last_updated_at, context.created_at, context.context_id
+
+
+def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
+    """Yield the archived contexts, or the one that is named, each with its file."""
+    for context_id in caller.store.archived():
+        if caller.context_id in (None, context_id):
+            data = caller.store.read_archived(context_id, CONTEXT)
+            if data is not None:
+                yield load_context(data, what=f"{CONTEXT} in the archive, {context_id}"), data
+
+
+def _kept(caller: Caller) -> Iterator[Context]:
+    """Yield the contexts that only the refs keep, or the one that is named: none that is alive anywhere."""
+    store = caller.store
+    for context_id, context in find_contexts(caller.repository).items():
+        if caller.context_id not in (None, context_id) or isinstance(context, TaskctxError):
+            continue
+        if not store.alive_here(context_id) and not store.alive_elsewhere(context_id):
+            yield context
+
+
+def _is_newer(data: bytes) -> bool:
+    """Tell whether a file reads as JSON of a later schema, which is no damage."""
+    import json
+
+    try:
+        version = json.loads(data).get("version")
+    except (ValueError, AttributeError, RecursionError):
+        return False
+    return isinstance(version, int) and version > 1

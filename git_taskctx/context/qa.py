@@ -1,0 +1,160 @@
+"""The verb `record-qa`, and whether what is on record is enough to approve a tree."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import Any
+
+from git_taskctx.context.caller import check_text
+from git_taskctx.context.evidence import Source, take
+from git_taskctx.context.session import Event, Session, commands_of
+from git_taskctx.context.staleness import compare_text
+from git_taskctx.errors import Refused
+from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.context import Evidence
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.qa import QaRun, judge, missing_runs
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `record-qa` was asked for."""
+
+    agent: str
+    source: Source
+    command: str | None = None
+    exit_code: int | None = None
+    baseline: bool = False
+    """The log is of the state before the task, whatever the tree is now."""
+
+
+@dataclass(frozen=True)
+class QaRecorded:
+    """What `record-qa` did."""
+
+    run: QaRun
+    evidence: Evidence
+    baseline: bool
+    """Whether it is in the baseline."""
+    warnings: tuple[str, ...] = ()
+
+
+def record_qa(session: Session, request: Request) -> QaRecorded:
+    """Put a run of QA on record, with its log, for the tree that lies there now.
+
+    While nobody has snapshotted anything and the tree is as the task began, it is the baseline too.
+
+    Raises: Refused for a secret, or for a baseline under a task file that has changed; Fatal, TryAgain.
+    """
+    from git_taskctx.capture.qa import read_log
+
+    agent, source = request.agent, request.source
+    session.require_agent(agent)
+    session.require_open()
+    command = check_text(request.command, what="command") if request.command is not None else None
+    with read_worktree(session.repository, keep=False) as reading:
+        tree = _without_log(session.chain, reading, source.path)
+        changed = _changed_since_init(session, reading, source.path)
+        baseline, warnings = _is_baseline(session, request, reading, changed)
+    evidence, contents = take(session, source, "qa_log", description=command)
+    root = str(session.repository.toplevel)
+    reports = read_log(source.data, command=command, exit_code=request.exit_code, root=root)
+    run: dict[str, Any] = {
+        "command": command,
+        "exit_code": request.exit_code,
+        "status": judge(reports, request.exit_code),
+        "reports": [to_plain(report.bounded()) for report in reports],
+        "log": evidence.id,
+        **({"claimed": True} if request.baseline and changed else {}),
+    }
+    extra = {"run": run} | ({"baseline": True} if baseline else {})
+    extra |= {"evidence": to_plain(evidence)} if contents is not None else {}
+    event = Event("qa", agent, tree=tree, extra=extra)
+    session.commit([event], files=contents, reason=f"{session.task}: QA by {agent}")
+    runs = session.chain.baseline.runs if run.get("claimed") else session.chain.runs
+    recorded = next(one for one in reversed(runs or ()) if one.log == evidence.id and one.agent == agent)
+    return QaRecorded(recorded, evidence, baseline, (*warnings, *_odd(session, recorded)))
+
+
+def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]:
+    """Return what `qa.require` still waits for, where the policy asks for it."""
+    if not session.context.policy.qa.require:
+        return ()
+    return missing_runs(chain.runs, commands_of(session.context.immutable), tree)
+
+
+def log_command(agent: str, command: str) -> str:
+    """Return how to record a run of `command`."""
+    return f"git taskctx record-qa --agent {agent} --from LOG --command {shlex.quote(command)} --exit-code N"
+
+
+def require_qa(session: Session, chain: Chain, agent: str, tree: TreeOid) -> None:
+    """Refuse the last approval where `qa.require` waits for a run. Raises: Refused."""
+    missing = missing_qa(session, chain, tree) if agent == chain.agents[-1] else ()
+    if missing:
+        named = ", ".join(f"`{command}`" for command in missing[:5]) + (", …" if len(missing) > 5 else "")
+        raise Refused(
+            f"no passing run of {named} is on record for this tree, and qa.require asks for one",
+            hint=log_command(agent, missing[0]) + "   # keep LOG outside the worktree",
+        )
+
+
+def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
+    """Return the tree as it is without the log itself, where that is a new file that lies in it."""
+    known = {quote(change.path) for change in reading.changes_since(chain.settled_tree)}
+    raw = unquote(path)
+    if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
+        return reading.tree
+    return _without(reading.objects, reading.tree, raw.split(b"/")) or reading.objects.empty_tree
+
+
+def _without(objects: ObjectStore, tree: str, parts: list[bytes]) -> TreeOid | None:
+    """Return a tree without one path; None where nothing is left. Nothing is written."""
+    entries = {entry.name: entry for entry in objects.read_tree(tree)}
+    entry = entries.pop(parts[0], None)
+    if entry is not None and len(parts) > 1 and entry.mode == "40000":
+        below = _without(objects, entry.oid, parts[1:])
+        if below is not None:
+            entries[entry.name] = TreeEntry(entry.mode, entry.name, below)
+    return objects.name_tree(list(entries.values())) if entries else None
+
+
+def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:
+    """Return what differs from the tree that the task began on, but for the log and the task's own file."""
+    apart = {log, session.context.git.task_file}
+    changes = (quote(change.path) for change in reading.changes_since(session.chain.init_tree))
+    return tuple(path for path in changes if path not in apart)
+
+
+def _is_baseline(
+    session: Session, request: Request, reading: Reading, changed: tuple[str, ...]
+) -> tuple[bool, tuple[str, ...]]:
+    """Tell whether a run is of the state before the task, and what to say where it might have been."""
+    begun = any(seat.snapshots for seat in session.chain.seats.values())
+    if not request.baseline and (changed or begun):
+        return False, ()
+    stale = compare_text(session, reading).reason
+    if stale is None:
+        return True, ()
+    if request.baseline:
+        raise Refused(f"{stale}: no baseline is taken for another text", hint="git taskctx rebuild")
+    return False, (f"{stale}: this is not taken as the baseline",)
+
+
+def _odd(session: Session, run: QaRun) -> tuple[str, ...]:
+    told = []
+    chain = session.chain
+    if run.agent != chain.owner:
+        told.append(f"{chain.owner} owns the tree: this is {run.agent}'s word on the tree as it lies there now")
+    commands = commands_of(session.context.immutable)
+    if commands and run.command is not None and run.command not in commands:
+        told.append(f"`{run.command}` is none of the task's commands: {', '.join(commands)}")
+    if run.status == "contradiction":
+        told.append(f"the log and the exit code {run.exit_code} contradict each other: this is no pass")
+    return tuple(told)

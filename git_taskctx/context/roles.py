@@ -1,0 +1,235 @@
+"""Role exports: from a context and its chain, what each agent needs, in bytes that follow from these two alone.
+
+What a role is follows from its place in the chain and from policy, never from its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
+
+from git_taskctx.errors import BadData
+from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.context import Context, Coordination, Finding, Immutable
+from git_taskctx.model.export import (
+    LISTED,
+    Attached,
+    Citation,
+    Common,
+    Duty,
+    Export,
+    Handed,
+    Listed,
+    Role,
+    State,
+    Step,
+    Task,
+    ToDo,
+    export_name,
+)
+from git_taskctx.model.qa import QaResults
+from git_taskctx.model.values import replace
+
+EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
+
+
+def role_exports(context: Context, chain: Chain) -> dict[str, bytes]:
+    """Return the export of every agent, by the name of its file."""
+    return {export_name(agent): build_export(context, chain, agent).to_bytes() for agent in context.agents}
+
+
+def build_export(context: Context, chain: Chain, agent: str | None) -> Export:
+    """Return what `agent` needs; for None all that anybody needs, and no turn.
+
+    Raises: BadData where context and chain are not of the same agents.
+    """
+    if context.agents != chain.agents:
+        raise BadData(f"the context of {context.task_id} and its ledger name different agents")
+    role = _role(context, agent)
+    return Export(_common(context), role, _state(context, chain, role))
+
+
+def duties_of(agent: str, agents: Sequence[str]) -> tuple[Duty, ...]:
+    """Return what an agent does by its place: the first implements, the last validates, those between review."""
+    duties: list[Duty] = []
+    if agent == agents[0]:
+        duties.append("implement")
+    if agent == agents[-1]:
+        duties.append("validate")
+    return tuple(duties) or ("review",)
+
+
+def _common(context: Context) -> Common:
+    immutable = context.immutable
+    task = immutable.task_snapshot
+    return Common(
+        agents=context.agents,
+        scope_patterns=immutable.scope_patterns,
+        standards_citations=tuple(
+            Citation(one.file, one.section, one.line_span, one.requirement) for one in immutable.standards_citations
+        ),
+        task=Task(
+            title=task.title,
+            priority=task.priority,
+            area=task.area,
+            description=task.description,
+            outcome=task.outcome,
+            scope_in=task.scope_in,
+            scope_out=task.scope_out,
+            acceptance_criteria=task.acceptance_criteria,
+            quality_gates=task.quality_gates,
+        ),
+        task_id=context.task_id,
+    )
+
+
+def _role(context: Context, agent: str | None) -> Role:
+    if agent is None:
+        return _with_work(Role("", EVERY, True, False, ()), context.immutable)
+    agents = context.agents
+    duties = duties_of(agent, agents)
+    may_edit = context.policy.may_edit(agent, agents)
+    distinct = context.policy.chain.distinct_actors and agent != agents[0]
+    turn = _turn(agent, duties, _back_to(context, agent), may_edit=may_edit)
+    role = _with_work(Role(agent, duties, may_edit, distinct, turn), context.immutable)
+    return replace(role, checks_required=True) if agent == agents[-1] and context.policy.qa.require else role
+
+
+def _with_work(role: Role, immutable: Immutable) -> Role:
+    """Add what goes with the duties: the plan for who implements, the checks for who implements or validates."""
+    baseline = immutable.validation_baseline
+    if "implement" in role.duties:
+        role = replace(role, plan=immutable.task_snapshot.plan)
+    if _checks(role):
+        role = replace(role, commands=baseline.commands, manual_checks=baseline.manual_checks)
+    return role
+
+
+def _checks(role: Role) -> bool:
+    return bool({"implement", "validate"} & set(role.duties))
+
+
+def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: bool) -> tuple[Step, ...]:
+    """Return the commands of a turn, in the order in which they are typed."""
+    block = f'git taskctx block --agent {agent} --finding "what is wrong"'
+    snapshot = f"git taskctx snapshot --agent {agent}"
+    steps = [Step(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
+    if "implement" not in duties:
+        steps += [
+            Step("git taskctx diff --type from-base", "the whole work; without --type what the last agent did"),
+            Step(block, "for each thing that must not pass"),
+            Step(f"git taskctx start --agent {back}", "after blocking: hands back; your turn is over"),
+        ]
+    else:
+        steps.append(Step(block, "when you cannot go on"))
+    if "review" in duties and may_edit:
+        steps.append(Step("git taskctx get", "the commands that check the work, should you edit it"))
+    if "validate" in duties:
+        steps.append(Step(f"{snapshot} --done", "when all of it holds: approves exactly this tree"))
+    else:
+        steps.append(Step(snapshot, "last: records what you leave, and ends your turn"))
+    return tuple(steps)
+
+
+def _state(context: Context, chain: Chain, role: Role) -> State:
+    agent, seats = role.agent, context.coordination
+    mine = seats.get(agent, Coordination())
+    return State(
+        drift_budgets={name: seat.drift_budget for name, seat in seats.items() if seat.drift_budget},
+        evidence=tuple(Attached(one.id, one.type, one.path, one.description, one.lines) for one in context.evidence),
+        findings=tuple(_findings(context, chain, agent)),
+        left=_left(seats, chain, agent),
+        owner=chain.owner,
+        stale=mine.stale,
+        status=mine.status,
+        end=_end(chain),
+        baseline=_results(context.immutable.validation_baseline.initial_results) if _checks(role) else None,
+    )
+
+
+def _end(chain: Chain) -> Literal["validated", "committed", "put away"] | None:
+    if chain.sealed is not None:
+        return "committed"
+    if chain.purged:
+        return "put away"
+    return "validated" if chain.validated else None
+
+
+def _others(chain: Chain, agent: str) -> tuple[str, ...]:
+    """Name whose work an agent builds on: those before it, and a later one that handed the tree back to it."""
+    if not agent:
+        return chain.agents
+    before = chain.agents[: chain.position(agent)]
+    came_back = agent == chain.owner and chain.previous_owner in chain.agents[chain.position(agent) + 1 :]
+    return (*before, chain.previous_owner) if came_back else before
+
+
+def _left(seats: Mapping[str, Coordination], chain: Chain, agent: str) -> tuple[Handed, ...]:
+    """Return what others left. The tree is what the last of their snapshots says, so only that one lists its files."""
+    others = _others(chain, agent)
+    times = {name: last.seq for name in others if (last := chain.seats[name].last) is not None}
+    newest = max(times, key=times.__getitem__, default=None)
+    return tuple(_handed(name, seats[name], newest=name == newest) for name in others)
+
+
+def _handed(name: str, seat: Coordination, *, newest: bool) -> Handed:
+    taken = seat.worktree_snapshot
+    results = _results(seat.qa_results)
+    handed = Handed(name, seat.status, seat.stale, None, qa_log_path=seat.qa_log_path, qa_results=results)
+    if taken is None:
+        return handed
+    hidden = tuple(f"{one.path}: {one.kind}" for one in taken.hidden if newest)
+    return replace(
+        handed,
+        snapshot=taken.n,
+        files_count=taken.files_count,
+        diff_stat=taken.diff_stat,
+        unverified=True if taken.accepted or not taken.verified_start else None,
+        untracked=_listed(taken.untracked, taken.untracked_count if newest else 0),
+        out_of_scope=_listed(taken.out_of_scope, len(taken.out_of_scope)),
+        hidden=_listed(hidden, len(hidden)),
+    )
+
+
+def _results(results: QaResults | None) -> Mapping[str, Any] | None:
+    """Return what checks came to; when and by whom they were run is in the context."""
+    return cast(Mapping[str, Any] | None, _without_origin(to_plain(results)))
+
+
+def _without_origin(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_origin(item) for key, item in value.items() if key not in _ORIGIN}
+    return [_without_origin(item) for item in value] if isinstance(value, list) else value
+
+
+_ORIGIN = frozenset({"actor", "agent", "at", "tree"})
+
+
+def _listed(paths: tuple[str, ...], count: int) -> Listed | None:
+    return Listed(count, paths[:LISTED]) if count else None
+
+
+def _findings(context: Context, chain: Chain, agent: str) -> list[ToDo]:
+    """Return the open findings that `agent` must act on: those that it made, and those that are its to mend.
+
+    The owner mends what a later agent found; until the tree is handed back, that is who it will be handed back to.
+    """
+    found = []
+    for finding in chain.open_findings:
+        if agent in ("", finding.by):
+            found.append(_to_do(finding, "close"))
+        elif agent == (chain.owner if chain.is_later(finding.by, chain.owner) else _back_to(context, finding.by)):
+            found.append(_to_do(finding, "mend"))
+    return found
+
+
+def _to_do(finding: Finding, act: Literal["mend", "close"]) -> ToDo:
+    return ToDo(finding.id, finding.by, finding.text, act)
+
+
+def _back_to(context: Context, agent: str) -> str | None:
+    """Name who gets the tree back from an agent: the nearest before it that may edit; None for the first."""
+    before = context.agents[: context.agents.index(agent)]
+    editors = tuple(name for name in before if context.policy.may_edit(name, context.agents))
+    return (editors or before)[-1] if before else None

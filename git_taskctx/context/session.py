@@ -1,0 +1,330 @@
+"""One verb's view of one context: read from the ledger, checked against the file, and written back in one step.
+
+The ledger is the truth. `context.json` is what the last record left behind; where the two disagree, the file is
+replayed from the refs (a crash), or stands as a blocking finding (somebody edited it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from git_taskctx.context.caller import Caller, check_secrets
+from git_taskctx.context.files import context_files
+from git_taskctx.errors import Fatal, Refused
+from git_taskctx.git.refs import RefMove, Refs
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.chain import Chain
+from git_taskctx.ledger.entries import append_records, drifted_paths
+from git_taskctx.ledger.entry import Entry, on_anchors
+from git_taskctx.ledger.kept import add_kept
+from git_taskctx.ledger.refs import commits_folder, context_ref_name, keep_commits, snapshots_folder
+from git_taskctx.model.context import Audit, Context, Immutable
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.qa import QaResults
+from git_taskctx.model.record import Record, RecordType, link, record_id
+from git_taskctx.model.snapshot import WorktreeSnapshot
+from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.store import CONTEXT
+
+if TYPE_CHECKING:
+    pass
+
+SAVED = "saved"
+"""The name beside agents under which `restore` saves states before it overwrites them."""
+NOTE = 'git taskctx resolve-drift --note "what happened"'
+"""What is left to type once drift has been put right."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What a verb wants on record."""
+
+    type: RecordType
+    agent: str | None = None
+    tree: TreeOid | None = None
+    commit_tree: TreeOid | None = None
+    commit: CommitOid | None = None
+    base: CommitOid | None = None
+    diff_sha: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Session:
+    """One context, as it stands; `commit` moves it on."""
+
+    caller: Caller
+    context: Context
+    chain: Chain
+    entries: list[Entry]
+    refs: Refs
+    """The notes ref and the context's own."""
+    aside: tuple[Entry, ...] = ()
+    """The records on sides of forks that do not hold."""
+    archived: bool = False
+    edited: bool = False
+    """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
+    behind: bool = False
+    """True when the file was what an earlier record left: an interrupted write, or one going on."""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def repository(self) -> Repository:
+        """The repository."""
+        return self.caller.repository
+
+    @property
+    def task(self) -> str:
+        """The task's id."""
+        return self.context.task_id
+
+    def require_open(self, *, may_be_blocked: bool = False, put_right: bool = False) -> None:
+        """Refuse to change anything while a drift budget stands above the allowance or the file was edited.
+
+        `put_right` tells that the worktree is as expected again, so that only the note is missing.
+
+        Raises: Refused, Fatal for an archived context.
+        """
+        if self.archived:
+            if over := self.over:
+                raise self.ended(over)
+            raise Fatal(f"{self.task} is archived", hint=f"git taskctx recover {self.task}")
+        if self.edited:
+            raise Refused(
+                f"finding by taskctx: context.json of {self.task} was edited by hand",
+                hint=f"git taskctx recover {self.task}",
+            )
+        blocked = self.over_budget
+        if blocked and not may_be_blocked:
+            agent, budget = blocked
+            look = f"git taskctx verify   # what differs, and how to put it right\n{NOTE}   # when it is put right"
+            raise Refused(
+                f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
+                f"allowance {self.context.policy.drift.allowance})",
+                hint=NOTE if put_right else look,
+                paths=drifted_paths(self.entries) if put_right else (),
+            )
+
+    @property
+    def over(self) -> CommitOid | None:
+        """The commit that ended the task, where HEAD is it or rests on it: nothing is left to be done then."""
+        sealed, head = self.chain.sealed, self.repository.find_commit("HEAD")
+        if sealed is None or head is None:
+            return None
+        words = ("merge-base", "--is-ancestor", sealed, head)
+        return sealed if sealed == head or self.repository.git.run(*words, ok=(0, 1, 128)).code == 0 else None
+
+    @property
+    def saved(self) -> int:
+        """The number of the last state that `restore` saved; of a task that is over also what no record tells of."""
+        folder = self.snapshot_ref(SAVED, 0).rpartition("/")[0]
+        return max(self.chain.saved, *(int(name) for name in self.refs.under(folder) if name.isdecimal()), 0)
+
+    def undo(self, number: int | None = None) -> str:
+        """Return what brings back a state that was saved, the last one by default; also when the task is over."""
+        which = f" --round {number}" if number is not None else ""
+        return f"git taskctx restore --context {self.context.context_id} --agent {SAVED}{which}"
+
+    @property
+    def ways_after(self) -> tuple[str, ...]:
+        """What can still be typed about a task that is over."""
+        undo = (f"{self.undo()}   # what `restore` saved last",) if self.saved else ()
+        return (f"git taskctx log --task {self.task}   # what was done", *undo)
+
+    def ended(self, commit: CommitOid) -> Fatal:
+        """Phrase that the task has ended with a commit."""
+        text = f"{self.task} is over: commit {commit[:12]} is what was validated"
+        return Fatal(text, hint="\n".join(self.ways_after))
+
+    @property
+    def over_budget(self) -> tuple[str, int] | None:
+        """The first agent whose drift budget is above the allowance, with that budget."""
+        allowance = self.context.policy.drift.allowance
+        return next(((name, seat.budget) for name, seat in self.chain.seats.items() if seat.budget > allowance), None)
+
+    def require_agent(self, agent: str) -> None:
+        """Refuse a name that is not in the chain. Raises: Fatal."""
+        if agent not in self.chain.seats:
+            raise Fatal(
+                f"{agent!r} is not an agent of {self.task}",
+                hint="git taskctx status   # agents: " + ", ".join(self.chain.agents),
+            )
+
+    def snapshot_ref(self, agent: str, n: int) -> str:
+        """Name the ref that keeps a snapshot's tree."""
+        return f"{snapshots_folder(self.context.context_id)}/{agent}/{n}"
+
+    def keep(self, agent: str, n: int, tree: TreeOid) -> RefMove:
+        """Return the move that keeps a tree alive; a leftover of a killed write is replaced."""
+        ref = self.snapshot_ref(agent, n)
+        return RefMove(ref, tree, self.refs.find(ref))
+
+    def _keep_commits(self, chain: Chain) -> list[RefMove]:
+        known = self.refs.under(commits_folder(self.context.context_id))
+        needed = (chain.base, chain.parent, chain.init_head, chain.head)
+        return keep_commits(self.repository, self.context.context_id, known, needed)
+
+    def details(self) -> dict[str, WorktreeSnapshot | None]:
+        """Return each agent's last snapshot as the context has it."""
+        return {agent: seat.worktree_snapshot for agent, seat in self.context.coordination.items()}
+
+    def commit(
+        self,
+        events: Sequence[Event],
+        *,
+        snapshot: tuple[str, WorktreeSnapshot] | None = None,
+        files: Mapping[str, bytes] | None = None,
+        changes: Mapping[str, Any] | None = None,
+        kept: Mapping[str, bytes] | None = None,
+        moves: Sequence[RefMove] = (),
+        on: Sequence[str] = (),
+        reason: str,
+    ) -> None:
+        """Put events on record and write what follows from them: objects, refs with the ledger, files.
+
+        `files` go beside `context.json`, `kept` into the ref's tree alone, `changes` are fields of the context that no
+        event implies. The whole chain is also written on the objects `on`.
+
+        A kill between any two steps leaves the context before or after, and the next verb goes on from there.
+        Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
+        """
+        if self.put_away and events[0].type != "recover":
+            events = [Event("recover", self.chain.owner), *events]
+        for event in events:
+            check_secrets(self.caller, dict(event.extra), name=f"{event.type} record")
+        details = self.details()
+        if snapshot is not None:
+            details[snapshot[0]] = snapshot[1]
+        time, drafts, chain = self._next_time(), [], self.chain
+        for number, event in enumerate(events, len(self.entries) + 1):
+            draft = self.draft(event, time, number)
+            chain = chain.apply(draft)
+            drafts.append(draft)
+        context = self._context_after(chain, details, time, changes or {})
+        self._check_size(context)
+        drafts = [replace(draft, context_sha=context.sha) for draft in drafts]
+        records = link(drafts, self._tip, signer_of(self.repository, context.policy))
+        entries = [Entry(record, record.to_line()) for record in records]
+        contents = {**(files or {}), CONTEXT: context.to_bytes()}
+        ref = context_ref_name(context.context_id)
+        old = self.refs.find(ref)
+        tree = add_kept(self.repository, old, {**contents, **(kept or {})}, previous=self.context, records=records)
+        whole = [entry.line for entry in (*self.entries, *entries)]
+        append_records(
+            self.repository,
+            self.refs,
+            on_anchors(self.repository, context.context_id, records) | dict.fromkeys(on, whole),
+            [*moves, *self._keep_commits(chain), RefMove(ref, tree, old)],
+            context_id=context.context_id,
+            tip=self._tip,
+            reason=reason,
+        )
+        self.caller.store.write(self.task, {**contents, **context_files(context, chain)})
+        self.context, self.chain = context, chain
+        self.warnings += self.caller.forced
+        self.caller.forced.clear()
+        self.entries += entries
+
+    @property
+    def put_away(self) -> bool:
+        """True when the last record says that the context was put away.
+
+        One that came back and is active goes on with a `recover` record before its next one, and not earlier: a look
+        at it in a second clone would otherwise fork what the first one goes on with.
+        """
+        return bool(self.entries) and self.entries[-1].record.type == "purge"
+
+    @property
+    def only_looks(self) -> bool:
+        """True while the last record is another clone's: nobody has gone on with the context here.
+
+        What need not be on record is not put there then, as it would fork what the other clone goes on with.
+        """
+        here = self.caller.store.clone()
+        return bool(self.entries) and self.entries[-1].record.extra.get("clone", here) != here
+
+    @property
+    def _tip(self) -> str | None:
+        return self.entries[-1].sha if self.entries else None
+
+    def _next_time(self) -> str:
+        last = self.entries[-1].record.time if self.entries else ""
+        return max(self.caller.now(), last)
+
+    def draft(self, event: Event, time: str, number: int) -> Record:
+        """Return the record that an event would become, not yet hashed into the chain."""
+        return Record(
+            id=record_id(time, self.context.context_id, number),
+            v=1,
+            type=event.type,
+            context=self.context.context_id,
+            task=self.task,
+            agent=event.agent,
+            actor=self.caller.actor,
+            time=time,
+            seq=number,
+            base=event.base if event.base is not None else self.chain.base,
+            tree=event.tree,
+            commit_tree=event.commit_tree,
+            commit=event.commit,
+            diff_sha=event.diff_sha,
+            context_sha="",
+            prev=None,
+            extra={
+                **event.extra,
+                **self.caller.place,
+                **({"force_secrets": True} if self.caller.force_secrets else {}),
+            },
+        )
+
+    def _context_after(
+        self, chain: Chain, details: Mapping[str, WorktreeSnapshot | None], time: str, changes: Mapping[str, Any]
+    ) -> Context:
+        context = self.context.replace(**changes)
+        audit = context.audit
+        return context.replace(
+            coordination=chain.coordination(details),
+            git=replace(context.git, head=chain.base, parent=chain.parent),
+            immutable=with_baseline(context.immutable, chain.baseline),
+            evidence=chain.evidence,
+            audit=Audit(
+                created_by=audit.created_by,
+                last_updated_at=time,
+                last_updated_by=self.caller.actor,
+                update_count=audit.update_count + 1,
+                git_head=self.repository.find_commit("HEAD"),
+            ),
+        )
+
+    def _check_size(self, context: Context) -> None:
+        limits, size = context.policy.limits, len(context.to_bytes())
+        if size <= limits.context_kib * 1024:
+            return
+        text = f"the context of {self.task} has {size // 1024} KiB, more than {limits.context_kib}"
+        if limits.enforce:
+            raise Refused(text, hint="shorten the findings, or raise limits.context_kib")
+        self.warnings.append(text)
+
+
+def with_baseline(block: Immutable, results: QaResults) -> Immutable:
+    """Return the block with what is on record of how the checks stood before the task."""
+    baseline = block.validation_baseline
+    if baseline.initial_results == results:
+        return block
+    return replace(block, validation_baseline=replace(baseline, initial_results=results))
+
+
+def commands_of(block: Immutable) -> list[str]:
+    """Return the task's commands, as `init` and `rebuild` put them on record for the proof (`qa.require`)."""
+    return [one.command for one in block.validation_baseline.commands]
+
+
+def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Record] | None:
+    """Return what signs records with the user's key, where policy asks for it (`proof.require_signed`)."""
+    if not policy.proof.require_signed:
+        return None
+    from git_taskctx.git.signing import sign
+
+    return lambda record: record.with_signature(sign(repository, record.signed_text()).plain())

@@ -1,0 +1,190 @@
+"""Stale text: the task and its standards were captured once, and their files may have moved on since."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+
+from git_taskctx.context.session import Session
+from git_taskctx.errors import BadData, TaskctxError
+from git_taskctx.files import read_plain
+from git_taskctx.git.lookup import find_file, read_blob
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.model.context import StandardsCitation
+from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.values import dataclass
+
+LIMIT = 1024 * 1024
+"""A task file, or a file of standards, is at most this long, in bytes."""
+MAX_SEARCHED = 50
+"""Changed Markdown files that are searched for a section that is gone from its own."""
+SHOWN = 5
+"""Stale sections, and moved ones, that are told one by one."""
+
+
+@dataclass(frozen=True)
+class TextState:
+    """How the files stand to the text that was captured from them."""
+
+    stale: tuple[str, ...] = ()
+    """What no longer says what was captured."""
+    notices: tuple[str, ...] = ()
+    """What does, and is told all the same: a section that moved, a priority."""
+
+    @property
+    def reason(self) -> str | None:
+        """Everything that is stale, as one text; None when nothing is."""
+        return "; ".join(_few(self.stale)) or None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """All that is to be told where nothing is refused."""
+        return (*_few(self.stale), *_few(self.notices))
+
+
+def compare_text(session: Session, reading: Reading | None = None) -> TextState:
+    """Compare the task file and the cited sections with what was captured of them.
+
+    Keys that may change while the task runs (`task.volatile`) do not count, nor does what stands beside a cited
+    section in its file. Files whose blobs are as they were are not looked into; for others the worktree is read, where
+    the caller has no `reading` of it.
+    """
+    stale, notices = [reason] if (reason := _stale_task(session)) else [], list[str]()
+    changed = dict(_changed_files(session))
+    if changed:
+        with read_worktree(session.repository, keep=False) if reading is None else nullcontext(reading) as present:
+            for text, is_stale in _compare_sections(session, present, changed):
+                (stale if is_stale else notices).append(text)
+    return TextState(tuple(stale), tuple(notices))
+
+
+def _few(texts: Sequence[str]) -> tuple[str, ...]:
+    more = len(texts) - SHOWN
+    return (*texts[:SHOWN], f"and {more} more") if more > 0 else tuple(texts)
+
+
+def _stale_task(session: Session) -> str | None:
+    state = session.context.git
+    if state.task_file is None or state.task_file_sha is None:
+        return None
+    try:
+        data = read_task_file_bytes(session.repository, state.task_file)
+    except BadData as error:
+        return error.message
+    if data is None:
+        return f"the task file {state.task_file} is gone"
+    if session.repository.objects.hash("blob", data) == state.task_file_sha:
+        return None
+    from git_taskctx.capture.taskfile import without_volatile
+
+    volatile = session.context.policy.task.volatile
+    then = session.repository.objects.find(state.task_file_sha, limit=LIMIT)
+    try:
+        if then is not None and then.whole:
+            told = (
+                without_volatile(one, volatile, name=state.task_file, task=session.task) for one in (data, then.data)
+            )
+            if next(told) == next(told):
+                return None
+    except BadData:
+        return f"the task file {state.task_file} no longer reads"
+    return f"the task file {state.task_file} has changed since the context began{_new_priority(session, data)}"
+
+
+def _new_priority(session: Session, data: bytes) -> str:
+    """Say which priority the task has now, where that is another one; empty where it is not."""
+    from git_taskctx.capture.taskfile import read_task_file
+
+    old = session.context.immutable.task_snapshot.priority
+    try:
+        new = read_task_file(data, name=session.context.git.task_file or "", task=session.task).task_snapshot.priority
+    except BadData:  # `rebuild` tells what is wrong with it
+        return ""
+    return f", and its priority is {new or 'gone'}, not {old or 'unset'}" if new != old else ""
+
+
+def _changed_files(session: Session) -> Iterator[tuple[str, list[StandardsCitation]]]:
+    """Yield the cited files that do not lie on disk byte for byte as they were captured, with their citations."""
+    oids = session.chain.capture.oids("standards")
+    files: dict[str, list[StandardsCitation]] = {}
+    for citation in session.context.immutable.standards_citations:
+        files.setdefault(citation.file, []).append(citation)
+    for path, citations in files.items():
+        if path not in oids or _blob_on_disk(session.repository, path) != oids[path]:
+            yield path, citations
+
+
+def _blob_on_disk(repository: Repository, path: str) -> BlobOid | None:
+    try:
+        data = read_plain(repository.toplevel / os.fsdecode(unquote(path)), limit=LIMIT)
+    except TaskctxError:
+        return None
+    return BlobOid(repository.objects.hash("blob", data)) if data is not None else None
+
+
+def _compare_sections(
+    session: Session, reading: Reading, changed: dict[str, list[StandardsCitation]]
+) -> Iterator[tuple[str, bool]]:
+    """Yield what is to be told of the citations of changed files, and whether they are stale."""
+    oids = session.chain.capture.oids("standards")
+    lost: list[tuple[StandardsCitation, str]] = []
+    for path, citations in changed.items():
+        found = find_file(reading.objects, reading.tree, unquote(path))
+        if found is not None and found == (unquote(path), oids.get(path)):
+            continue  # the bytes on disk differ by line ends or a filter, what git has of them does not
+        data = read_blob(reading.objects, found[1], limit=LIMIT) if found is not None else None
+        if data is None:
+            what = "is gone" if found is None else f"has more than {LIMIT} bytes"
+            lost += [(one, f"{path} {what}, which {one.section} stands in") for one in citations]
+            continue
+        from git_taskctx.capture.sections import Document
+        from git_taskctx.capture.standards import find_again
+
+        document = Document(data)
+        places = find_again(document, citations)
+        for one in citations:
+            section = places.get(one.content_sha)
+            if section is None:
+                there = any(other.slug == one.section for other in document.sections)
+                what = "has changed" if there else "is gone"
+                lost.append((one, f"{path}#{one.section} {what} since the context began"))
+            elif (section.slug, section.span) != (one.section, one.line_span):
+                yield _moved(one, path, section.slug, section.span), False
+    if lost:
+        elsewhere = _search(session, reading, [one for one, _ in lost])
+        for one, reason in lost:
+            place = elsewhere.get(one.content_sha)
+            yield (_moved(one, *place), False) if place else (reason, True)
+
+
+def _moved(one: StandardsCitation, path: str, slug: str, span: str) -> str:
+    return f"{one.file}#{one.section}, cited as {one.line_span}, is now {path}#{slug}, {span}; its text is the same"
+
+
+def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation]) -> dict[str, tuple[str, str, str]]:
+    """Look for sections in the Markdown files that have changed since the task began, by their hash."""
+    from git_taskctx.capture.sections import Document
+    from git_taskctx.capture.standards import find_again
+
+    changes = reading.changes_since(session.chain.init_tree)
+    files = [one for one in changes if one.mode.startswith("100") and one.path.lower().endswith((b".md", b".markdown"))]
+    places: dict[str, tuple[str, str, str]] = {}
+    for change in files[:MAX_SEARCHED]:
+        data = read_blob(reading.objects, BlobOid(change.oid), limit=LIMIT)
+        if data is not None:
+            for sha, section in find_again(Document(data), lost).items():
+                places.setdefault(sha, (quote(change.path), section.slug, section.span))
+    return places
+
+
+def read_task_file_bytes(repository: Repository, path: str) -> bytes | None:
+    """Read a task file, named from the top of the worktree; None where there is none. Raises: BadData."""
+    full = repository.toplevel / os.fsdecode(unquote(path))
+    if full.is_symlink():
+        full = full.resolve()
+        if not full.is_relative_to(repository.toplevel.resolve()):
+            raise BadData(f"{path} is a link out of the worktree")
+    return read_plain(full, limit=LIMIT)

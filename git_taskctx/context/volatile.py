@@ -1,0 +1,81 @@
+"""Keys of the task file that may change while the task runs: where nothing else differs, the commit is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import compare_trees
+from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.repository import BLOB_LIMIT, Repository
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import BlobOid, TreeOid
+
+
+def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:
+    """Tell whether only the task file changed, and in it only keys that may change (`task.volatile`)."""
+    path = context.git.task_file
+    if path is None or [quote(change.path) for change in changes] != [path] or changes[0].status != "M":
+        return False
+    change = changes[0]
+    try:
+        return change.mode == change.old_mode and _text(context, objects, change.old_oid) == _text(
+            context, objects, change.oid
+        )
+    except BadData:
+        return False
+
+
+def is_same_commit(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> bool:
+    """Tell whether a commit's tree is the one that it must have, but for such keys; False where it cannot be told."""
+    if held == wanted:
+        return True
+    if context.git.task_file is None:
+        return False
+    try:
+        return is_volatile(context, repository.objects, compare_trees(repository, wanted, held))
+    except CouldNotTell:
+        return False
+
+
+def put_back(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> dict[str, Any]:
+    """Return what a proof needs to put a commit's task file back to what is on record; none where equal."""
+    path = context.git.task_file
+    if held == wanted or path is None:
+        return {}
+    return put_back_file(repository, path, wanted, None, volatile=context.policy.task.volatile, task=context.task_id)
+
+
+def put_back_file(
+    repository: Repository, path: str, wanted: TreeOid, captured: BlobOid | None, *, volatile: Sequence[str], task: str
+) -> dict[str, Any]:
+    """Return the same of a task file by its path; `captured` is its blob where the recorded tree is not here.
+
+    `blob` is the entry in the recorded tree, `text_sha` the sha256 of its content without the `volatile` keys, as
+    canonical JSON.
+    """
+    from git_taskctx.capture.taskfile import without_volatile
+
+    name = unquote(path).decode("utf-8", "surrogateescape")
+    blob = repository.objects.find(f"{wanted}:{name}", limit=BLOB_LIMIT)
+    if blob is None and captured is not None:
+        blob = repository.objects.find(captured, limit=BLOB_LIMIT)
+    if blob is None or blob.kind != "blob" or not blob.whole:
+        return {}
+    try:
+        text = dump_canonical({"text": without_volatile(blob.data, volatile, name=path, task=task)})
+    except (BadData, TypeError, ValueError):  # no JSON can say it: the proof goes by the tree alone
+        return {}
+    told = {"path": path, "blob": blob.oid, "text_sha": sha256_hex(text), "volatile": list(volatile)}
+    return {"task_file": told}
+
+
+def _text(context: Context, objects: ObjectStore, oid: str) -> object:
+    from git_taskctx.capture.taskfile import without_volatile
+
+    data, volatile = objects.get(oid, "blob"), context.policy.task.volatile
+    return without_volatile(data, volatile, name=context.git.task_file or "", task=context.task_id)

@@ -1,0 +1,205 @@
+"""A commit adopted: the records of a task attached to a commit of the validated tree that they do not know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import find_contexts
+from git_taskctx.context.session import signer_of
+from git_taskctx.context.volatile import put_back, put_back_file
+from git_taskctx.errors import BadData, CouldNotTell, Refused, Usage
+from git_taskctx.git.notes import NOTES_REF, read_note
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.chain import fold
+from git_taskctx.ledger.entries import append_records, find_context_ids, pages_of
+from git_taskctx.ledger.entry import Entry, anchor_of, page_of
+from git_taskctx.ledger.patches import facts_of
+from git_taskctx.ledger.refs import refs_of
+from git_taskctx.ledger.whereabouts import fetch_command
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.record import Record, link, record_id
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.proof.claims import Claim, Told, read_claims
+from git_taskctx.proof.match import Matcher
+from git_taskctx.proof.range import Commit, read_commit
+from git_taskctx.proof.rules import Rules
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """What `adopt` did."""
+
+    task: str
+    context: str
+    commit: CommitOid
+    new: bool
+    """False where the records named the commit before."""
+
+
+def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rules]) -> Adopted:
+    """Write a task's whole chain, with an `adopt` record at its end, on a commit that it proves, and on its tree.
+
+    Raises: Refused for a commit of another tree, or on another parent, or while the chain does not hold; Usage without
+    a task; CouldNotTell where nothing is known of the task here.
+    """
+    repository = caller.repository
+    commit = read_commit(repository, repository.resolve_commit(revision))
+    task = caller.task or caller.store.active()
+    if task is None:
+        raise Usage("adopt needs to know whose records", hint=f"git taskctx adopt {revision} --task TASK-1")
+    held, contexts = rules(commit.parent), _contexts(repository, task)
+    known = (*contexts, *find_context_ids(repository, task))
+    chains = [told for told in _chains(repository, commit, known, held) if told.task == task]
+    if caller.context_id is not None:
+        chains = [told for told in chains if told.context == caller.context_id]
+    if not chains:
+        raise CouldNotTell(
+            f"no records of {task} are here that could be about {commit.oid[:12]}",
+            hint=fetch_command(repository),
+        )
+    chosen, draft = _choose(repository, commit, chains, contexts, held)
+    named = any(
+        entry.record.commit == commit.oid and entry.record.type in ("seal", "adopt") for entry in chosen.entries
+    )
+    if not named:
+        _write(caller, commit, chosen, draft, held)
+    return Adopted(task, chosen.context, commit.oid, not named)
+
+
+def _contexts(repository: Repository, task: str) -> dict[str, Context]:
+    """Return the contexts of a task that the refs know, by id."""
+    found = find_contexts(repository)
+    return {name: one for name, one in found.items() if isinstance(one, Context) and one.task_id == task}
+
+
+def _chains(repository: Repository, commit: Commit, contexts: Collection[str], rules: Rules) -> list[Told]:
+    """Return every chain that may be about a commit: of these contexts, and of the notes on it and on its tree."""
+    notes = find_ref(repository.git, NOTES_REF)
+    near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
+    told = read_claims(sorted(near), rules.policy, rules.agents).told
+    known = {*contexts, *(one.context for one in told)}
+    pages = (page for name in known for page in pages_of(repository, name, notes))
+    lines = near.union(*pages)
+    return list(read_claims(sorted(lines), rules.policy, rules.agents).told)
+
+
+def _choose(
+    repository: Repository, commit: Commit, chains: list[Told], contexts: Mapping[str, Context], rules: Rules
+) -> tuple[Told, Record]:
+    """Return the chain that proves the commit, and the record that would end it.
+
+    Raises: Refused, with what stands against the nearest.
+    """
+    matcher = Matcher(repository, rules.policy, {})
+    refused: list[Refused] = []
+    for told in chains:
+        draft = _draft(repository, commit, told, contexts.get(told.context), rules)
+        claim = _claim(told, draft, rules) if draft is not None else None
+        if draft is None or claim is None:
+            continue
+        fit = matcher.fit(commit, claim)
+        reasons = (*told.reasons, *claim.reasons, *fit.reasons) if fit.is_same_tree else ()
+        if fit.is_same_tree and not reasons:
+            return told, draft
+        text = f"{commit.oid[:12]} has another tree than was validated for {told.task} ({claim.tree[:12]})"
+        if reasons:
+            against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
+            text = f"{commit.oid[:12]} is not proved by it for {told.task} ({against})"
+        differing = matcher.find_paths((commit.tree, reason) for reason in fit.reasons)
+        paths = tuple(path for some in differing.values() for path in some)
+        hint = f"git taskctx log --task {told.task} --context {told.context}"
+        refused.append(Refused(text, hint=hint, paths=paths))
+    if refused:
+        raise refused[-1]
+    task = chains[0].task
+    raise Refused(f"{task} has no snapshot that a commit could be", hint=f"git taskctx log --task {task}")
+
+
+def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:
+    """Return the claim that the chain would make with a record at its end."""
+    (record,) = link([draft], told.entries[-1].sha)
+    entries = [*(entry.line for entry in told.entries), record.to_line()]
+    for again in read_claims(entries, rules.policy, rules.agents).told:
+        return again.claims[-1] if again.claims else None
+    return None
+
+
+def _draft(repository: Repository, commit: Commit, told: Told, context: Context | None, rules: Rules) -> Record | None:
+    """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
+    records = (entry.record for entry in told.entries if entry.record.type in ("snapshot", "seal", "adopt"))
+    validated = [record for record in records if record.commit_tree is not None]
+    if not validated:
+        return None
+    last, before = told.entries[-1].record, validated[-1]
+    tree = before.commit_tree
+    return replace(
+        last,
+        id=record_id(last.time, told.context, last.seq + 1),
+        type="adopt",
+        agent=None,
+        seq=last.seq + 1,
+        tree=before.tree,
+        commit_tree=tree,
+        commit=commit.oid,
+        diff_sha=None,
+        prev=None,
+        extra=_task_file(repository, commit, told, before, context, rules),
+    )
+
+
+def _task_file(
+    repository: Repository, commit: Commit, told: Told, before: Record, context: Context | None, rules: Rules
+) -> dict[str, Any]:
+    """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
+
+    Without the context the ledger says which file it was: of a seal that allowed for such keys itself, else as it was
+    captured, and its blob must be here.
+    """
+    tree = before.commit_tree
+    if tree is None or tree == commit.tree:
+        return {}
+    if context is not None:
+        return put_back(context, repository, commit.tree, tree)
+    if "task_file" in before.extra:
+        return {"task_file": before.extra["task_file"]}
+    try:
+        captured = fold(entry.record for entry in told.entries).capture.oids("task")
+    except BadData:  # which stands against the chain anyway
+        return {}
+    volatile, told_of = rules.policy.task.volatile, next(iter(captured.items()), None)
+    if told_of is None:
+        return {}
+    return put_back_file(repository, told_of[0], tree, told_of[1], volatile=volatile, task=told.task)
+
+
+def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rules) -> None:
+    repository = caller.repository
+    time = max(caller.now(), draft.time)
+    facts = facts_of(repository, commit.parent, draft.commit_tree or commit.tree)
+    draft = replace(
+        draft,
+        id=record_id(time, told.context, draft.seq),
+        actor=caller.actor,
+        time=time,
+        extra={**draft.extra, **facts.extra, **caller.place},
+    )
+    (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))
+    entries = (*told.entries, Entry(record, record.to_line()))
+    lines: dict[str, list[str]] = {}
+    for entry in entries:  # also on the anchors: the notes may have come without them
+        page = anchor_of(repository, told.context, page_of(entry.record.seq))
+        for target in (page, commit.oid, commit.tree, *facts.places):
+            lines.setdefault(target, []).append(entry.line)
+    append_records(
+        repository,
+        refs_of(repository, told.context),
+        lines,
+        [],
+        context_id=told.context,
+        tip=told.entries[-1].sha,
+        reason=f"{told.task}: {commit.oid[:12]} adopted",
+    )

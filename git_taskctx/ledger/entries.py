@@ -1,0 +1,195 @@
+"""The ledger: a context's records, chained by hash, kept as notes on the context's anchors.
+
+An anchor is the blob `taskctx context <id>`, so that a write costs the same however many tasks share a base commit.
+The next one, `taskctx context <id> 1`, takes over where the first has `PAGE` records, and so on: a note is written
+anew with each record, and would cost more the longer it is. The base commit's own note gets the `init` record,
+through which the first anchor is found again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator, Mapping, Sequence
+
+from git_taskctx.errors import BadData, TryAgain
+from git_taskctx.git.damaged import damaged
+from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note
+from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.entry import Entry, anchor_of
+from git_taskctx.ledger.forks import follow
+from git_taskctx.model.canonical import MAX_BYTES
+from git_taskctx.model.record import Record, load_record
+from git_taskctx.model.values import dataclass
+
+ATTEMPTS = 50
+"""How often a write is tried while others move the notes ref."""
+
+
+def read_entries(repository: Repository, context_id: str) -> list[Entry]:
+    """Return a context's records, oldest first; none where the ledger does not know it.
+
+    Raises: BadData when a record was edited, inserted or removed in the middle.
+    """
+    return read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF)).entries
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the notes say of one context."""
+
+    entries: list[Entry]
+    """Its records, oldest first."""
+    aside: list[Entry]
+    """Records of the sides of forks that do not hold."""
+    foreign: int
+    """How many lines beside them are none of its records."""
+
+
+def read_ledger(repository: Repository, context_id: str, notes: str | None, *, holds: str | None = None) -> Ledger:
+    """Return what the notes say of a context; `notes` is the commit that the notes ref is at.
+
+    Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes. At a
+    fork the side holds that a later record on it says so of, or the one with the record `holds`.
+
+    Raises: BadData where the chain is broken, or the notes are not here; Forked.
+    """
+    if notes is not None and not repository.objects.has(notes):
+        raise damaged(repository.git, NOTES_REF)
+    lines = [line for page in pages_of(repository, context_id, notes) for line in page]
+    entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]
+    entries.sort(key=_sequence)
+    followed, aside = follow(entries, holds=holds)
+    return Ledger(followed, aside, len(lines) - len(entries))
+
+
+def pages_of(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
+    """Yield the lines of the notes on a context's anchors, up to the first anchor without any."""
+    for page in itertools.count():
+        lines = read_note(repository.objects, notes, anchor_of(repository, context_id, page))
+        if not lines:
+            return
+        yield lines
+
+
+def find_last(repository: Repository, context_id: str) -> Record | None:
+    """Return a context's last record, also where the chain is broken; None where there is none."""
+    entry = _last_entry(repository, context_id, find_ref(repository.git, NOTES_REF))
+    return entry.record if entry is not None else None
+
+
+def _is_built_upon(repository: Repository, context_id: str, notes: str | None, tip: str | None) -> bool:
+    """Tell whether the ledger has a record that follows the one with hash `tip`; None is none."""
+    words = f'"prev":"{tip}"' if tip is not None else '"prev":null'
+    lines = (line for page in pages_of(repository, context_id, notes) for line in page)
+    return any(words in line and _own_entry(line, context_id) is not None for line in lines)
+
+
+def _last_entry(repository: Repository, context_id: str, notes: str | None) -> Entry | None:
+    for lines in reversed([*pages_of(repository, context_id, notes)]):
+        entries = (entry for line in reversed(lines) if (entry := _own_entry(line, context_id)) is not None)
+        last = next(entries, None)
+        if last is not None:
+            return last
+    return None
+
+
+def is_named(repository: Repository, task: str) -> bool:
+    """Tell whether a write to the ledger was about `task`, by what its commits say."""
+    if find_ref(repository.git, NOTES_REF) is None:
+        return False
+    words = f"taskctx: {task}: "
+    found = repository.git.run("log", "-1", "--format=%s", "-F", f"--grep={words}", NOTES_REF, "--")
+    return found.out.startswith(words.encode())
+
+
+def find_context_ids(repository: Repository, task: str, notes: str = NOTES_REF) -> list[str]:
+    """Return the contexts of a task that a ledger alone knows, by what its commits say and write; the newest last."""
+    if notes == NOTES_REF and find_ref(repository.git, NOTES_REF) is None:
+        return []
+    options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-F", f"--grep=taskctx: {task}: ")
+    written = repository.git.run("-c", "log.showRoot=true", "log", *options, notes, "--").out.decode().splitlines()
+    words = [line.split() for line in written if line.startswith(":")]
+    blobs = list({place: blob for _, _, _, blob, _, place in reversed(words)}.values())  # of each note the newest
+    repository.objects.read_ahead(blobs, limit=MAX_BYTES)
+    found: dict[str, str] = {}
+    for blob in blobs:
+        note = repository.objects.find(blob, limit=MAX_BYTES)
+        for line in note_lines(note.data) if note is not None else ():
+            try:
+                record = load_record(line)
+            except BadData:  # no record of ours, or of a later version
+                continue
+            if record.task == task:
+                found[record.context] = max(record.time, found.get(record.context, ""))
+    return sorted(found, key=lambda one: (found[one], one))
+
+
+def _own_entry(line: str, context_id: str) -> Entry | None:
+    """Return the record in a line, None where it is none of this context's. Raises: BadData for a later version."""
+    try:
+        record = load_record(line)
+    except BadData as error:
+        if error.hint and f'"context":"{context_id}"' in line:
+            raise
+        return None
+    return Entry(record, line) if record.context == context_id else None
+
+
+def append_records(
+    repository: Repository,
+    refs: Refs,
+    additions: Mapping[str, Sequence[str]],
+    moves: Sequence[RefMove],
+    *,
+    context_id: str,
+    tip: str | None,
+    reason: str,
+) -> None:
+    """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
+
+    `refs` are those of the context; `additions` maps objects to the lines to attach; `tip` is the hash of the
+    context's last record, that the caller built upon. Objects taken by the caller are written first.
+
+    Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
+    """
+    objects = repository.objects
+    conflict, hint = "", None
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            import random
+
+            time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
+        current = refs.find(NOTES_REF)
+        if _is_built_upon(repository, context_id, current, tip):
+            raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
+        commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
+        objects.flush()
+        try:
+            refs.move([*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
+        except RefConflict as error:
+            conflict, hint = error.message, error.hint
+            refs.reread()
+            if refs.find(NOTES_REF) == current and any(refs.find(move.ref) != move.old for move in moves):
+                raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
+            continue
+        return
+    raise TryAgain(
+        f"cannot write to the ledger: {conflict}", hint=hint or f"git show-ref {NOTES_REF}   # then try again"
+    )
+
+
+def _sequence(entry: Entry) -> tuple[int, str]:
+    return entry.record.seq, entry.record.id
+
+
+def drifted_paths(entries: Sequence[Entry]) -> tuple[str, ...]:
+    """Return the paths that differed, by the records of the drift that nobody resolved since."""
+    paths: dict[str, None] = {}
+    for record in (entry.record for entry in reversed(entries)):
+        if record.type == "resolve":
+            break
+        if record.type == "drift":
+            paths |= dict.fromkeys(cause["path"] for cause in record.extra.get("causes", ()) if cause.get("path"))
+    return tuple(paths)

@@ -1,0 +1,110 @@
+"""What a context's ref keeps: the context's own files, as a tree that outlives `git clean -fdx`.
+
+The files of snapshots lie in folders of `ROUNDS`, so that the tree to be written with a snapshot does not get longer
+with each; diffs are left out, because they can be made again from the snapshots' trees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.damaged import lost
+from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.entry import anchor_data, page_of
+from git_taskctx.ledger.refs import context_ref_name
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import BlobOid, TreeOid
+from git_taskctx.model.record import Record
+
+PREVIOUS = "previous.json"
+"""The context before the last write, should the ledger not have followed; no file of `.agent-output`."""
+TASK_FILE = "task-file"
+"""The task file as it was read, so that a later one can be compared with it; no file of `.agent-output`."""
+ANCHORS = "anchors"
+"""Folder of the objects that the records are attached to."""
+ROUNDS = 32
+"""So many snapshots of an agent lie in one folder."""
+_DIFF = ".diff.gz"
+_OF_SNAPSHOT = re.compile(r"[a-z][a-z0-9-]*-([0-9]+)-[a-z-]+\.json\.gz")
+_NAME = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def add_kept(
+    repository: Repository,
+    old: str | None,
+    contents: Mapping[str, bytes],
+    *,
+    previous: Context | None,
+    records: Sequence[Record],
+) -> TreeOid:
+    """Take the tree of a context's own files to be written, what does not change kept from `old`.
+
+    `contents` goes by paths in the context's folder; `records` are those that the tree is kept with.
+
+    Raises: BadData where `old` is not here, CouldNotTell where a part of it is not.
+    """
+    objects = repository.objects
+    blobs = {_place(name): objects.add_blob(data) for name, data in contents.items() if not name.endswith(_DIFF)}
+    for record in records:
+        page = page_of(record.seq)
+        blobs[f"{ANCHORS}/{page}"] = objects.add_blob(anchor_data(record.context, page))
+    if previous is not None:
+        blobs[PREVIOUS] = objects.add_blob(previous.to_bytes())
+    try:
+        return _splice(objects, old, blobs)
+    except CouldNotTell as error:
+        if old is None or objects.has(old):
+            raise
+        raise lost(context_ref_name(records[0].context), old) from error
+
+
+def read_kept(objects: ObjectStore, tree: str) -> dict[str, bytes]:
+    """Return the files of `.agent-output` that a tree keeps, by their paths in the context's folder.
+
+    Raises: CouldNotTell where an object is missing; BadData for a name that we never write.
+    """
+    return {
+        name: objects.get(oid, "blob")
+        for path, oid in _walk(objects, tree)
+        if (name := _name(path)) not in (TASK_FILE, PREVIOUS) and not name.startswith(f"{ANCHORS}/")
+    }
+
+
+def _place(name: str) -> str:
+    """Return where the tree has a file."""
+    found = _OF_SNAPSHOT.fullmatch(name)
+    return f"rounds/{int(found[1]) // ROUNDS}/{name}" if found else name
+
+
+def _name(path: str) -> str:
+    """Undo `_place`."""
+    return path.rpartition("/")[2] if path.startswith("rounds/") else path
+
+
+def _splice(objects: ObjectStore, tree: str | None, blobs: Mapping[str, BlobOid]) -> TreeOid:
+    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree else {}
+    below: dict[str, dict[str, BlobOid]] = {}
+    for path, oid in blobs.items():
+        name, _, rest = path.partition("/")
+        if rest:
+            below.setdefault(name, {})[rest] = oid
+        else:
+            entries[name.encode()] = TreeEntry("100644", name.encode(), oid)
+    for name, deeper in below.items():
+        old = entries.get(name.encode())
+        entries[name.encode()] = TreeEntry("40000", name.encode(), _splice(objects, old.oid if old else None, deeper))
+    return objects.add_tree(list(entries.values()))
+
+
+def _walk(objects: ObjectStore, tree: str, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for entry in objects.read_tree(tree):
+        if not _NAME.fullmatch(entry.name):
+            raise BadData(f"the tree {tree} holds a file that git-taskctx does not write", hint=f"git ls-tree {tree}")
+        path = prefix + entry.name.decode()
+        if entry.mode == "40000":
+            yield from _walk(objects, entry.oid, f"{path}/")
+        else:
+            yield path, entry.oid

@@ -1,0 +1,49 @@
+"""Where records of a task may be: this clone's notes, those fetched from remotes, and the command that fetches them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.process import Git
+from git_taskctx.git.refs import read_refs
+from git_taskctx.git.remote import brought, remotes_of
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.refs import REMOTES
+from git_taskctx.model.canonical import sha256_hex
+
+_NO_REF = re.compile(r"[\s\x00-\x1f\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|[/.]$")
+"""What stands in no name of a ref (git-check-ref-format)."""
+
+
+def all_notes(repository: Repository) -> tuple[str, ...]:
+    """Return the commits of the notes in this clone: the ledger, and those of the remotes that were fetched beside it.
+
+    Only a remote's own ledger counts: refs beside that come along with it, and a server may let others push them.
+    """
+    known = brought(repository.git, NOTES_REF)
+    places = [NOTES_REF, *(f"{REMOTES}/{remote}/notes" for remote, _ in known)]
+    places += (place for _, place in known if place is not None and place.startswith(f"{REMOTES}/"))
+    found = read_refs(repository.git, *places)
+    return tuple(dict.fromkeys(found[place] for place in places if place in found))
+
+
+def find_ways(repository: Repository) -> str:
+    """Return what finds a context that is not known here: a remote that may have it, then those that are known."""
+    fetch = f"{fetch_command(repository)} --with-snapshots   # where another clone has it\n"
+    return (fetch if remotes_of(repository.git) else "") + "git taskctx list"
+
+
+def fetch_command(repository: Repository) -> str:
+    """Return the command that brings the notes, and merges them with those that are here."""
+    remotes = remotes_of(repository.git)
+    remote = "origin" if "origin" in remotes or not remotes else remotes[0]
+    return f"git taskctx fetch {shlex.quote(remote)}"
+
+
+def place_of(git: Git, remote: str) -> str:
+    """Return the folder of what is fetched from `remote`, which may be an address, or a name that no ref can have."""
+    is_name = remote in remotes_of(git) and not _NO_REF.search(remote)
+    name = remote if is_name else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
+    return f"{REMOTES}/{name}"

@@ -1,0 +1,163 @@
+"""What the records say of proved commits, for those who never see a record.
+
+Only a commit that is verified is told about, and only what the proof has looked at: the records up to the one that
+says that the commit is the task's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from git_taskctx.config import flatten
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.notes import NOTES_REF, grep_notes
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.chain import Chain, bypasses_of
+from git_taskctx.ledger.entry import Entry
+from git_taskctx.ledger.whereabouts import all_notes
+from git_taskctx.model.attestation import Approval, Checked, Found, Handoff, JudgedBy, Noted, Signatures, Taken, Trust
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import CommitProof, Proof, Proven
+from git_taskctx.model.record import SIGNATURE, Record, load_record
+from git_taskctx.model.values import dataclass
+from git_taskctx.proof.claims import CLAIMS, Claim
+from git_taskctx.proof.found import Candidate
+from git_taskctx.proof.found import Found as FoundOut
+from git_taskctx.proof.range import Commit
+
+
+@dataclass(frozen=True)
+class Attested:
+    """A commit that is verified, and the records that say so."""
+
+    commit: Commit
+    claim: Claim
+    chain: Chain
+    entries: tuple[Entry, ...]
+    """The records, up to the one that names the commit."""
+    handoff: Handoff
+
+
+def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) -> list[Attested]:
+    """Return what is on record of each verified commit of a range, oldest first.
+
+    Merges, which are proved by their parents, have no records of their own.
+    """
+    told = []
+    for one in reversed(proof.commits):
+        commit, candidate = found[one.commit].commit, found[one.commit].candidate
+        if one.verdict is not Proven.VERIFIED or one.by == "merge" or candidate is None:
+            continue
+        claim = claim_about(one, candidate)
+        if claim is None or claim.chain is None:
+            continue
+        last = claim.record.seq
+        entries = tuple(entry for entry in candidate.told.entries if entry.record.seq <= last)
+        told.append(
+            Attested(commit, claim, claim.chain, entries, _handoff(one, commit, claim, claim.chain, entries, policy))
+        )
+    return told
+
+
+def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
+    """Return what the records that a proof went by say of its commit; no record after that was looked at."""
+    if one.by != "part":
+        return candidate.claim
+    # proved by what the commit that ended the task says of it
+    parts = (claim for claim in candidate.told.claims if claim.is_part and claim.record.commit == one.commit)
+    return next(parts, None)
+
+
+def judged_by(proof: Proof, policy: Policy) -> JudgedBy:
+    """Name the policy that a proof went by."""
+    rules = to_plain(flatten(policy))
+    return JudgedBy(proof.policy, sha256_hex(dump_canonical(rules)), rules)
+
+
+def _handoff(
+    one: CommitProof, commit: Commit, claim: Claim, chain: Chain, entries: tuple[Entry, ...], policy: JudgedBy
+) -> Handoff:
+    records = [entry.record for entry in entries]
+    signed = sum(SIGNATURE in record.extra for record in records)
+    state: Trust = "verified" if policy.rules["proof.require_signed"] else "unchecked" if signed else "none"
+    return Handoff(
+        task=claim.record.task,
+        context=claim.record.context,
+        commit=commit.oid,
+        tree=commit.tree,
+        parent=commit.parent,
+        by=str(one.by),
+        policy=policy,
+        approvals=tuple(
+            Approval(agent, seat.actor, seat.rounds, seat.done_tree, seat.completed_at if seat.done_tree else None)
+            for agent, seat in chain.seats.items()
+        ),
+        snapshots=tuple(_snapshots(chain, records)),
+        findings=tuple(
+            Found(finding.id, finding.by, finding.at, finding.closed_at)
+            for seat in chain.seats.values()
+            for finding in seat.findings
+        ),
+        events=tuple(_events(records)),
+        checks=tuple(_checks(chain)),
+        signatures=Signatures(state, signed, len(records)),
+        notices=tuple(dict.fromkeys(notice.code.value for notice in one.notices)),
+        record=claim.record.id,
+        sha256=entries[-1].sha,
+    )
+
+
+def _snapshots(chain: Chain, records: Iterable[Record]) -> Iterator[Taken]:
+    ids = {record.seq: record.id for record in records}
+    taken = sorted((one for seat in chain.seats.values() for one in seat.snapshots), key=lambda one: one.seq)
+    for one in taken:
+        yield Taken(ids[one.seq], one.agent, one.actor, one.time, one.tree, one.commit_tree, one.edits, one.accepted)
+
+
+def _events(records: Iterable[Record]) -> Iterator[Noted]:
+    for record in records:
+        kinds = bypasses_of(record)
+        if record.type == "drift":
+            kinds = ("drift", *kinds)
+        if record.type == "resolve":
+            kinds = ("accepted" if record.extra.get("accepted") else "resolved", *kinds)
+        yield from (Noted(record.id, kind, record.actor, record.time) for kind in kinds)
+
+
+def _checks(chain: Chain) -> Iterator[Checked]:
+    """Yield the runs in the order in which they were recorded."""
+    logs = {one.id: one.sha256 for one in chain.evidence}
+    for run in chain.runs:
+        failures = tuple(dict.fromkeys(name for report in run.reports for name in report.failures))
+        yield Checked(run.key, run.agent, run.actor, run.at, run.tree, run.status, logs.get(run.log), failures)
+
+
+def find_range(repository: Repository, task: str) -> str:
+    """Return what the notes say are a task's commits, as `REV` or `A..B`: the one that ended it, and its parts.
+
+    Anybody can have written the notes; whether it is true is for the proof to tell. Raises: CouldNotTell.
+    """
+    notes = all_notes(repository)
+    if not notes:
+        raise CouldNotTell(f"there is no {NOTES_REF} in this clone", hint="git taskctx fetch")
+    about = f'"context":"[0-9a-f]{{16}}","task":"{task.replace(".", "[.]")}"'
+    lines = grep_notes(repository, notes, f'"type":"({"|".join(CLAIMS)})",{about}')
+    records = sorted((record for line in lines if (record := _claim_in(line)) is not None), key=lambda one: one.id)
+    here = [one for one in records if one.commit is not None and repository.find_commit(one.commit) is not None]
+    if not here:
+        hint = "git taskctx fetch   # the records of others; a task that is not committed yet has none"
+        raise CouldNotTell(f"no commit of {task} is on record here", hint=hint)
+    last = next((one for one in reversed(here) if one.type != "part"), here[-1])
+    first = next((one for one in here if one.type == "part" and one.context == last.context), last)
+    parents = repository.parents_of(CommitOid(str(first.commit)))
+    return f"{parents[0]}..{last.commit}" if first is not last and parents else str(last.commit)
+
+
+def _claim_in(line: str) -> Record | None:
+    try:
+        return load_record(line)
+    except BadData:
+        return None

@@ -1,0 +1,229 @@
+"""Whether a claim is about this very commit: its tree, what it sits on, and where neither fits, its patch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from git_taskctx.errors import BadData, CouldNotTell
+from git_taskctx.git.changes import compare_many
+from git_taskctx.git.objects import TreeEntry
+from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import Code, Reason
+from git_taskctx.model.values import dataclass
+from git_taskctx.proof.claims import Bypass, Claim
+from git_taskctx.proof.range import Commit, find_commit, reaches
+
+if TYPE_CHECKING:
+    from git_taskctx.ledger.patches import PatchPlace
+
+SHOWN = 20
+"""So many paths are named in a reason."""
+TASK_FILE_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Fit:
+    """How a claim and a commit go together."""
+
+    is_same_tree: bool
+    reasons: tuple[Reason, ...] = ()
+    notices: tuple[Reason, ...] = ()
+
+
+class Matcher:
+    """Holds claims against commits."""
+
+    def __init__(self, repository: Repository, policy: Policy, renamed: Mapping[CommitOid, CommitOid]) -> None:
+        self.policy = policy
+        self._repository = repository
+        self._renamed = renamed
+        self._other: dict[tuple[TreeOid, Reason], TreeOid] = {}
+        """The trees of claims that are about others, by the commit's tree and what is told of it."""
+        self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
+        self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
+
+    def fit(self, commit: Commit, claim: Claim) -> Fit:
+        """Tell whether a claim is about a commit, and what stands against it."""
+        notices: tuple[Reason, ...] = ()
+        record = claim.record
+        if commit.tree != claim.tree:
+            if not self._is_put_back(commit, claim):
+                return Fit(False, (self._other_tree(commit, claim),))
+            notices = (Reason(Code.VOLATILE_KEYS, f"{record.id} allows for keys that may change", record.id),)
+        if claim.chain is None:  # the chain does not hold, and says nothing of the parent that could be believed
+            return Fit(True, (), notices)
+        if not self._is_parent(commit, claim):
+            at = f"{(claim.parent or 'no commit')[:12]}, and it sits on {(commit.parent or 'no commit')[:12]}"
+            code = Code.PARENT_DIFFERS if record.commit == commit.oid else Code.OTHER_PARENT
+            return Fit(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
+        if claim.is_part:
+            return Fit(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
+        around, undone = self.judge_bypasses(commit, claim)
+        return Fit(True, (*self._base(commit, claim), *around), (*notices, *undone))
+
+    def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
+        """Return what counts against a commit, and what is to be known, of those that went around the gate.
+
+        One that was undone is not in its history, and what it held is not either, but for what was validated since.
+        """
+        reasons, notices = list[Reason](), list[Reason]()
+        for one in claim.around:
+            name = (one.commit or "")[:12]
+            held = self._holds(commit, claim, one)
+            if held is None:
+                cut_off = f"history is cut, and {name}, which went around the gate, may be below"
+                reasons.append(Reason(Code.OBJECTS_MISSING, cut_off, one.reason.record))
+            elif held:
+                reasons.append(one.reason)
+            else:
+                undone = f"{one.reason.message}: {name} is not in this history"
+                notices.append(Reason(Code.BYPASS_UNDONE, undone, one.reason.record))
+        return tuple(reasons), tuple(notices)
+
+    def patch_places(self, commits: Iterable[Commit]) -> dict[CommitOid, PatchPlace]:
+        """Return where notes about the commits' patches would be; not of one whose parent is not in this clone."""
+        from git_taskctx.ledger.patches import find_patches
+
+        pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
+        for commit in commits:
+            parent = find_commit(self._repository, commit.parent) if commit.parent else None
+            if len(commit.parents) < 2 and (parent is not None or commit.parent is None):
+                pairs[commit.oid] = (parent.tree if parent else self._repository.objects.empty_tree, commit.tree)
+        places = find_patches(self._repository, list(pairs.values()))
+        return {oid: place for oid, place in zip(pairs, places, strict=True) if place is not None}
+
+    def _other_tree(self, commit: Commit, claim: Claim) -> Reason:
+        """Say that a claim is about another tree; the paths are looked for when all that is to be told is known."""
+        record = claim.record
+        reason = Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id)
+        if record.commit != commit.oid:
+            about = f"{record.id} is about the tree {claim.tree[:12]} of {record.task}"
+            reason = Reason(Code.MISPLACED, about, record.id)
+        self._other[commit.tree, reason] = claim.tree
+        return reason
+
+    def find_paths(self, told: Iterable[tuple[TreeOid, Reason]]) -> dict[tuple[TreeOid, Reason], tuple[str, ...]]:
+        """Return what differs between a commit's tree and the one of a claim that is about another, for many at once.
+
+        Nothing for a tree that is not in this clone.
+        """
+        asked = {one: (self._other[one], one[0]) for one in told if one in self._other}
+        if not asked:
+            return {}
+        there = self._repository.objects.sizes({tree for pair in asked.values() for tree in pair})
+        asked = {one: pair for one, pair in asked.items() if all(tree in there for tree in pair)}
+        try:
+            changes = compare_many(self._repository, list(asked.values()))
+        except CouldNotTell:
+            return {}
+        return {
+            one: tuple(quote(change.path) for change in some[:SHOWN]) for one, some in zip(asked, changes, strict=True)
+        }
+
+    def _is_parent(self, commit: Commit, claim: Claim) -> bool:
+        """Tell whether a commit sits where it must: on that commit, or on one that it became, or one with its tree."""
+        if commit.parent == claim.parent or (
+            claim.parent is not None and self._renamed.get(claim.parent) == commit.parent
+        ):
+            return True
+        if commit.parent is None or claim.parent is None:
+            return False
+        actual = find_commit(self._repository, commit.parent)
+        if actual is None:
+            return False
+        wanted = find_commit(self._repository, claim.parent)
+        return actual.tree == (wanted.tree if wanted else claim.record.extra.get("parent_tree"))
+
+    def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
+        """Say so when the base of the reviewed diffs is not in a commit's history, where that can be told."""
+        base = claim.record.base
+        if base is None or base in (commit.parent, claim.parent) or self._renamed.get(base) is not None:
+            return []
+        if commit.parent != claim.parent:  # history was rewritten, and the old names are gone
+            return []
+        key = (base, commit.parent)
+        if key not in self._reached:
+            self._reached[key] = reaches(self._repository, commit, base)
+        if self._reached[key] is not False:
+            return []
+        return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
+
+    def _holds(self, commit: Commit, claim: Claim, one: Bypass) -> bool | None:
+        """Tell whether a commit that went around the gate is in the history of the claimed commit, or of `commit`.
+
+        None where history is cut before that can be told. What the task sat on when the gate was gone around is older.
+        """
+        if one.commit == commit.oid:
+            return True
+        if one.moved and commit.parent != claim.parent:
+            below = find_commit(self._repository, claim.parent) if claim.parent else None
+            held = self._has(below, one.commit) if below else True  # history was rewritten, and the old one is gone
+            if held is not False:
+                return held
+        if not one.moved and commit.parents == ((claim.parent,) if claim.parent else ()):
+            return False
+        names = {one.commit, self._renamed.get(one.commit) if one.commit else None} - {None}
+        told = {self._has(commit, name) for name in names}
+        return True if True in told else None if None in told else False
+
+    def _has(self, commit: Commit, wanted: CommitOid | None) -> bool | None:
+        """Tell whether a commit is `wanted`, or has it in its history; None where history is cut before."""
+        if wanted is None or commit.oid == wanted:
+            return commit.oid == wanted
+        key = (wanted, commit.oid)
+        if key not in self._held:
+            told = reaches(self._repository, commit, wanted)
+            if told is None and not self._repository.is_shallow:
+                # Nothing is cut, so that a commit that is not here is in no history.
+                told = False if find_commit(self._repository, wanted) is None else None
+            self._held[key] = told
+        return self._held[key]
+
+    def _is_put_back(self, commit: Commit, claim: Claim) -> bool:
+        """Tell whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
+
+        The record says which blob it was, and what its text hashes to without those keys; which keys may change is for
+        the policy to say.
+        """
+        told: Any = claim.record.extra.get("task_file")
+        if not isinstance(told, dict) or told.get("volatile") != list(self.policy.task.volatile):
+            return False
+        path, blob, text_sha = (told.get(name) for name in ("path", "blob", "text_sha"))
+        if not (isinstance(path, str) and isinstance(blob, str) and isinstance(text_sha, str)):
+            return False
+        try:
+            return (
+                self._text_sha(commit, path, claim.record.task) == text_sha
+                and self._with(commit.tree, path, blob) == claim.tree
+            )
+        except (BadData, CouldNotTell, TypeError, ValueError):
+            return False
+
+    def _text_sha(self, commit: Commit, path: str, task: str) -> str | None:
+        from git_taskctx.capture.taskfile import without_volatile
+
+        name = unquote(path).decode("utf-8", "surrogateescape")
+        found = self._repository.objects.find(f"{commit.tree}:{name}", limit=TASK_FILE_LIMIT)
+        if found is None or found.kind != "blob" or not found.whole:
+            return None
+        text = without_volatile(found.data, self.policy.task.volatile, name=path, task=task)
+        return sha256_hex(dump_canonical({"text": text}))
+
+    def _with(self, tree: str, path: str, blob: str) -> TreeOid:
+        """Return the name of a tree with another blob at a path; nothing is written."""
+        return _spliced(self._repository, tree, unquote(path).split(b"/"), blob)
+
+
+def _spliced(repository: Repository, tree: str, parts: list[bytes], blob: str) -> TreeOid:
+    entries = {entry.name: entry for entry in repository.objects.read_tree(tree)}
+    entry = entries.get(parts[0])
+    if entry is None or (len(parts) > 1) != (entry.mode == "40000"):
+        raise CouldNotTell(f"the tree {tree} has no such file")
+    oid = blob if len(parts) == 1 else _spliced(repository, entry.oid, parts[1:], blob)
+    entries[entry.name] = TreeEntry(entry.mode, entry.name, oid)
+    return repository.objects.name_tree(list(entries.values()))

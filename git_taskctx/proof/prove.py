@@ -1,0 +1,337 @@
+"""Proof: whether commits are what was validated, for anyone with a clone.
+
+The answer rests on raw commits, the names of their trees, and the notes; never on the worktree, the index or a branch.
+A chain is found by the commit, then by its tree, then, where policy allows it, by its patch. What cannot be proved is
+unproven, and what is unproven is never shown as a pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.whereabouts import all_notes
+from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.model.values import replace
+from git_taskctx.proof.claims import NOTE_LIMIT, Note, Told, cut, read_claims
+from git_taskctx.proof.found import Candidate, Found
+from git_taskctx.proof.hints import ways_on
+from git_taskctx.proof.match import Matcher
+from git_taskctx.proof.range import BATCH, Commit, Range, find_cuts, first_parents, list_commits
+from git_taskctx.proof.rules import Rules
+from git_taskctx.proof.scope import required_commits
+
+if TYPE_CHECKING:
+    from git_taskctx.proof.signers import Signers
+
+
+def prove(
+    repository: Repository,
+    what: Range,
+    rules: Rules,
+    *,
+    renamed: Mapping[CommitOid, CommitOid] | None = None,
+    beside: Sequence[str] | None = None,
+    keep: dict[CommitOid, Found] | None = None,
+) -> Proof:
+    """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
+
+    `renamed` maps the old names of rewritten commits to the new ones; `beside` are the commits of notes that are read
+    beside the ledger, by default of all that were fetched; `keep` gets what was found out about each commit, with the
+    records about it. Raises: CouldNotTell when the range itself is not in this clone.
+    """
+    commits = list_commits(repository, what)
+    known = {commit.oid: commit for commit in commits}
+    if beside is None:
+        notes = all_notes(repository)
+    else:
+        ours = find_ref(repository.git, NOTES_REF)
+        notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
+    renamed = renamed or {}
+    former = {new: old for old, new in renamed.items()}
+    matcher, reader = Matcher(repository, rules.policy, renamed), _Reader(repository, notes, rules)
+    places = {commit.oid: _places(commit, former.get(commit.oid)) for commit in commits}
+    reader.look_up([name for some in places.values() for _, name in some])
+    found: dict[CommitOid, Found] = {}
+    for start in range(0, len(commits), BATCH):
+        judged = _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
+        if keep is None:  # the records of many commits are more than a memory holds
+            judged = {oid: replace(one, candidate=None) for oid, one in judged.items()}
+        found |= judged
+    _prove_parts(found, known)
+    cuts = [] if what.is_alone else find_cuts(repository, what, known)
+    merges = [commit for commit in reversed(commits) if len(commit.parents) > 1 and found[commit.oid].by is None]
+    if merges:
+        from git_taskctx.proof.merges import prove_first, prove_merges
+
+        prove_merges(repository, merges, found, cuts)
+        again = functools.partial(prove, repository, renamed=renamed, beside=beside)
+        prove_first(repository, what, found, lambda one: again(one, rules.of(one)))
+    if keep is not None:
+        keep |= found
+    required = required_commits(repository, what, found, rules.policy)
+    paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
+    shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
+    cut_at = next(iter(cuts), None) if rules.policy.proof.scope != "tip" else None
+    return _conclude(repository, what, rules, shown, cut_at)
+
+
+def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
+    """Return where records about a commit may be, and how they are found there; `former` is its name of before."""
+    names = (("commit", commit.oid), ("commit", former), ("tree", commit.tree))
+    return [(by, name) for by, name in names if name is not None]
+
+
+def _judge_batch(
+    commits: Sequence[Commit],
+    places: Mapping[CommitOid, Sequence[tuple[str, str]]],
+    reader: _Reader,
+    matcher: Matcher,
+    rules: Rules,
+) -> dict[CommitOid, Found]:
+    """Judge some commits, each alone."""
+    reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
+    candidates: dict[CommitOid, list[Candidate]] = {}
+    notices: dict[CommitOid, tuple[Reason, ...]] = {}
+    for commit in commits:
+        found: dict[tuple[str, ...], str] = {}  # the same note, on the commit and on its tree, is asked once
+        for by, name in places[commit.oid]:
+            found.setdefault(reader.blobs_of(name), by)
+        candidates[commit.oid] = [
+            candidate
+            for blobs, by in found.items()
+            for told in reader.read(blobs).told
+            for candidate in _candidates(matcher, commit, told, by)
+        ]
+        notices[commit.oid] = tuple(dict.fromkeys(_oddities(map(reader.read, found))))
+    signers = None
+    if rules.policy.proof.require_signed:
+        from git_taskctx.proof.signers import Signers
+
+        signers = Signers(reader.repository, rules.signers)
+        signers.check(one.told for some in candidates.values() for one in some)
+        candidates = {oid: [_with_signers(one, signers) for one in some] for oid, some in candidates.items()}
+    if matcher.policy.proof.by_patch:
+        open_commits = [commit for commit in commits if _may_be_by_patch(candidates[commit.oid])]
+        for oid, candidate in _by_patch(matcher, reader, signers, open_commits).items():
+            candidates[oid].insert(0, candidate)
+    return {commit.oid: _choose(reader, commit, candidates[commit.oid], notices[commit.oid]) for commit in commits}
+
+
+def _with_signers(one: Candidate, signers: Signers) -> Candidate:
+    return replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim)))
+
+
+def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
+    return all(one.reasons and not one.is_violated for one in candidates)
+
+
+class _Reader:
+    """Reads notes, ours and others': all are looked up at once, and then read some at a time, each once."""
+
+    def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
+        self.repository, self.notes, self._rules = repository, notes, rules
+        self._blobs: dict[str, tuple[str, ...]] = {}
+        self._read: dict[tuple[str, ...], Note] = {}
+        self.error: Reason | None = None
+
+    def look_up(self, names: Sequence[str]) -> None:
+        """Find the notes of many objects."""
+        wanted = list(dict.fromkeys(names))
+        for notes in self.notes:
+            try:
+                found = find_notes(self.repository.objects, notes, wanted)
+            except CouldNotTell as error:
+                self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+                continue
+            for name, blobs in found.items():
+                self._blobs[name] = tuple(dict.fromkeys((*self.blobs_of(name), *blobs)))
+
+    def read_ahead(self, names: Sequence[str]) -> None:
+        """Read the notes of some objects, and let go those that were read before."""
+        self._read = {}
+        blobs = [blob for name in names for blob in self.blobs_of(name)]
+        with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
+            self.repository.objects.read_ahead(blobs, limit=NOTE_LIMIT)
+
+    def blobs_of(self, name: str) -> tuple[str, ...]:
+        """Return what the note of an object consists of; nothing where there is none."""
+        return self._blobs.get(name, ())
+
+    def read(self, blobs: tuple[str, ...]) -> Note:
+        """Return what a note says."""
+        if blobs not in self._read:
+            self._read[blobs] = self._judged(blobs)
+        return self._read[blobs]
+
+    def _judged(self, blobs: tuple[str, ...]) -> Note:
+        lines: set[str] = set()
+        for blob in blobs:
+            try:
+                found = self.repository.objects.find(blob, limit=NOTE_LIMIT)
+            except CouldNotTell:
+                found = None
+            if found is None or found.kind != "blob":
+                return Note(reasons=(Reason(Code.OBJECTS_MISSING, f"the note {blob[:12]} is not in this clone"),))
+            if not found.whole:
+                return Note(reasons=(Reason(Code.TOO_LARGE, f"the note has more than {NOTE_LIMIT} bytes"),))
+            lines.update(note_lines(found.data))
+        return read_claims(sorted(lines), self._rules.policy, self._rules.agents)
+
+
+def _oddities(notes: Iterable[Note]) -> list[Reason]:
+    told: list[Reason] = []
+    for note in notes:
+        told += note.reasons
+        if note.foreign:
+            lines = f"{note.foreign} line{'s' * (note.foreign != 1)}"
+            told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
+    return told
+
+
+def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[Candidate]:
+    """Return what a chain may mean for a commit; nothing where it only began there."""
+    if not told.claims:
+        if all(entry.record.type == "init" for entry in told.entries):
+            return []
+        missing = Reason(Code.NOT_SEALED, f"the records of {told.task} say of no commit that it is the task's")
+        return [Candidate(told, None, by, (*told.reasons, missing))]
+    fits = [(claim, matcher.fit(commit, claim)) for claim in told.claims]
+    right = [(claim, fit) for claim, fit in fits if fit.is_same_tree] or fits[-1:]
+    return [
+        Candidate(
+            told,
+            claim,
+            by,
+            fit.reasons if not fit.is_same_tree else (*told.reasons, *claim.reasons, *fit.reasons),
+            (*claim.notices, *fit.notices),
+        )
+        for claim, fit in right
+    ]
+
+
+def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
+    """Return the candidate that proves a commit; else the one that says most clearly why it is not proved."""
+    proving = next((one for one in candidates if not one.reasons), None)
+    told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
+    wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
+    if proving is not None:
+        parts = proving.claim.parts if proving.claim is not None else ()
+        notices = (*proving.notices, *told)
+        return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts, proving)
+    chosen = next((one for one in candidates if one.is_violated), None) or next(iter(candidates), None)
+    if chosen is not None:
+        reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *told)
+        return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context, candidate=chosen)
+    reasons = wrong or ((reader.error,) if reader.error else ())
+    if not reasons:
+        code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
+        missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
+        reasons = (Reason(code, missing),)
+    return Found(commit, reasons, told)
+
+
+def _by_patch(
+    matcher: Matcher, reader: _Reader, signers: Signers | None, commits: Sequence[Commit]
+) -> dict[CommitOid, Candidate]:
+    """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
+    places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
+    reader.look_up([place.blob for place in places.values()])
+    reader.read_ahead([place.blob for place in places.values()])
+    chains = {oid: reader.read(reader.blobs_of(place.blob)).told for oid, place in places.items()}
+    if signers is not None:
+        signers.check(told for some in chains.values() for told in some)
+    found: dict[CommitOid, Candidate] = {}
+    for oid, some in chains.items():
+        for told in some:
+            for claim in told.claims:
+                patch = claim.record.extra.get("patch")
+                if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
+                    continue
+                if signers is not None and signers.against(told, claim):
+                    continue
+                around, undone = matcher.judge_bypasses(known[oid], claim)
+                if around:
+                    continue
+                equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
+                found.setdefault(oid, Candidate(told, claim, "patch", (), (*claim.notices, *undone, equal)))
+    return found
+
+
+def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
+    """Let the parts of a task count where the commit that ends it is in the range, and proved."""
+    for one in list(found.values()):
+        parts = dict(one.parts)
+        for commit in first_parents(known, one.commit) if parts else ():
+            if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
+                part = replace(found[commit.oid], task=one.task, context=one.context, candidate=one.candidate)
+                found[commit.oid] = replace(part, reasons=(), by="part")
+
+
+def _tell(
+    one: Found, required: bool, rules: Rules, paths: Mapping[tuple[TreeOid, Reason], tuple[str, ...]]
+) -> CommitProof:
+    told = dict.fromkeys(one.reasons)
+    reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in told)
+    verdict = Proven.VERIFIED if one.by is not None else Proven.UNPROVEN
+    if any(reason.weight is Weight.VIOLATED for reason in reasons):
+        verdict = Proven.VIOLATED
+    elif rules.missing:
+        verdict = Proven.UNPROVEN
+        reasons = (*reasons, Reason(Code.POLICY_MISSING, "the commit that the policy is read from is not here"))
+    return CommitProof(
+        commit=one.commit.oid,
+        tree=one.commit.tree,
+        verdict=verdict,
+        required=required,
+        subject=cut(one.commit.subject),
+        by=one.by if verdict is Proven.VERIFIED else None,
+        task=one.task,
+        context=one.context,
+        reasons=reasons,
+        notices=tuple(dict.fromkeys(one.notices)),
+    )
+
+
+def _conclude(
+    repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...], cut_at: CommitOid | None
+) -> Proof:
+    required = [one for one in commits if one.required]
+    verdicts = {one.verdict for one in required}
+    worst = next((one for one in (Proven.VIOLATED, Proven.UNPROVEN) if one in verdicts), Proven.VERIFIED)
+    reasons: tuple[Reason, ...] = ()
+    if not commits:
+        worst, reasons = Proven.UNPROVEN, (Reason(Code.EMPTY_RANGE, f"{what.name} holds no commit"),)
+    if cut_at is not None:
+        reasons = (Reason(Code.OBJECTS_MISSING, f"history is cut at {cut_at[:12]}, and commits of the range with it"),)
+        worst = Proven.UNPROVEN if worst is Proven.VERIFIED else worst
+    bad = sum(one.verdict is worst for one in required)
+    if cut_at is not None and not bad:
+        summary = f"the commits before {cut_at[:12]} are not here"
+    elif not commits:
+        summary = f"{cut(what.name)} holds no commit"
+    elif len(commits) == 1:
+        summary = f"{commits[0].commit[:12]} is {worst.value}"
+    elif not required:
+        summary = f"none of {len(commits)} commits must be proved"
+    else:
+        summary = f"{bad} of {len(required)} that must be proved {'is' if bad == 1 else 'are'} {worst.value}"
+    proof = Proof(
+        subject="commit",
+        range=what.name,
+        verdict=worst,
+        summary=summary,
+        scope=rules.policy.proof.scope,
+        policy=what.policy,
+        commits=commits,
+        reasons=reasons,
+        warnings=rules.warnings,
+    )
+    return replace(proof, hints=ways_on(repository, what, proof))

@@ -1,0 +1,103 @@
+"""The proof of the commits about to leave, for the hook that git runs before a push."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+
+from git_taskctx.errors import GitFailed
+from git_taskctx.git.quoting import shown
+from git_taskctx.git.refs import BRANCHES, read_refs
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.refs import SEEN
+from git_taskctx.ledger.whereabouts import all_notes
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.proof import Proof
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.proof.clone import borrow_notes
+from git_taskctx.proof.hints import NO_RECORDS
+from git_taskctx.proof.prove import prove
+from git_taskctx.proof.range import Range, read_commit
+from git_taskctx.proof.rules import Rules
+
+
+@dataclass(frozen=True)
+class Update:
+    """One line that git gives the hook: what of here goes where there, and what is there now."""
+
+    local_ref: str
+    local: str
+    remote_ref: str
+    remote: str
+
+
+def read_updates(data: bytes) -> list[Update]:
+    """Read the hook's stdin; a line that is none of git's is left out."""
+    words = (line.split(" ") for line in data.decode("utf-8", "surrogateescape").splitlines())
+    return [Update(*four) for four in words if len(four) == 4]
+
+
+def prove_push(
+    repository: Repository,
+    remote: str,
+    updates: Sequence[Update],
+    rules: Callable[[CommitOid | None], Rules],
+    *,
+    always: bool = True,
+) -> list[Proof]:
+    """Prove, for each branch of a push, the commits that `remote` does not have; nothing new needs no proof.
+
+    What is deleted, and what is no branch (tags, notes, refs of ours), is not judged. The policy is that of what the
+    remote has: the branch's own commit there, else where the new commits begin. `rules` reads it from a commit.
+    Without `always` only what that policy wants proved is. Records that are not here are looked for on the remote;
+    no other proof believes those, for who may push there is not said.
+
+    Raises: CouldNotTell when a commit is not in this clone.
+    """
+    known = _tips_of(repository, remote)
+    ranges = [what for update in updates if (what := _range_of(repository, update, known)) is not None]
+    judged = [(what, by) for what in ranges if always | (by := rules(what.policy)).policy.hooks.pre_push]
+    proofs = [prove(repository, what, by) for what, by in judged]
+    if not remote or not any(proof.codes & NO_RECORDS for proof in proofs):
+        return proofs
+    try:
+        theirs = borrow_notes(repository, remote, name=SEEN)
+    except GitFailed:  # the hint is to fetch them, which says why they do not come
+        return proofs
+    here = all_notes(repository)
+    if theirs is not None and theirs not in here:
+        proofs = [prove(repository, what, by, beside=(*here, theirs)) for what, by in judged]
+    asked = f"git taskctx fetch {shlex.quote(shown(remote))}"
+    return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
+
+
+def _tips_of(repository: Repository, remote: str) -> tuple[CommitOid, ...]:
+    """Return what is known of the remote's branches; a push to an address has no name, and nothing is known."""
+    if not remote or "/" in remote or ":" in remote:
+        return ()
+    found = read_refs(repository.git, f"refs/remotes/{remote}/")
+    return tuple(CommitOid(oid) for oid in dict.fromkeys(found.values()))
+
+
+def _range_of(repository: Repository, update: Update, known: Sequence[CommitOid]) -> Range | None:
+    zero = repository.objects.zero
+    if update.local == zero or not update.remote_ref.startswith(BRANCHES):
+        return None
+    tip = repository.resolve_commit(update.local)
+    there = CommitOid(update.remote) if update.remote != zero else None
+    has_it = there is not None and repository.objects.has(there)
+    without = tuple(dict.fromkeys(([there] if there is not None and has_it else []) + list(known)))
+    new = list(_new_commits(repository, tip, without))
+    if not new:
+        return None
+    policy = there if has_it else next(iter(read_commit(repository, new[-1]).parents), None)
+    return Range(update.remote_ref, tip, without, policy)
+
+
+def _new_commits(repository: Repository, tip: CommitOid, without: Sequence[CommitOid]) -> Iterator[CommitOid]:
+    """Yield the commits along first parents that the remote does not have, newest first."""
+    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    excluded = (f"^{commit}" for commit in without)
+    listed = git.run("rev-list", "--first-parent", "--end-of-options", tip, *excluded)
+    yield from (CommitOid(oid) for oid in listed.out.decode().split())

@@ -1,0 +1,44 @@
+"""By what a range of commits is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from git_taskctx.config import Config
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.values import dataclass
+from git_taskctx.proof.range import Range
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By what a range is judged."""
+
+    policy: Policy
+    agents: tuple[str, ...] | None
+    """The agents that the team committed; None where they did not say."""
+    missing: bool = False
+    """True when the policy could not be read, so that nothing can be proved."""
+    signers: bytes | None = None
+    """The allowed signers, as the policy's commit has them."""
+    warnings: tuple[str, ...] = ()
+    at: Callable[[CommitOid | None], Rules] | None = None
+    """Reads the rules of another commit; None where these hold for all."""
+
+    def of(self, what: Range) -> Rules:
+        """Return the rules for another range."""
+        return self.at(what.policy) if self.at is not None else self
+
+
+def rules_of(
+    config: Config,
+    signers: bytes | None,
+    *,
+    missing: bool = False,
+    at: Callable[[CommitOid | None], Rules] | None = None,
+) -> Rules:
+    """Return the rules that a configuration makes."""
+    committed = config.origins.get("agents", "default") != "default"
+    agents = config.policy.agents if committed else None
+    return Rules(config.policy, agents, missing, signers, config.warnings, at)

@@ -1,0 +1,402 @@
+"""A task as it can be told here: of an active or archived context, or of a commit from the notes alone.
+
+What is not in this clone is a gap, and every gap is told; nothing that is missing ever counts as good.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from git_taskctx.commits.seal import open_current
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.choose import choose_context
+from git_taskctx.context.compare import Comparison, compare_runs, named_failures, stored_failures
+from git_taskctx.context.opening import find_context, find_contexts, load_from_ref
+from git_taskctx.context.session import Session
+from git_taskctx.drift.count import judge_session
+from git_taskctx.drift.judge import Present
+from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.patch import Patch, make_patches
+from git_taskctx.git.refs import find_ref
+from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.ledger.chain import Chain, fold
+from git_taskctx.ledger.entries import find_context_ids, read_entries, read_ledger
+from git_taskctx.ledger.entry import Entry
+from git_taskctx.ledger.refs import refs_of
+from git_taskctx.ledger.whereabouts import fetch_command
+from git_taskctx.model.context import Context
+from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
+from git_taskctx.model.proof import CommitProof, Proof, Proven
+from git_taskctx.model.qa import QaRun
+from git_taskctx.model.record import SIGNATURE, Record
+from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.verdict import Verdict
+from git_taskctx.proof.attest import claim_about
+from git_taskctx.proof.claims import CLAIMS, Told
+from git_taskctx.proof.found import Found
+from git_taskctx.proof.prove import prove
+from git_taskctx.proof.range import resolve_range
+from git_taskctx.proof.rules import Rules
+from git_taskctx.proof.signers import Signers
+from git_taskctx.report.turns import Bypassed, Drifted, Raised, Turn, all_bypasses, drifts_of, findings_of, turns_of
+
+STEPS = 40
+"""So many steps are shown with their diffs, the last ones."""
+DIFF_LIMIT = 2 * 1024 * 1024
+"""Bytes that are kept of a diff that is to be shown."""
+AT_ONCE = 8
+"""So many diffs are made by one git."""
+Trees = tuple[TreeOid, TreeOid]
+RulesAt = Callable[[CommitOid | None], Rules]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A diff that is to be read; what is binary is only named in it."""
+
+    data: bytes
+    is_whole: bool
+    """False where it is longer than what is kept of it."""
+    added: int
+    deleted: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that can be told of a task."""
+
+    task: str
+    context_id: str
+    records: tuple[Record, ...]
+    """Oldest first; as the note has them where they do not make one chain."""
+    context: Context | None = None
+    """With the task's text; None where only the records are here."""
+    chain: Chain | None = None
+    """None where the records do not add up."""
+    aside: tuple[Record, ...] = ()
+    """Records of the sides of forks that do not hold."""
+    later: tuple[Record, ...] = ()
+    """Records after the one that says which commit is the task's; no proof has looked at them."""
+    proof: Proof | None = None
+    """On the task's commit, where it has one that is here."""
+    verdict: Verdict | None = None
+    """On the worktree, where the task goes on in it."""
+    signatures: Mapping[str, str | None] = field(default_factory=dict)
+    """Of each record what stands against its signature, None where it is good; nothing where none is signed."""
+    qa: Comparison | None = None
+    turns: tuple[Turn, ...] = ()
+    shown: frozenset[Trees] = frozenset()
+    """The trees of those steps whose diffs are to be shown."""
+    differences: Mapping[Trees, Difference] = field(default_factory=dict)
+    """Those diffs; what cannot be made here is missing."""
+    drifts: tuple[Drifted, ...] = ()
+    bypasses: tuple[Bypassed, ...] = ()
+    findings: tuple[Raised, ...] = ()
+    gaps: tuple[str, ...] = ()
+    """What could not be told."""
+    warnings: tuple[str, ...] = ()
+    """What is odd about what could be told."""
+    hints: tuple[str, ...] = ()
+    """Commands that may bring what is missing."""
+
+
+def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
+    """Tell of the task or the commit that is asked about; by default of the active task, without one of HEAD.
+
+    Raises: Fatal for what names neither; CouldNotTell where no record is about a commit.
+    """
+    if asked is not None and _is_task(caller, asked):
+        caller, asked = replace(caller, task=asked), None
+    if asked is None and (caller.task or caller.store.active() or caller.store.marker()):
+        return _of_task(caller, rules)
+    return _of_commit(caller, "HEAD" if asked is None else asked, rules)
+
+
+def _is_task(caller: Caller, word: str) -> bool:
+    """Tell whether a word names a task that is known here.
+
+    What names a commit as well is one only where a context is of that name, and no other task is named.
+    """
+    if not is_task_id(word):
+        return False
+    repository = caller.repository
+    is_commit = repository.find_commit(word) is not None
+    known = (one.task_id for one in find_contexts(repository).values() if isinstance(one, Context))
+    if word == caller.store.active() or word in known:
+        return caller.task in (None, word) or not is_commit
+    return not is_commit and bool(find_context_ids(repository, word))
+
+
+def _of_task(caller: Caller, rules: RulesAt) -> Account:
+    store, repository = caller.store, caller.repository
+    store.check()
+    if caller.task is None or (caller.task == store.active() and caller.context_id in (None, store.marker())):
+        return _of_files(caller, rules)
+    try:
+        context_id = choose_context(caller, caller.task)
+    except Fatal:
+        known = [caller.context_id] if caller.context_id else find_context_ids(repository, caller.task)
+        if not known:
+            raise
+        return _of_ledger(caller, known[-1], rules)
+    if context_id in store.archived():
+        return _of_files(replace(caller, context_id=context_id), rules)
+    context = find_context(repository, context_id)
+    if context is None:
+        raise Fatal(f"no context of {caller.task} is here", hint="git taskctx list")
+    read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
+    return _of_session(_session(caller, context, read.entries, tuple(read.aside)), rules)
+
+
+def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
+    """Tell of a context that the ledger alone knows."""
+    repository = caller.repository
+    read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
+    if not read.entries or read.entries[0].record.task != caller.task:
+        raise Fatal(f"no record of context {context_id} of {caller.task} is here", hint="git taskctx list")
+    told = Told(context_id, read.entries[0].record.task, tuple(read.entries), ())
+    chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
+    proof, told, later = _prove_sealed(repository, chain, told, rules, gaps)
+    account = _tell(caller, told, None, rules(proof.policy if proof is not None else chain.base), gaps)
+    return replace(account, proof=proof, aside=_records(read.aside), later=_records(later))
+
+
+def _of_files(caller: Caller, rules: RulesAt) -> Account:
+    with open_current(caller) as (session, caught):
+        # what was put on record just now stands in the records, and the next report is to say the same
+        session.warnings = [warning for warning in session.warnings if warning not in caught.told]
+        return _of_session(session, rules)
+
+
+def _session(caller: Caller, context: Context, entries: list[Entry], aside: tuple[Entry, ...] = ()) -> Session:
+    """Return a context that only the refs keep, as one that was put away."""
+    refs = refs_of(caller.repository, context.context_id)
+    chain = fold(entry.record for entry in entries)
+    return Session(caller, context, chain, entries, refs, aside=aside, archived=True)
+
+
+def _of_session(session: Session, rules: RulesAt) -> Account:
+    chain, gaps, verdict = session.chain, list[str](), None
+    told, later = Told(session.context.context_id, session.task, tuple(session.entries), ()), tuple[Entry, ...]()
+    if session.archived or chain.sealed is not None:
+        proof, told, later = _prove_sealed(session.repository, chain, told, rules, gaps)
+    else:
+        proof, verdict = None, _judge(session, gaps)
+    policy = proof.policy if proof is not None else chain.base
+    context = None
+    if later:
+        context = _context_of(session.repository, told, later, gaps)
+        gaps += [_later_text(told)] if context is None else []
+    account = _tell(session.caller, told, session, rules(policy), gaps)
+    account = replace(account, context=context or account.context, proof=proof, verdict=verdict)
+    return replace(account, aside=_records(session.aside), later=_records(later))
+
+
+def _records(entries: Iterable[Entry]) -> tuple[Record, ...]:
+    return tuple(entry.record for entry in entries)
+
+
+def _prove_sealed(
+    repository: Repository, chain: Chain, told: Told, rules: RulesAt, gaps: list[str]
+) -> tuple[Proof | None, Told, tuple[Entry, ...]]:
+    """Return the proof of a task's commit, the records up to the one that names it, and those after."""
+    if chain.sealed is None:
+        gaps.append("no commit of the task is on record, so there is nothing to prove")
+        return None, told, ()
+    claims = (one.record for one in told.entries if one.record.type in CLAIMS and one.record.commit == chain.sealed)
+    last = next(claims).seq
+    if not repository.objects.has(chain.sealed):
+        gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
+        return None, *_divide(told, last)
+    found: dict[CommitOid, Found] = {}
+    proof = _prove(repository, chain.sealed, rules, found)
+    candidate = found[chain.sealed].candidate
+    claim = claim_about(proof.commits[0], candidate) if candidate is not None else None
+    if candidate is not None and claim is not None and proof.verdict is Proven.VERIFIED:
+        last, lines = claim.record.seq, [entry.line for entry in candidate.told.entries[: claim.record.seq]]
+        if [entry.line for entry in told.entries[:last]] != lines:
+            gaps.append(f"the proof of {chain.sealed[:12]} went by other records than these")
+    return proof, *_divide(told, last)
+
+
+def _divide(told: Told, last: int) -> tuple[Told, tuple[Entry, ...]]:
+    """Return the records up to one of them, and those after it."""
+    return replace(told, entries=told.entries[:last]), told.entries[last:]
+
+
+def _no_text(told: Told) -> str:
+    return f"the text of {told.task} is not in this clone, only its records"
+
+
+def _judge(session: Session, gaps: list[str]) -> Verdict | None:
+    try:
+        with read_worktree(session.repository, keep=False) as reading:
+            return judge_session(session, Present(reading))
+    except TaskctxError as error:
+        gaps.append(f"the worktree could not be read: {error.message}")
+        return None
+
+
+def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[CommitOid, Found] | None = None) -> Proof:
+    what = resolve_range(repository, revision)
+    return prove(repository, what, rules(what.policy), keep=keep)
+
+
+def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
+    repository = caller.repository
+    if repository.find_commit(revision) is None:
+        raise Fatal(f"'{revision}' names no commit, and no task that is known here", hint="git taskctx list")
+    found: dict[CommitOid, Found] = {}
+    proof = _prove(repository, revision, rules, found)
+    one = _commit_with_records(caller, proof)
+    candidate = found[one.commit].candidate
+    if candidate is None:
+        raise CouldNotTell(f"no record is about {revision}", hint=fetch_command(repository))
+    held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
+    claim = claim_about(one, candidate)
+    if told.reasons:
+        gaps.append("the records do not make one chain, so nothing that rests on them is told")
+    else:
+        if claim is not None:
+            told, later = _divide(told, claim.record.seq)
+        context = _context_of(repository, told, later, gaps)
+        if context is None:
+            gaps.append(_no_text(told))
+        else:
+            session = _session(caller, context, list(told.entries))
+    return replace(_tell(caller, told, session, held, gaps), proof=proof, later=_records(later))
+
+
+def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
+    """Return the commit of a proof whose records are to be told. Raises: CouldNotTell where that is none."""
+    tip = proof.commits[0]
+    if tip.context is None:  # a merge rests on what it merges
+        others = [one for one in proof.commits if one.context is not None and caller.task in (None, one.task)]
+        if len({one.context for one in others}) != 1:
+            ways = [f"git taskctx report {one.commit[:12]}   # {one.task}" for one in others[:5]]
+            missing = "no record is about it or its tree" if not ways else "it merges several tasks"
+            told = next((reason.message for reason in tip.reasons), missing)
+            raise CouldNotTell(
+                f"nothing can be told of {tip.commit[:12]}: {told if not ways else missing}",
+                hint="\n".join(ways or proof.hints or (fetch_command(caller.repository),)),
+            )
+        tip = others[0]
+    if caller.task not in (None, tip.task):
+        raise CouldNotTell(
+            f"the records about {tip.commit[:12]} are of {tip.task}", hint=f"git taskctx report --task {caller.task}"
+        )
+    return tip
+
+
+def _context_of(repository: Repository, told: Told, later: Sequence[Entry], gaps: list[str]) -> Context | None:
+    """Return the context that the records vouch for, where the refs keep it; else, told apart, what a later one does.
+
+    It is None where the refs keep neither.
+    """
+    last = told.entries[-1]
+    try:
+        known = read_entries(repository, told.context)
+    except BadData:
+        known = []
+    if [entry.line for entry in known[: len(told.entries)]] == [entry.line for entry in told.entries]:
+        later = known[len(told.entries) :]
+    for entry in (last, *later[-1:]):
+        try:
+            found = load_from_ref(repository, told.context, entry.record.context_sha)
+        except (BadData, CouldNotTell):
+            return None
+        if found is not None:
+            gaps += [_later_text(told)] if entry is not last else []
+            return found
+    return None
+
+
+def _later_text(told: Told) -> str:
+    return f"the text of {told.task} is as a record after the commit has it, and no proof has looked at that"
+
+
+def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gaps: list[str]) -> Account:
+    """Tell what the records say, and the diffs between the trees that are here."""
+    repository, records = caller.repository, tuple(entry.record for entry in told.entries)
+    account = Account(
+        told.task,
+        told.context,
+        records,
+        context=session.context if session is not None else None,
+        signatures=_signatures(repository, told, rules),
+        bypasses=tuple(all_bypasses(records)),
+        drifts=drifts_of(records),
+    )
+    if not told.reasons:
+        try:
+            account = _add_up(account, repository, session, gaps)
+        except BadData as error:
+            gaps.append(f"the records do not add up: {error.message}")
+    fetch = fetch_command(repository)
+    ways = (f"{fetch} --with-snapshots   # where another clone has what is missing",) if gaps else ()
+    warnings = tuple(session.warnings) if session is not None else ()
+    return replace(account, gaps=tuple(dict.fromkeys(gaps)), hints=ways, warnings=warnings)
+
+
+def _add_up(account: Account, repository: Repository, session: Session | None, gaps: list[str]) -> Account:
+    """Tell what rests on all records together. Raises: BadData where they do not add up."""
+    chain, turns = fold(account.records), turns_of(account.records)
+    shown = tuple(step.trees for turn in turns for step in turn.steps)[-STEPS:]
+    differences = _differences(repository, shown)
+    if set(shown) - set(differences):
+        gaps.append("trees of some snapshots are not in this clone, so what changed between them cannot be shown")
+    return replace(
+        account,
+        chain=chain,
+        turns=turns,
+        shown=frozenset(shown),
+        differences=differences,
+        findings=findings_of(chain, account.records),
+        qa=compare_runs(chain, lambda run: _failures(session, run)),
+    )
+
+
+def _differences(repository: Repository, shown: Sequence[Trees]) -> dict[Trees, Difference]:
+    """Return what differs between the trees of each pair, but for those of which one is not here whole.
+
+    A few come from one git process at a time, for together they may be large.
+    """
+    here = repository.objects.sizes({tree for pair in shown for tree in pair})
+    wanted = [pair for pair in dict.fromkeys(shown) if pair[0] == pair[1] or here.keys() >= set(pair)]
+    found: dict[Trees, Difference] = {}
+    for start in range(0, len(wanted), AT_ONCE):
+        found |= _some_differences(repository, wanted[start : start + AT_ONCE])
+    return found
+
+
+def _some_differences(repository: Repository, pairs: list[Trees]) -> dict[Trees, Difference]:
+    try:
+        patches = make_patches(repository, pairs, binaries=False)
+    except CouldNotTell:
+        alone = [] if len(pairs) == 1 else [_some_differences(repository, [pair]) for pair in pairs]
+        return {pair: one for some in alone for pair, one in some.items()}
+    return {pair: _cut(patch) for pair, patch in zip(pairs, patches, strict=True)}
+
+
+def _cut(patch: Patch) -> Difference:
+    end = len(patch.data)
+    if end > DIFF_LIMIT:
+        end = patch.data.rfind(b"\n", 0, DIFF_LIMIT) + 1
+    return Difference(patch.data[:end], end == len(patch.data), patch.added, patch.deleted)
+
+
+def _failures(session: Session | None, run: QaRun) -> Counter[str]:
+    """Return the failures of a run: all that its log names, where that is here, else those on record."""
+    return stored_failures(session, run) if session is not None else named_failures(run.reports)
+
+
+def _signatures(repository: Repository, told: Told, rules: Rules) -> dict[str, str | None]:
+    if not any(SIGNATURE in entry.record.extra for entry in told.entries):
+        return {}
+    signers = Signers(repository, rules.signers)
+    signers.check([told])
+    judged = {entry.record.id: signers.judge(entry) for entry in told.entries}
+    return {name: reason.message if reason is not None else None for name, reason in judged.items()}

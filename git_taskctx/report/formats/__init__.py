@@ -1,0 +1,1 @@
+"""Verdicts and work in the formats that other machines read."""

@@ -1,0 +1,176 @@
+"""The whole of a context on one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from git_taskctx.commits.bypassed import standing, way_back
+from git_taskctx.commits.seal import is_committed, open_current
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import ways_from_here
+from git_taskctx.context.session import NOTE, Session
+from git_taskctx.context.staleness import compare_text
+from git_taskctx.drift.count import judge_session
+from git_taskctx.drift.judge import Present
+from git_taskctx.drift.mend import commit_command
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.worktree import read_worktree
+from git_taskctx.model.context import Coordination, Finding
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.values import dataclass
+from git_taskctx.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What `status` shows."""
+
+    task: str | None
+    title: str | None = None
+    context_id: str | None = None
+    branch: str | None = None
+    """The branch that is checked out; None when detached."""
+    init_branch: str | None = None
+    """The branch on which the task began."""
+    parent: CommitOid | None = None
+    owner: str | None = None
+    at_work: bool = False
+    since: str | None = None
+    agents: tuple[str, ...] = ()
+    rounds: Mapping[str, int] | None = None
+    coordination: Mapping[str, Coordination] | None = None
+    findings: tuple[Finding, ...] = ()
+    validated: bool = False
+    archived: bool = False
+    verdict: Verdict | None = None
+    """On the worktree, not counted; None where it could not be read."""
+    hooks: str | None = None
+    """The health of git's hooks in one line, as the verb fills it in."""
+    next: tuple[str, ...] = ()
+    """Commands to type."""
+    warnings: tuple[str, ...] = ()
+
+
+def overview(caller: Caller) -> Overview:
+    """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
+    if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
+        caller.store.check()
+        return Overview(task=None, next=ways_from_here(caller))
+    with open_current(caller) as (session, caught):
+        if caught.sealed is not None:
+            return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
+        warnings = [*session.warnings, *compare_text(session).warnings]
+        verdict = None
+        try:
+            if not session.archived:
+                with read_worktree(session.repository, keep=False) as reading:
+                    verdict = judge_session(session, Present(reading))
+        except TaskctxError as error:
+            warnings.append(f"the worktree could not be read: {error.message}")
+        chain, context = session.chain, session.context
+        around = None if session.archived else standing(session, session.repository.find_commit("HEAD"))
+        warnings += [around.text] if around is not None else []
+        return Overview(
+            task=session.task,
+            title=context.immutable.task_snapshot.title,
+            context_id=context.context_id,
+            branch=session.repository.head().branch,
+            init_branch=context.git.branch,
+            parent=chain.parent,
+            owner=chain.owner,
+            at_work=chain.at_work,
+            since=chain.since,
+            agents=chain.agents,
+            rounds={agent: seat.rounds for agent, seat in chain.seats.items()},
+            coordination=context.coordination,
+            findings=chain.open_findings,
+            validated=chain.validated,
+            archived=session.archived,
+            verdict=verdict,
+            next=next_steps(session, verdict),
+            warnings=tuple(warnings),
+        )
+
+
+def steps_here(session: Session) -> tuple[str, ...]:
+    """Return the commands to type next, for the worktree as it lies there; it is looked at, and nothing is counted."""
+    try:
+        with read_worktree(session.repository, keep=False) as reading:
+            return next_steps(session, judge_session(session, Present(reading)))
+    except TaskctxError as error:
+        session.warnings.append(f"the worktree could not be read: {error.message}")
+        return next_steps(session)
+
+
+def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, ...]:
+    """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
+    if session.archived and session.over:
+        return session.ways_after
+    if session.archived or session.edited:
+        return (f"git taskctx recover {session.task}",)
+    if verdict is not None and verdict.outcome is Outcome.NO:
+        return verdict.hints
+    if session.over_budget:
+        return (NOTE,)
+    around = standing(session, session.repository.find_commit("HEAD"))
+    if around is None:
+        return _on_the_way(session)
+    why = f"takes out {around.commits[0][:12]}, which went around the gate"
+    after = (commit_command(session),) if session.chain.validated else _on_the_way(session)
+    return (f"{way_back(session, around)}   # {why}", *after)
+
+
+def _on_the_way(session: Session) -> tuple[str, ...]:
+    chain = session.chain
+    owner = chain.owner
+    position = chain.position(owner)
+    earlier = chain.agents[max(position - 1, 0)]
+    mine = chain.owner_seat.open_findings
+    if mine:
+        unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
+        if earlier == owner:
+            return (unblock,)
+        if chain.owner_seat.is_from_before(mine[0]):
+            return (f"{unblock}   # once it is mended", f"git taskctx start --agent {earlier}   # or hand back again")
+        return (f"git taskctx start --agent {earlier}", f"{unblock}   # or, once it is mended")
+    if chain.validated:
+        return _when_validated(session)
+    if position < len(chain.agents) - 1:
+        after = chain.agents[position + 1]
+        return (f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {after}",)
+    return (_last_step(session, earlier),)
+
+
+def _last_step(session: Session, earlier: str) -> str:
+    """Return what the last agent does: `--done`, or first what `--done` would be refused for."""
+    chain = session.chain
+    owner, expected = chain.owner, chain.expected
+    if chain.open_findings:
+        finding = chain.open_findings[0]
+        return f"git taskctx unblock --agent {finding.by} --finding {finding.id}"
+    behind = [agent for agent in chain.agents[:-1] if chain.seats[agent].stale or chain.seats[agent].done_tree is None]
+    edited = expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents)
+    if behind or edited:
+        back = behind[0] if behind else earlier
+        if chain.at_work:
+            return f"git taskctx snapshot --agent {owner}"
+        own = edited and expected is not None and not expected.accepted
+        why = f"   # {owner} may not approve its own edits (chain.may_edit)" if own else ""
+        return f"git taskctx start --agent {back}{why}"
+    if session.context.policy.qa.require:
+        from git_taskctx.context.qa import log_command, missing_qa
+
+        missing = missing_qa(session, chain, chain.settled_tree)
+        if missing:
+            return log_command(owner, missing[0])
+    return f"git taskctx snapshot --agent {owner} --done"
+
+
+def _when_validated(session: Session) -> tuple[str, ...]:
+    """Return how to end the task: by its commit, or by putting it away where HEAD holds everything already."""
+    chain, repository = session.chain, session.repository
+    if is_committed(session):
+        return ("git taskctx complete   # HEAD is the commit of the validated tree already: the task is over",)
+    if chain.expected is not None and repository.tree_of(chain.parent) == chain.expected.commit_tree:
+        return ("git taskctx purge   # HEAD holds the validated tree already: there is nothing to commit",)
+    return (commit_command(session),)

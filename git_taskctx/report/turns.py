@@ -1,0 +1,137 @@
+"""The records of a task read as a story: whose turn it was, what each left, how drift ended, what was bypassed.
+
+Pure: nothing but the records decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
+
+from git_taskctx.ledger.chain import Chain, bypasses_of, fold
+from git_taskctx.model.context import Finding
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.record import Record
+from git_taskctx.model.values import dataclass, replace
+
+StepKind = Literal["work", "accepted", "takeover"]
+"""`accepted`: drift that somebody took as the owner's; `takeover`: what an owner left that never came back."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was changed between two trees on record, by one agent."""
+
+    kind: StepKind
+    since: TreeOid
+    tree: TreeOid
+    actors: tuple[str, ...]
+    """Who recorded it."""
+    snapshots: tuple[int, ...]
+    """Numbers of the agent's snapshots that it took."""
+
+    @property
+    def trees(self) -> tuple[TreeOid, TreeOid]:
+        """Both trees, the older one first."""
+        return self.since, self.tree
+
+
+@dataclass(frozen=True)
+class Turn:
+    """An agent's time as the owner of the tree."""
+
+    agent: str
+    round: int
+    """Which turn of this agent it is, from 1."""
+    handed: TreeOid
+    """The tree that it was handed."""
+    records: tuple[Record, ...]
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drifted:
+    """Drift that was counted, and the record that settled it; None while it stands."""
+
+    record: Record
+    settled: Record | None
+
+
+@dataclass(frozen=True)
+class Bypassed:
+    """A check that somebody went around."""
+
+    kind: str
+    record: Record
+
+
+@dataclass(frozen=True)
+class Raised:
+    """A finding, with the records that raised and closed it."""
+
+    finding: Finding
+    raised: Record | None
+    closed: Record | None
+
+
+def turns_of(records: Sequence[Record]) -> tuple[Turn, ...]:
+    """Return the turns, oldest first. Raises: BadData where the records do not add up."""
+    chain = fold(records[:1])
+    turns = [Turn(chain.owner, 1, chain.tenure_tree, (records[0],))]
+    for record in records[1:]:
+        chain = chain.apply(record)
+        if record.type in ("start", "takeover") and not record.extra.get("resume"):
+            turns.append(Turn(chain.owner, chain.seats[chain.owner].rounds, chain.tenure_tree, ()))
+        turns[-1] = replace(_with(turns[-1], record), records=(*turns[-1].records, record))
+    return tuple(turns)
+
+
+def _with(turn: Turn, record: Record) -> Turn:
+    if record.type != "snapshot" or record.tree is None:
+        return turn
+    kind: StepKind = "work"
+    if record.extra.get("accepted") or record.extra.get("takeover"):
+        kind = "accepted" if record.extra.get("accepted") else "takeover"
+    number, last = int(record.extra["n"]), turn.steps[-1] if turn.steps else None
+    if last is None or last.kind != kind or kind != "work":
+        since = last.tree if last is not None else turn.handed
+        return replace(turn, steps=(*turn.steps, Step(kind, since, record.tree, (record.actor,), (number,))))
+    actors = tuple(dict.fromkeys((*last.actors, record.actor)))
+    step = replace(last, tree=record.tree, actors=actors, snapshots=(*last.snapshots, number))
+    return replace(turn, steps=(*turn.steps[:-1], step))
+
+
+def drifts_of(records: Sequence[Record]) -> tuple[Drifted, ...]:
+    """Return each drift that was counted, oldest first."""
+    return tuple(
+        Drifted(record, next((later for later in records[number:] if _settles(later)), None))
+        for number, record in enumerate(records)
+        if record.type == "drift"
+    )
+
+
+def _settles(record: Record) -> bool:
+    return record.type == "resolve" or (record.type == "snapshot" and bool(record.extra.get("attest")))
+
+
+def all_bypasses(records: Iterable[Record]) -> Iterator[Bypassed]:
+    """Yield what was bypassed, oldest first."""
+    for record in records:
+        for kind in bypasses_of(record):
+            yield Bypassed(kind, record)
+
+
+def findings_of(chain: Chain, records: Sequence[Record]) -> tuple[Raised, ...]:
+    """Return every finding, open ones first, then in the order in which they were raised."""
+    found = [
+        Raised(finding, _about(records, "block", agent, finding.id), _about(records, "unblock", agent, finding.id))
+        for agent in chain.agents
+        for finding in chain.seats[agent].findings
+    ]
+    return tuple(sorted(found, key=lambda one: (one.finding.closed_at is not None, one.finding.at, one.finding.id)))
+
+
+def _about(records: Sequence[Record], kind: str, agent: str, finding: str) -> Record | None:
+    return next(
+        (one for one in records if (one.type, one.agent, one.extra.get("finding")) == (kind, agent, finding)), None
+    )

@@ -1,0 +1,282 @@
+"""The ledger shared with another repository: fetched and merged, so that no record is lost, and pushed.
+
+Records of both sides are kept, whoever is ahead; the other side's refs are looked at under `refs/taskctx/remotes`, and
+ours move by compare-and-swap alone. Snapshots, and with them the content of files, travel only when asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shlex
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.files import context_files
+from git_taskctx.context.opening import load_from_ref
+from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
+from git_taskctx.git.notes import NOTES_REF, new_lines
+from git_taskctx.git.quoting import quote, shown
+from git_taskctx.git.refs import RefMove, find_ref, move_refs
+from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, url_of
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.chain import fold
+from git_taskctx.ledger.entries import read_entries
+from git_taskctx.ledger.entry import Entry
+from git_taskctx.ledger.kept import read_kept
+from git_taskctx.ledger.refs import CONTEXTS, SEEN, SNAPSHOTS, context_ref_name
+from git_taskctx.ledger.travel import as_ours, contexts_apart, fetched_refs, follow_ledger, refs_of_context
+from git_taskctx.ledger.whereabouts import place_of
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.context import load_context
+from git_taskctx.model.oids import CommitOid, is_context_id
+from git_taskctx.model.record import Record, load_record
+from git_taskctx.model.values import dataclass
+from git_taskctx.sharing.leaving import what_leaves
+from git_taskctx.sharing.merge import merge_ledger
+from git_taskctx.store import CONTEXT
+
+ATTEMPTS = 50
+"""How often a push is tried while others push."""
+PAUSE = 0.05
+"""Seconds; the longest pause before the second try, and so much more before each that follows."""
+HELD = 10
+"""How often a lock there may be in the way of the same push again: git holds one for milliseconds."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a fetch brought."""
+
+    remote: str
+    there: bool
+    """False where the other side has no ledger."""
+    records: int = 0
+    """Records that were not known here."""
+    tasks: tuple[str, ...] = ()
+    """The tasks that they are of."""
+    contexts: tuple[str, ...] = ()
+    """Tasks whose snapshots came along."""
+    warnings: tuple[str, ...] = ()
+    hints: tuple[str, ...] = ()
+    """What to type where the active task cannot go on as it was."""
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """What a push sent, or would send."""
+
+    remote: str
+    url: str
+    records: int
+    tasks: tuple[str, ...]
+    notes: bool
+    """True when the ledger itself goes, if only to say that the other side's is merged."""
+    refs: tuple[str, ...] = ()
+    """Refs of contexts and snapshots."""
+    fetched: int = 0
+    """Records that the other side had, and we did not."""
+    warnings: tuple[str, ...] = ()
+
+
+def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = False) -> Merged:
+    """Merge the ledger of `remote` into ours; with snapshots also bring its contexts where they are further than ours.
+
+    A dry run moves nothing but what we remember of the other side's ledger, and proofs do not read that.
+
+    Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
+    """
+    git, active = caller.repository.git, caller.store.marker()
+    asked = "*" if with_snapshots else active
+    refs = () if asked is None else (f"{CONTEXTS}/{asked}", f"{SNAPSHOTS}/{asked}/*")
+    theirs = list_remote(git, remote, NOTES_REF, *refs)
+    if NOTES_REF not in theirs:
+        return Merged(shown(remote), there=False)
+    place = place_of(git, remote)
+    ids = sorted({ref.split("/")[3] for ref in theirs if ref != NOTES_REF})
+    ids = [one for one in ids if is_context_id(one)]
+    if dry_run:
+        fetch_ref(git, remote, NOTES_REF, f"{place}/{SEEN}")
+        return _would_bring(caller.repository, f"{place}/{SEEN}", remote, theirs)
+    wanted = []
+    for context_id in ids:
+        if f"{CONTEXTS}/{context_id}" in theirs:
+            wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
+        wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
+    fetch_ref(git, remote, NOTES_REF, f"{place}/notes", *wanted)
+    lines = merge_ledger(caller.repository, f"{place}/notes", shown(remote))
+    known = _records(lines.values())
+    if not ids and active is None:
+        return Merged(shown(remote), True, len(known), _tasks_of(known))
+    with caller.store.locked():
+        taken, warnings = _take_contexts(caller, place, ids)
+        told, hints = _settle(caller, known)
+    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *told), hints)
+
+
+def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
+    """Return what a ledger that was fetched has and ours has not, and the tasks of contexts that are others there."""
+    there = find_ref(repository.git, fetched)
+    new = _records(new_lines(repository, find_ref(repository.git, NOTES_REF), there).values()) if there else []
+    tasks = {record.context: record.task for record in new}
+    others = contexts_apart(repository, theirs)
+    return Merged(shown(remote), True, len(new), _tasks_of(new), tuple(tasks.get(one) or one for one in others))
+
+
+def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) -> Pushed:
+    """Send the ledger, and with it the snapshots of the task when asked for; what the other side has is merged first.
+
+    What leaves is searched for secrets once more. Raises: Refused for one; GitFailed where the other side says no;
+    TryAgain while others keep pushing, or where the other side is locked.
+    """
+    git, url = caller.repository.git, url_of(caller.repository.git, remote)
+    fetched, held, before = 0, 0, list[Sent]()
+    for attempt in range(ATTEMPTS):
+        time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
+        merged = fetch(caller, remote, with_snapshots=with_snapshots)
+        fetched += merged.records
+        theirs = find_ref(git, f"{place_of(git, remote)}/notes") if merged.there else None
+        lines, sent = what_leaves(caller, remote, theirs, with_snapshots=with_snapshots)
+        leaving = _records([lines])
+        told = Pushed(
+            remote=shown(remote),
+            url=url,
+            records=len(leaving),
+            tasks=_tasks_of(leaving),
+            notes=any(one.ref == NOTES_REF for one in sent),
+            refs=tuple(one.ref for one in sent if one.ref != NOTES_REF),
+            fetched=fetched,
+            warnings=merged.warnings,
+        )
+        if dry_run or not sent:
+            return told
+        rejected = push_refs(git, remote, sent)
+        if not rejected:
+            return told
+        _require_race(remote, rejected)
+        lock = next((one.lock for one in rejected if one.lock), None)
+        held, before = held + 1 if lock and sent == before else 0, sent
+        if lock and held == HELD:
+            raise _locked(remote, lock)
+    raise TryAgain(f"others keep pushing to {shown(remote)}", hint="run the same command again")
+
+
+def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
+    """Go on only where another try may do. Raises: GitFailed."""
+    final = next((one for one in rejected if not one.lost_race), None)
+    if final is not None:
+        raise GitFailed(
+            f"{shown(remote)} does not take {final.ref}: {final.reason}",
+            hint=f"git push {shown(remote)} {NOTES_REF}   # what it says in full",
+        )
+
+
+def _locked(remote: str, lock: str) -> TryAgain:
+    """Phrase that a lock stays on the other side while nothing moves there: what a git that was killed leaves."""
+    return TryAgain(
+        f"{shown(remote)} is locked: {quote(os.fsencode(lock))} stays there",
+        hint=f"rm {shlex.quote(lock)}   # on the machine of {shown(remote)}, if no git is running there",
+    )
+
+
+def _records(notes: Iterable[Iterable[str]]) -> list[Record]:
+    """Return the records in lines, each once."""
+    found: dict[str, Record] = {}
+    for line in {line for lines in notes for line in lines}:
+        try:
+            record = load_record(line)
+        except BadData:  # no record of ours, and merged like any other line
+            continue
+        found[line] = record
+    return sorted(found.values(), key=lambda record: record.id)
+
+
+def _tasks_of(records: Iterable[Record]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.task for record in records))
+
+
+def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Let our refs of contexts follow those that were fetched, where the ledger says that they are further.
+
+    What was fetched of a context that forks stays where it is, so that either side can be chosen.
+    """
+    repository, taken, warnings = caller.repository, [], []
+    for context_id in ids:
+        fetched = fetched_refs(repository, context_id, place)
+        try:
+            entries = read_entries(repository, context_id)
+            moves, files = _moves(repository, context_id, entries, fetched)
+        except BadData as error:
+            warnings.append(f"context {context_id} was left as it is: {error.message}")
+            continue
+        move_refs(
+            repository.git, [*moves, *(RefMove(ref, None, oid) for ref, oid in fetched.items())], reason="fetched"
+        )
+        task = entries[-1].record.task if entries else ""
+        if moves:
+            taken.append(task)
+        if files and caller.store.marker() == context_id and caller.store.active() == task:
+            caller.store.write(task, files)
+    return tuple(taken), tuple(warnings)
+
+
+def _moves(
+    repository: Repository, context_id: str, entries: Sequence[Entry], fetched: Mapping[str, str]
+) -> tuple[list[RefMove], dict[str, bytes]]:
+    """Return how our refs of a context follow those fetched, and its files; nothing where they are no further.
+
+    Raises: BadData for files that do not read.
+    """
+    own = context_ref_name(context_id)
+    tree = next((oid for ref, oid in fetched.items() if as_ours(ref) == own), None)
+    files = read_kept(repository.objects, tree) if tree is not None else {}
+    if not entries or sha256_hex(files.get(CONTEXT, b"")) != entries[-1].record.context_sha or tree is None:
+        return [], {}
+    chain = fold(entry.record for entry in entries)
+    try:
+        moves = follow_ledger(repository, context_id, chain, fetched)
+    except CouldNotTell:  # whoever pushed this left a snapshot out, and may push it yet
+        return [], {}
+    ours = refs_of_context(repository, context_id).get(own)
+    if ours != tree:
+        moves.append(RefMove(own, tree, ours))
+    context = load_context(files[CONTEXT], what=f"{CONTEXT} in {tree[:12]}")
+    return moves, {**files, **context_files(context, chain)} if moves else {}
+
+
+def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Put the active context away where another clone has; return what to say, and what to type.
+
+    `new` are the records that were fetched: one that was put away before then has come back here.
+    """
+    repository, store = caller.repository, caller.store
+    context_id, task = store.marker(), store.active()
+    if context_id is None or task is None:
+        return (), ()
+    try:
+        entries = read_entries(repository, context_id)
+    except BadData as error:
+        return (error.message,), tuple((error.hint or "").splitlines())
+    if not entries:
+        return (), ()
+    last = entries[-1].record
+    if last.type == "purge" and last in new:
+        store.archive(task, context_id)
+        store.deactivate()
+        over = next((entry.record.commit for entry in reversed(entries) if entry.record.type == "seal"), None)
+        told = f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here"
+        return (told,), _ways_to(repository, over) if over else ()
+    if load_from_ref(repository, context_id, last.context_sha) is None:
+        told = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
+        return (told,), ()
+    return (), ()
+
+
+def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
+    """Return how the commit of a task that ended elsewhere comes to where its files may lie in the worktree."""
+    if repository.git.run("merge-base", "--is-ancestor", commit, "HEAD", ok=(0, 1, 128)).code == 0:
+        return ()
+    is_dirty = repository.git.run("status", "--porcelain", "-z").out
+    aside = "git stash -u && git pull   # its files are in its commit; the stash keeps what lies here"
+    return (aside if is_dirty else "git pull   # brings its commit",)
