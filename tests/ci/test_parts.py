@@ -23,7 +23,7 @@ from nobody import give_to_nobody
 from ruamel.yaml import YAML
 
 Serve = Callable[..., Server]
-README = (ROOT / "README.md").read_text()
+PAGE = (ROOT / "docs" / "proof.md").read_text()
 
 
 def schema(name: str) -> Any:
@@ -59,9 +59,9 @@ def test_the_component_is_one() -> None:
     assert "$[[" not in "".join(body["script"])
 
 
-def test_the_readme_shows_what_works() -> None:
-    """What can be copied from README fits the schemas, names inputs that exist, and asks for no more than reading."""
-    text = README[README.index("### In CI") : README.index("### Signatures")]
+def test_the_page_shows_what_works() -> None:
+    """What can be copied from the page fits the schemas, names inputs that exist, and asks for no more than reading."""
+    text = PAGE[PAGE.index("## In CI") : PAGE.index("## Reasons")]
     github, gitlab = (
         YAML(typ="safe", pure=True).load(block) for block in re.findall(r"^```yaml\n(.*?)^```$", text, re.M | re.S)
     )
