@@ -18,9 +18,10 @@ ROOT = Path(__file__).resolve().parent.parent
 if os.fspath(ROOT) not in sys.path:
     sys.path.insert(0, os.fspath(ROOT))  # also where the package is not installed
 
-pytest.register_assert_rewrite("gitrepo", "engine")
+pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine")
 
-from gitrepo import GitRepo  # noqa: E402 - found beside this file
+from desk import Desk  # noqa: E402 - found beside this file
+from gitrepo import GitRepo  # noqa: E402
 from tools import OTHERS, TOOL_PATH, TOOLS  # noqa: E402
 
 IN_CI = os.environ.get("CI") == "true"
@@ -137,3 +138,19 @@ def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         git_repo = request.getfixturevalue("git_repo")
     git_repo.api.close()
     return GitRepo(Path(git_repo.workspace))
+
+
+@pytest.fixture
+def desk(repo: GitRepo) -> Desk:
+    """A worktree with one commit and nothing dirty."""
+    repo.write("parser.py", "broken\n")
+    repo.write("README", "read me\n")
+    repo.commit("base")
+    return Desk(repo)
+
+
+@pytest.fixture
+def begun(desk: Desk) -> Desk:
+    """The same, with a context begun and the implementer at work."""
+    desk.init()
+    return desk

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "callers")
+pytest.register_assert_rewrite("callers")
 
 from callers import Hooked  # noqa: E402 - found beside the tests
 from gitrepo import GitRepo  # noqa: E402

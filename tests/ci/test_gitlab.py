@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from ci.platforms import ZERO, Done, GitLab, Server
 from junitparser import JUnitXml
-from proof.test_formats import CODE_QUALITY
+from report.formats.test_formats import CODE_QUALITY
 
 Serve = Callable[..., Server]
 

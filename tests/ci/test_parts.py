@@ -17,10 +17,10 @@ import jsonschema
 import pytest
 from ci.platforms import ACTION, COMPONENT, GitHub, GitLab, Server, documents
 from ci.test_github import at_push, pushed
-from cli.transports import served_by_http
 from gitrepo import ROOT
 from nobody import give_to_nobody
 from ruamel.yaml import YAML
+from sharing.transports import served_by_http
 
 Serve = Callable[..., Server]
 PAGE = (ROOT / "docs" / "proof.md").read_text()

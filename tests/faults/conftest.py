@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "records", "steps", "states", "afterwards", "afterwards_of_git", "stage")
+pytest.register_assert_rewrite("records", "steps", "states", "afterwards", "afterwards_of_git", "stage")
 
 from afterwards_of_git import GitModel, PrepareGit, watch_git  # noqa: E402 - found beside the tests
 from desk import Desk  # noqa: E402

@@ -115,7 +115,7 @@ def _lost(desk: Desk) -> None:
     shutil.rmtree(desk.repo.at(".agent-output"))
 
 
-LOG = os.fspath(Path(__file__).resolve().parent.parent / "logs" / "pytest-8-fail.log")
+LOG = os.fspath(Path(__file__).resolve().parent.parent / "capture" / "logs" / "pytest-8-fail.log")
 
 
 def staged(desk: Desk) -> None:

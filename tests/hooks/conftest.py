@@ -1,4 +1,7 @@
-"""A repository with one commit, our hooks in it, and a chain that comes to its end."""
+"""A repository with one commit and our hooks in it; and one whose hooks are tried, with a stand-in for us.
+
+The stand-in takes the place of `git-taskctx`, and writes down how it is called.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,28 @@ from pathlib import Path
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "gated", "around")
+pytest.register_assert_rewrite("bench")
 
-from desk import executable  # noqa: E402 - found beside the tests
-from gated import Gated, put_hooks  # noqa: E402
+from bench import Bench  # noqa: E402 - found beside the tests
+from gated import desk, validated  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
+from tools import TOOL_PATH  # noqa: E402
+
+__all__ = ["desk", "validated"]
 
 
 @pytest.fixture
-def desk(repo: GitRepo, tmp_path: Path) -> Gated:
-    """A worktree with one commit and nothing dirty; git asks our hooks from now on."""
-    for path in ("parser.py", "README", "deep/lexer.py"):
-        repo.write(path, "broken\n")
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that comes first on PATH, before the hook managers of the tests' own environment."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{TOOL_PATH}")
+    return folder
+
+
+@pytest.fixture
+def bench(repo: GitRepo, programs: Path) -> Bench:
+    """A repository with one commit and no hooks."""
+    repo.write("parser.py", "broken\n")
     repo.commit("base")
-    repo.env |= executable(tmp_path / "bin")
-    put_hooks(repo)
-    return Gated(repo)
-
-
-@pytest.fixture
-def validated(desk: Gated) -> Gated:
-    """Every agent approved a changed, a new and a deleted file."""
-    desk.init()
-    desk.repo.write("new.py", "new\n")
-    desk.repo.remove("deep/lexer.py")
-    desk.validate()
-    return desk
+    return Bench(repo, programs)

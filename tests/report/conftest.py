@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-pytest.register_assert_rewrite("desk", "report.browsing")
+pytest.register_assert_rewrite("report.browsing")
 
 from tools import TOOL_PATH  # noqa: E402 - found beside the tests
 

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("desk", *(f"stateful.{name}" for name in ("commands", "handoffs", "held", "trees")))
+pytest.register_assert_rewrite(*(f"stateful.{name}" for name in ("commands", "handoffs", "held", "trees")))

@@ -10,7 +10,7 @@ import pytest
 from desk import TASK, Desk, plain
 from gitrepo import GitRepo
 
-LOGS = Path(__file__).resolve().parent.parent / "logs"
+LOGS = Path(__file__).resolve().parent.parent / "capture" / "logs"
 PASSED = os.fspath(LOGS / "pytest-8-pass.log")
 FAILED = os.fspath(LOGS / "pytest-8-fail.log")
 UNKNOWN = os.fspath(Path(__file__))

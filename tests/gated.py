@@ -6,7 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from desk import Desk, Said, plain
+import pytest
+from desk import Desk, Said, executable, plain
 from gitrepo import ROOT, GitRepo
 
 NAMES = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
@@ -80,3 +81,24 @@ class Gated(Desk):
     def is_over(self) -> bool:
         """Tell whether the task has ended."""
         return self.data("status")["task"] is None and bool(self.records("seal"))
+
+
+@pytest.fixture
+def desk(repo: GitRepo, tmp_path: Path) -> Gated:
+    """A worktree with one commit and nothing dirty; git asks our hooks from now on."""
+    for path in ("parser.py", "README", "deep/lexer.py"):
+        repo.write(path, "broken\n")
+    repo.commit("base")
+    repo.env |= executable(tmp_path / "bin")
+    put_hooks(repo)
+    return Gated(repo)
+
+
+@pytest.fixture
+def validated(desk: Gated) -> Gated:
+    """Every agent approved a changed, a new and a deleted file."""
+    desk.init()
+    desk.repo.write("new.py", "new\n")
+    desk.repo.remove("deep/lexer.py")
+    desk.validate()
+    return desk

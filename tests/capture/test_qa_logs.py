@@ -1,6 +1,6 @@
 """What tests and linters print is read as they mean it, and never as a pass where it is not one.
 
-The logs under tests/logs are what the tools themselves printed, of small projects and of public repositories
+The logs under tests/capture/logs are what the tools themselves printed, of small projects and of public repositories
 (`public-…`), with the folders of the machine taken out; `expected.json` holds the whole reading of each.
 """
 
@@ -23,7 +23,7 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.qa import QaReport, RunStatus, judge
 
 PROJECT = Path(__file__).resolve().parents[2]
-LOGS = PROJECT / "tests" / "logs"
+LOGS = PROJECT / "tests" / "capture" / "logs"
 EXPECTED: dict[str, Any] = json.loads((LOGS / "expected.json").read_text())
 ROOT = "/srv/project"
 

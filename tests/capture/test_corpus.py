@@ -22,7 +22,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
 
-CORPUS = ROOT / "tests" / "corpus"
+CORPUS = ROOT / "tests" / "capture" / "corpus"
 
 
 def captured(path: Path, reading: Reading) -> str:

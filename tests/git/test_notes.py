@@ -241,7 +241,7 @@ def test_read_by_pygit2(repo: GitRepo, sealed_pygit2: ModuleType) -> None:
 
 WRITER = f"""
 import os, sys
-sys.path[:0] = [{os.fspath(ROOT)!r}, {os.fspath(ROOT / "tests")!r}, {os.fspath(ROOT / "tests/unit")!r}]
+sys.path[:0] = [{os.fspath(ROOT)!r}, {os.fspath(ROOT / "tests")!r}, {os.fspath(ROOT / "tests/git")!r}]
 from pathlib import Path
 from gitrepo import GitRepo
 from git_taskctx.git.refs import RefConflict

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from desk import TASK, Desk
-from export.story import exported, tell
 from gitrepo import ROOT, GitRepo
 from google.protobuf import json_format
 from in_toto_attestation.predicates.test_result.v0.test_result_pb2 import TestResult as Result
@@ -18,6 +17,7 @@ from in_toto_attestation.v1.statement_pb2 import Statement as Message
 from jsonschema import Draft202012Validator
 from proof.scene import NOTES, Scene
 from proof.test_attacks import signed_scene
+from report.formats.story import exported, tell
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner
 
@@ -28,7 +28,7 @@ from git_taskctx.model.schema import build_schema
 HANDOFF = "git-taskctx:handoff/v1"
 SUMMARY = "https://slsa.dev/verification_summary/v1"
 TESTS = "https://in-toto.io/attestation/test-result/v0.1"
-PASSED, FAILED = (os.fspath(ROOT / "tests" / "logs" / f"pytest-8-{how}.log") for how in ("pass", "fail"))
+PASSED, FAILED = (os.fspath(ROOT / "tests" / "capture" / "logs" / f"pytest-8-{how}.log") for how in ("pass", "fail"))
 DIGEST = {
     "type": "object",
     "additionalProperties": False,

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 from desk import TASK, Desk
-from export.story import BASE, blamed, edit, exported, tell
 from gitrepo import GitRepo
 from jsonschema import Draft202012Validator
 from proof.scene import Clone, Scene
 from proof.test_attacks import Attacker
+from report.formats.story import BASE, blamed, edit, exported, tell
 
 from git_taskctx.model.values import replace
 

@@ -6,13 +6,14 @@ import contextlib
 import copy
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from desk import TASK, Desk
-from gitrepo import GitRepo
+from gitrepo import ROOT, GitRepo
 from jsonschema import Draft202012Validator
 
 from git_taskctx.errors import BadData
@@ -58,11 +59,12 @@ def told(repo: GitRepo) -> Desk:
     repo.commit("base")
     repo.write("scratch", "dirt\n")
     desk.ok("init", TASK)
-    quality = (Path(__file__).parent.parent / "logs" / "jest-29-cov.log", "--command", "make test", "--exit-code", "1")
-    desk.ok("record-qa", "--agent", "implementer", "--from", *map(str, quality), "--baseline")
+    log = os.fspath(ROOT / "tests" / "capture" / "logs" / "jest-29-cov.log")
+    quality = ("--from", log, "--command", "make test", "--exit-code", "1")
+    desk.ok("record-qa", "--agent", "implementer", *quality, "--baseline")
     desk.ok("attach", "parser.py", "--type", "excerpt", "--lines", "L1", "--description", "broken")
     repo.write("parser.py", "half\n")
-    desk.ok("record-qa", "--agent", "implementer", "--from", *map(str, quality))
+    desk.ok("record-qa", "--agent", "implementer", *quality)
     desk.ok("snapshot", "--agent", "implementer", "--wip")
     repo.remove("README")
     repo.symlink("README", "parser.py")
