@@ -408,3 +408,41 @@ def test_on_a_read_only_store_the_verdict_stands(open_folder: Path) -> None:
     assert [answer.returncode for answer in answers] == [1, 0, 128]
     assert b"(not counted: the store cannot be written)" in answers[0].stdout
     assert desk.seat("implementer")["drift_budget"] == 0
+
+
+# Control characters
+
+EVIL = "\x1b[2J\x1b]0;owned\x07\u202egnp\x9b31m"
+
+
+def test_control_characters_never_reach_the_terminal(desk: Desk) -> None:
+    """In titles, descriptions, findings, notes, actors and paths: escaped on every stream, in every format."""
+    desk.repo.write(f"{EVIL}.txt".encode(), "x\n")
+    verbs: list[tuple[str, ...]] = [
+        ("init", TASK, "--title", f"Mend {EVIL}", "--description", f"It {EVIL} breaks", "--actor", f"me{EVIL}"),
+        ("snapshot", "--agent", "implementer", "--allow-clean", "--actor", f"me{EVIL}"),
+        ("block", "--agent", "reviewer", "--finding", f"no {EVIL} test"),
+        ("start", "--agent", "reviewer"),
+        ("start", "--agent", "implementer", "--take-over", f"died {EVIL}"),
+        ("unblock", "--agent", "reviewer", "--finding", f"F1{EVIL}"),
+        ("get",),
+        ("status",),
+        ("log",),
+        ("list",),
+        ("diff", "--path"),
+        ("start", "--agent", f"rev{EVIL}"),
+        ("get", "--task", f"T{EVIL}"),
+        ("restore", "--agent", "init", "--paths", f"{EVIL}.txt"),
+        (f"verb{EVIL}",),
+    ]
+    for args in verbs:
+        for form in ((), ("--format", "json")):
+            said = desk.run(*args, *form)
+            bad = [character for character in said.both if not character.isprintable() and character != "\n"]
+            assert bad == [], (args, said.both)
+    desk.repo.write(f"{EVIL}.txt".encode(), "edited\n")
+    desk.run("snapshot", "--agent", "implementer")
+    desk.repo.write(f"{EVIL}.txt".encode(), "drift\n")
+    for verb in ("verify", "status"):
+        said = desk.run(verb)
+        assert [character for character in said.both if not character.isprintable() and character != "\n"] == []

@@ -253,3 +253,46 @@ def test_git_writes_the_same_notes_meanwhile(begun: Desk) -> None:
     assert added(before, read_records(begun.repo)) == ["block"] * codes.count(0)
     subjects = begun.repo.git("log", "--format=%s", "refs/notes/taskctx").splitlines()
     assert [f"his {number}" for number in range(8, 0, -1)] == [one for one in subjects if one.startswith("his")]
+
+
+def test_findings_of_processes_at_once_are_all_kept(begun: Desk) -> None:
+    """Four agents block at the same moment: four findings, four ids, nothing torn."""
+    texts = [f"finding {number}" for number in range(4)]
+    processes = [begun.begin("block", "--agent", "reviewer", "--finding", text) for text in texts]
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0] * 4
+    findings = begun.seat("reviewer")["blocking_findings"]
+    assert sorted(finding["text"] for finding in findings) == texts
+    assert [finding["id"] for finding in findings] == ["F1", "F2", "F3", "F4"]
+    processes = [
+        begun.begin("unblock", "--agent", "reviewer", "--finding", "F1"),
+        begun.begin("unblock", "--agent", "reviewer", "--finding", "F2"),
+        begun.begin("block", "--agent", "validator", "--finding", "slow"),
+    ]
+    for process in processes:
+        process.communicate(timeout=60)
+    assert [process.returncode for process in processes] == [0] * 3
+    open_now = [finding["id"] for finding in begun.data("status")["findings"]]
+    assert open_now == ["F3", "F4", "F5"]
+
+
+def test_two_inits_at_once(desk: Desk) -> None:
+    """One begins, the other is told that one is active; there is one context."""
+    processes = [desk.begin("init", f"TASK-{number}", "--title", "x") for number in range(3)]
+    for process in processes:
+        process.communicate(timeout=60)
+    assert sorted(process.returncode for process in processes) == [0, 128, 128]
+    assert len(desk.data("list")) == 1
+
+
+def test_two_snapshots_at_once(begun: Desk) -> None:
+    """Both are kept, or one is refused; never is one lost on the quiet."""
+    begun.repo.write("parser.py", "mended\n")
+    begun.repo.write("deep/file", "x\n")
+    processes = [begun.begin("snapshot", "--agent", "implementer") for _ in range(3)]
+    codes = [(process.communicate(timeout=60), process.returncode)[1] for process in processes]
+    assert set(codes) <= {0, 75}, codes
+    assert 0 in codes
+    assert begun.seat("implementer")["worktree_snapshot"]["n"] == codes.count(0)
+    assert len(begun.records("snapshot")) == codes.count(0)

@@ -1,10 +1,84 @@
-"""Who acts, and what is said next: the hints of a chain in which actors must differ, and of findings."""
+"""`start`, `snapshot` and findings: who may act, what is recorded, and what the hints name next."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 from desk import Desk, plain
 from gitrepo import GitRepo
+
+
+def test_nobody_starts_without_a_snapshot(begun: Desk) -> None:
+    """The implementer forgot: its work is named, and the command to type."""
+    begun.repo.write("parser.py", "mended\n")
+    assert plain(begun.refuses("start", "--agent", "reviewer")) == (
+        "error: implementer is at work since <time>, 1 path changed: parser.py\n"
+        "hint: git taskctx snapshot --agent implementer   # when its work is done\n"
+        'hint: git taskctx start --agent reviewer --take-over "why"   # or when it died or gave up\n'
+    )
+
+
+def test_head_that_moves_at_work_moves_the_parent(desk: Desk) -> None:
+    """Pulled while at work: a `rebase` record, and the diff holds only the task's own changes."""
+    desk.repo.checkout("-b", "side")
+    desk.repo.write("other.py", "other\n")
+    desk.repo.commit("other")
+    desk.repo.checkout("main")
+    desk.init()
+    desk.repo.git("merge", "-q", "side")
+    desk.implement()
+    assert [record["type"] for record in desk.records()] == ["init", "rebase", "snapshot"]
+    assert desk.context()["git"]["parent"] == desk.repo.head()
+    assert "other.py" not in desk.ok("diff", "--type", "from-base", "--agent", "implementer").out
+
+
+def test_a_moved_head_over_old_content_is_refused(desk: Desk) -> None:
+    """The snapshot would silently revert what the others committed."""
+    desk.repo.write("README", "better\n")
+    desk.repo.commit("better")
+    desk.repo.git("reset", "-q", "--hard", "HEAD~1")
+    desk.init()
+    desk.repo.git("reset", "-q", "--soft", "HEAD@{1}")
+    desk.repo.write("parser.py", "mended\n")
+    said = desk.refuses("snapshot", "--agent", "implementer")
+    assert "1 path that changed there still hold" in said
+    assert "  README\n" in said
+
+
+def test_a_snapshot_from_a_sub_folder_covers_the_whole_worktree(begun: Desk) -> None:
+    """Where one stands makes no difference."""
+    begun.repo.write("deep/down/file", "x\n")
+    begun.repo.write("parser.py", "mended\n")
+    begun.ok("snapshot", "--agent", "implementer", cwd=begun.repo.at("deep/down"))
+    tree = begun.seat("implementer")["worktree_snapshot"]["tree"]
+    assert tree == begun.repo.oracle()
+    begun.repo.write("README", "changed\n")
+    begun.ends(1, "verify", cwd=begun.repo.at("deep/down"))
+
+
+def test_a_diff_over_ten_megabytes_warns_and_goes_on(begun: Desk) -> None:
+    """Somebody added a dump by mistake; the snapshot is taken, and verifies."""
+    begun.repo.write("log.txt", (b"x" * 1023 + b"\n") * 11_000)
+    said = begun.ok("snapshot", "--agent", "implementer")
+    assert re.search(r"^warning: the diff from the base has 10\.\d MiB, more than 10", said.err, re.MULTILINE)
+    begun.ok("start", "--agent", "reviewer")
+
+
+@pytest.mark.parametrize("branch", ["(unknown)", "(detached)", "(initial)"])
+def test_a_branch_that_is_called_as_git_calls_none(begun: Desk, branch: str) -> None:
+    """What git says where HEAD did not read, or names no branch, may be a branch's name as well."""
+    begun.repo.git("switch", "-q", "-c", branch)
+    begun.implement()
+    begun.ok("verify")
+    assert begun.seat("implementer")["worktree_snapshot"]["branch"] == branch
+    assert begun.data("status")["branch"] == branch
+
+
+# Actors that must differ
+
+
+REFUSED = "error: A U Thor edited as implementer and may not act as reviewer (chain.distinct_actors)\n"
 
 
 @pytest.fixture
@@ -17,9 +91,6 @@ def strict(repo: GitRepo) -> Desk:
     desk.init()
     desk.implement()
     return desk
-
-
-REFUSED = "error: A U Thor edited as implementer and may not act as reviewer (chain.distinct_actors)\n"
 
 
 def test_a_snapshot_asks_who_acts_as_start_does(strict: Desk) -> None:
