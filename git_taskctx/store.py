@@ -20,6 +20,7 @@ from git_taskctx.model.oids import is_context_id, is_task_id
 FOLDER = ".agent-output"
 CONTEXT = "context.json"
 _IGNORE = b"*\n"
+_STAGING = f"{files.TEMPORARY}staging-"
 
 
 class Store:
@@ -63,9 +64,24 @@ class Store:
             for folder in (self.root, self.root / "tasks", self.root / "archive", *tasks, *evidence):
                 if files.require_plain(folder, folder=True):
                     files.sweep_temporaries(folder)
+            for left in self.root.glob(f"{_STAGING}*"):
+                _remove_folder(left)
             if not self._private.is_symlink():
                 files.sweep_temporaries(self._private)
             yield
+
+    @contextlib.contextmanager
+    def staging(self) -> Iterator[Path]:
+        """Make a folder for files that are about to be renamed into the worktree; gone afterwards, or at the next lock.
+
+        Call it with the lock held. Raises: Fatal, ReadOnly.
+        """
+        folder = self.root / f"{_STAGING}{os.urandom(6).hex()}"
+        try:
+            files.make_folder(folder)
+            yield folder
+        finally:
+            _remove_folder(folder)
 
     def active(self) -> str | None:
         """Return the active task's id; None where no context is active here. Raises: Fatal, BadData.
@@ -241,6 +257,14 @@ class Store:
             return []
         with os.scandir(folder) as entries:
             return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+
+
+def _remove_folder(folder: Path) -> None:
+    """Delete a folder of ours, following no link."""
+    if not folder.is_symlink() and folder.is_dir():
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _ways(parts: tuple[str, ...]) -> list[tuple[str, ...]]:

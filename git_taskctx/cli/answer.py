@@ -22,7 +22,7 @@ class Answer:
     notes: Callable[[Document], object] | None = None
     """Writes what is said beside it, to stderr: warnings and hints."""
     code: int = 0
-    """0, or 1 or 3 where the answer is not yes."""
+    """0, or 1, 3 or 75 where the answer is not yes."""
     reason: str | None = None
     """One sentence for the `error` of the JSON document when the code is not 0."""
     hints: tuple[str, ...] = ()

@@ -234,7 +234,7 @@ def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | No
 
         error = None
         if answer.code:
-            code = "could-not-tell" if answer.code == 3 else "no"
+            code = {3: "could-not-tell", 75: "try-again"}.get(answer.code, "no")
             error = error_object(code, answer.reason or "", "\n".join(answer.hints) or None, answer.paths)
         write_text(render_json(answer.data, error=error))
     from git_taskctx.report.document import Document

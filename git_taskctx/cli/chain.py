@@ -347,10 +347,14 @@ def restore(
         settled = chain.at_work or (last and restored.exact)
         steps = next_steps(session, None) if settled else ("git taskctx verify   # what still differs",)
         steps = () if session.archived else steps
+    count = len(restored.left)
     return Answer(
         restored,
         text=lambda document: text.restored(document, restored),
         notes=lambda document: text.notes(document, warnings, steps),
+        code=restored.code,
+        reason=f"{count} path{'s' * (count > 1)} could not be restored" if count else None,
+        paths=tuple(one.path for one in restored.left),
     )
 
 

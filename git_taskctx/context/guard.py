@@ -6,13 +6,13 @@ pay, in a deep scan always.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx import secrets
 from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.caller import Caller, refuse_secrets
 from git_taskctx.context.session import Session
-from git_taskctx.git.changes import ABSENT
+from git_taskctx.git.changes import ABSENT, SUBMODULE
 from git_taskctx.git.patch import Patch
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
@@ -118,17 +118,37 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
     """
     guard = Guard(caller, reading.repository, policy)
     added = list(patch.added_lines())
-    changes = [change for change in reading.changes_since(since) if change.mode != ABSENT]
-    binaries = {change.oid: quote(change.path) for change in changes if change.oid in patch.binaries}
-    sizes = reading.objects.sizes(binaries) if binaries else {}
-    guard.total = sum(len(line) for one in added for _, line in one.lines) + sum(sizes.values())
+    guard.total = sum(len(line) for one in added for _, line in one.lines)
     hits = [hit for one in added for hit in guard.lines(one.name, (one.old, one.new), one.lines)]
-    for change in changes:
-        if change.oid in patch.binaries:
-            size, pieces = sizes.get(change.oid, 0), reading.objects.read_pieces(change.oid)
-            hits += guard.pieces(quote(change.path), change.oid, size, pieces)
+    blobs = {name: oid for name, oid in _new_blobs(reading, since).items() if oid in patch.binaries}
+    hits += _search_whole(guard, reading, blobs)
     guard.remember()
     refuse_secrets(caller, hits)
+
+
+def refuse_blobs(caller: Caller, policy: SecretsPolicy, reading: Reading, blobs: Mapping[str, str] | TreeOid) -> None:
+    """Refuse blobs, by the name that they go by, where one holds a secret, unless forced.
+
+    For a tree these are the blobs of all that a reading has otherwise. Raises: Refused.
+    """
+    guard = Guard(caller, reading.repository, policy)
+    hits = _search_whole(guard, reading, _new_blobs(reading, blobs) if isinstance(blobs, str) else blobs)
+    guard.remember()
+    refuse_secrets(caller, hits)
+
+
+def _new_blobs(reading: Reading, since: TreeOid) -> dict[str, str]:
+    changes = reading.changes_since(since)
+    return {quote(change.path): change.oid for change in changes if change.mode not in (ABSENT, SUBMODULE)}
+
+
+def _search_whole(guard: Guard, reading: Reading, blobs: Mapping[str, str]) -> list[secrets.Hit]:
+    sizes = reading.objects.sizes(blobs.values()) if blobs else {}
+    guard.total += sum(sizes.values())
+    hits = list[secrets.Hit]()
+    for name, oid in blobs.items():
+        hits += guard.pieces(name, oid, sizes.get(oid, 0), reading.objects.read_pieces(oid))
+    return hits
 
 
 def _batches(lines: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:

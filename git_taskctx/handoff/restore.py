@@ -7,23 +7,30 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 from git_taskctx.capture.scope import compile_patterns
+from git_taskctx.context.guard import refuse_blobs
 from git_taskctx.context.session import SAVED, Event, Session
-from git_taskctx.errors import CouldNotTell, Fatal, Refused
+from git_taskctx.errors import CouldNotTell, Fatal, Refused, TryAgain
 from git_taskctx.git.change import Change
-from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
+from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees
+from git_taskctx.git.checkout import CHANGED, Left, Seen, Worktree, check_out, permissions
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref, move_refs
+from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.beside import Beside, gather, read_beside
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 
-_NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
-"""LFS content that is not here stays a pointer; nothing is fetched."""
+_BESIDE = f"{SAVED}/beside"
+"""The name under which is kept what a saved tree does not hold."""
+_ATTRIBUTES = b".gitattributes"
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,15 @@ class Restored:
     """The command that brings that state back, also when the task is over."""
     exact: bool
     """True when the whole worktree now is the snapshot's tree."""
+    left: tuple[Left, ...] = ()
+    """Paths that could not be restored, and are as they were."""
+
+    @property
+    def code(self) -> int:
+        """How the verb ends: 75 where what is left changed meanwhile, 3 where its content is not to be had."""
+        if not self.left:
+            return 0
+        return TryAgain.exit_code if all(one.why.startswith(CHANGED) for one in self.left) else CouldNotTell.exit_code
 
 
 def restore(session: Session, agent: str, *, round_number: int | None, paths: tuple[str, ...]) -> Restored:
@@ -59,8 +75,14 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     repository = session.repository
     wanted = _both(_selector(paths), _selector_of_taken(session, number) if session.archived else None)
     # Cold: what is saved is what really lies there, whatever times say, and settings of conversions that were changed.
-    with read_worktree(repository, keep=False, cold=True) as reading:
+    with (
+        read_worktree(repository, keep=False, cold=True) as reading,
+        private_folder(repository) as scratch,
+        session.caller.store.staging() as stage,
+    ):
+        beside = _read_beside(reading.repository, session, number) if agent == SAVED else Beside()
         changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
+        changes += _differs_beside(reading, tree, beside, [change.path for change in changes], wanted)
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
             raise Fatal(
                 f"no path of {agent}'s snapshot {number}, or of the worktree, matches {', '.join(paths)}",
@@ -70,30 +92,71 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         changes = [change for change in changes if change not in skipped]
         _refuse_in_the_way(reading, changes)
         _refuse_hidden(reading, changes)
+        worktree = Worktree(repository.toplevel, repository.algorithm)
+        seen = {change.path: worktree.look(change.path) for change in changes}
+        taken = gather(reading, changes, seen, stage)
+        raw = {quote(path): oid for path, oid in taken.blobs.items()}
+        refuse_blobs(session.caller, session.context.policy.secrets, reading, raw)
+        kept = taken.write(reading.repository, scratch / "beside")
         keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
         saved = session.saved + 1
-        _save(session, reading.tree, saved, {"from": agent, "n": number, "paths": list(paths)}, tree)
-        _write_files(session, reading, tree, changes, saved)
+        _save(session, reading.tree, saved, {"from": agent, "n": number, "paths": list(paths)}, tree, beside=kept)
+        left = _write_files(repository, worktree, changes, seen, beside, stage)
     with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
+    done = [change for change in changes if quote(change.path) not in {one.path for one in left}]
     return Restored(
         agent=agent,
         round=number,
-        written=tuple(quote(change.path) for change in changes if change.mode != ABSENT),
-        deleted=tuple(quote(change.path) for change in changes if change.mode == ABSENT),
+        written=tuple(quote(change.path) for change in done if change.mode != ABSENT),
+        deleted=tuple(quote(change.path) for change in done if change.mode == ABSENT),
         skipped=tuple(quote(change.path) for change in skipped),
         saved=saved,
         undo=session.undo(saved),
         exact=exact,
+        left=tuple(left),
     )
 
 
-def _save(session: Session, now: TreeOid, saved: int, extra: dict[str, object], tree: TreeOid) -> None:
+def _read_beside(repository: Repository, session: Session, number: int) -> Beside:
+    return read_beside(repository, find_ref(repository.git, session.snapshot_ref(_BESIDE, number)))
+
+
+def _differs_beside(
+    reading: Reading, tree: TreeOid, beside: Beside, known: Collection[bytes], wanted: Callable[[bytes], bool]
+) -> list[Change]:
+    """Return the paths that are in the tree as git has it, and differ from the bytes that were saved beside it."""
+    asked = [path for path in beside.blobs if path not in known and wanted(path)]
+    if not asked:
+        return []
+    worktree = Worktree(reading.repository.toplevel, reading.repository.algorithm)
+    listed = reading.git.run("--literal-pathspecs", "ls-tree", "-r", "-z", tree, "--", *asked).out.split(b"\0")[:-1]
+    found = list[Change]()
+    for head, _, path in (entry.partition(b"\t") for entry in listed):
+        mode, _, oid = head.decode().split(" ")
+        there = worktree.look(path)
+        if there is not None and there.blob != beside.blobs[path]:
+            found.append(Change(path, "M", mode, mode, oid, oid))
+    return found
+
+
+def _save(
+    session: Session,
+    now: TreeOid,
+    saved: int,
+    extra: dict[str, object],
+    tree: TreeOid,
+    *,
+    beside: TreeOid | None,
+) -> None:
     """Keep the tree `now` under a number; where work goes on here, what it is restored to is put on record."""
-    agent, move, reason = extra["from"], session.keep(SAVED, saved, now), f"{session.task}: restore of {extra['from']}"
+    agent, reason = extra["from"], f"{session.task}: restore of {extra['from']}"
+    moves = [session.keep(SAVED, saved, now)]
+    if beside is not None:
+        moves.append(session.keep(_BESIDE, saved, beside))
     if session.archived or session.only_looks:
         session.repository.objects.flush()
-        move_refs(session.repository.git, [move], reason=reason)
+        move_refs(session.repository.git, moves, reason=reason)
         return
     event = Event(
         "restore",
@@ -102,7 +165,7 @@ def _save(session: Session, now: TreeOid, saved: int, extra: dict[str, object], 
         commit=session.repository.find_commit("HEAD"),
         extra={**extra, "saved": saved, "saved_tree": now},
     )
-    session.commit([event], moves=[move], reason=reason)
+    session.commit([event], moves=moves, reason=reason)
 
 
 def _selector_of_taken(session: Session, number: int) -> Callable[[bytes], bool]:
@@ -224,48 +287,48 @@ def _parents(path: bytes) -> list[bytes]:
     return [b"/".join(parts[: index + 1]) for index in range(len(parts))]
 
 
-def _write_files(session: Session, reading: Reading, tree: TreeOid, changes: list[Change], saved: int) -> None:
-    repository = reading.repository
-    top = os.fsencode(repository.toplevel)
+def _write_files(
+    repository: Repository,
+    worktree: Worktree,
+    changes: Sequence[Change],
+    seen: Mapping[bytes, Seen | None],
+    beside: Beside,
+    stage: Path,
+) -> list[Left]:
+    """Take away what goes, then put what comes in its place; return what could not be."""
+    left = list[Left]()
+    spare = stage / "spare"
     for change in changes:
-        if change.mode == ABSENT or change.status == "T":
-            _remove_file(top + b"/" + change.path)
-            _remove_empty(top, change.path)
-    written = [change.path for change in changes if change.mode != ABSENT]
-    for path in written:
-        full = top + b"/" + path
-        if _is_folder(full):
-            _remove_tree_of_empty(full)
-    if not written:
-        return
-    with private_folder(repository) as folder:
-        git = repository.git.with_settings(_NO_FETCH).with_env(
-            GIT_INDEX_FILE=os.fspath(folder / "index"), GIT_LFS_SKIP_DOWNLOAD_ERRORS="1"
-        )
-        git.run("read-tree", tree)
-        done = git.run("checkout-index", "-f", "-q", "-z", "--stdin", stdin=b"\0".join(written) + b"\0", ok=(0, 1, 128))
-        if done.code != 0:
-            raise CouldNotTell(
-                f"git could not write every file: {done.complaint}",
-                hint=f"{session.undo(saved)}   # what was there before",
-            )
+        if change.mode == ABSENT:
+            _note(left, change.path, partial(worktree.remove, change.path, seen[change.path], spare))
+    # What converts the others comes first.
+    coming = [change for change in changes if change.mode != ABSENT]
+    first = [change for change in coming if change.path.rpartition(b"/")[2] == _ATTRIBUTES]
+    for number, some in enumerate((first, [change for change in coming if change not in first])):
+        if not some:
+            continue
+        new = stage / f"new-{number}"
+        failed = check_out(repository, some, new)
+        source = Worktree(new, repository.algorithm)
+        for change in some:
+            path, there = change.path, seen[change.path]
+            if path in failed:
+                left.append(Left(quote(path), failed[path]))
+                continue
+            if path in beside.blobs:
+                source.overwrite(path, repository.objects.read_pieces(beside.blobs[path]))
+            bits = beside.bits.get(path, permissions(there, change.mode)) if change.mode != LINK else None
+            _note(left, path, partial(worktree.put, path, source, there, spare, bits=bits))
+    return left
 
 
-def _remove_file(full: bytes) -> None:
-    """Remove a file that is in the tree; it may be missing where git was told not to look."""
-    if os.path.lexists(full) and not _is_folder(full):
-        os.unlink(full)  # noqa: PTH108 - bytes
-
-
-def _remove_empty(top: bytes, path: bytes) -> None:
-    """Remove the folders that became empty, as git does."""
-    for parent in reversed(_parents(path)):
-        try:
-            os.rmdir(top + b"/" + parent)  # noqa: PTH106 - bytes
-        except OSError:
-            return
-
-
-def _remove_tree_of_empty(full: bytes) -> None:
-    for folder, _, _ in os.walk(full, topdown=False):
-        os.rmdir(folder)  # noqa: PTH106 - bytes
+def _note(left: list[Left], path: bytes, step: Callable[[], str | None]) -> None:
+    """Do one file, and note why it is left as it is."""
+    try:
+        why = step()
+    except FileNotFoundError:
+        why = CHANGED
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+    if why is not None:
+        left.append(Left(quote(path), why))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from git_taskctx.context.caller import Caller
-from git_taskctx.context.guard import refuse_added
+from git_taskctx.context.guard import refuse_added, refuse_blobs
 from git_taskctx.context.scope import outside, scope_hash_of
 from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
@@ -163,8 +163,12 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
     Raises: Refused, and nothing of it stays.
     """
     if reading.tree != since:
-        (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
-        refuse_added(caller, policy, reading, since, patch)
+        try:
+            (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
+        except CouldNotTell:  # an old blob is lost: what is new can be read whole
+            refuse_blobs(caller, policy, reading, since)
+        else:
+            refuse_added(caller, policy, reading, since, patch)
     reading.keep()
 
 

@@ -262,6 +262,7 @@ def restored(document: Document, what: Restored) -> None:
         ("left alone, a submodule:", "warn", what.skipped),
     ):
         _listing(document, [[(verb, style), " ", (path, "path")] for path in paths])
+    _listing(document, [[("left as it is: ", "bad"), (one.path, "path"), f": {one.why}"] for one in what.left])
     document.line(("undo: ", "dim"), (what.undo, "command"))
 
 
