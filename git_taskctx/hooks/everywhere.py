@@ -12,10 +12,10 @@ from git_taskctx import files
 from git_taskctx.errors import Fatal
 from git_taskctx.git.process import Git
 from git_taskctx.hooks import steps
-from git_taskctx.hooks.health import is_executable, read_script
-from git_taskctx.hooks.install import Plan, configure, lead_neighbours, put_file, take_files
+from git_taskctx.hooks.health import read_author, read_script
+from git_taskctx.hooks.install import Plan, configure, lead_neighbours, put_file, renew, take, take_files
 from git_taskctx.hooks.place import CONFIG_HOOKS, PREFIX, Place, read_version
-from git_taskctx.hooks.shims import EVENTS, author, shim
+from git_taskctx.hooks.shims import EVENTS, author
 
 
 class Home:
@@ -81,8 +81,7 @@ def _plan_install(home: Home) -> Plan:
     if home.has_config_hooks:
         place = home.place()
         for event in EVENTS:
-            if read_script(home.shims / event) != shim(event) or not is_executable(home.shims / event):
-                plan.steps.append(steps.put(home.shims / event, shim(event)))
+            renew(plan, home.shims / event, event, home.shims)
         for event in EVENTS:
             if not place.config_hooks(event):
                 plan.steps += configure(place, "--global", event, home.shims / event)
@@ -132,9 +131,9 @@ def _plan_uninstall(home: Home) -> Plan:
         take_files(plan, shared)
     if template is not None and template != home.template:
         take_files(plan, template / "hooks")
-    plan.steps += [
-        steps.remove(home.shims / event) for event in EVENTS if read_script(home.shims / event) == shim(event)
-    ]
+    for event in EVENTS:
+        if read_author(home.shims / event, event) == "ours":
+            take(plan, home.shims / event, event)
     _take_empty(plan, home.shims, home.data)
     return plan
 
@@ -148,7 +147,9 @@ def _take_template(plan: Plan, home: Home) -> None:
         if path.is_dir():
             continue
         data = read_script(path)
-        if data is not None and (data == copied.get(path) or author(data, path.name) == "ours"):
+        if data is not None and path.name in EVENTS and author(data, path.name) == "ours":
+            take(plan, path, path.name)
+        elif data is not None and data == copied.get(path):
             plan.steps.append(steps.remove(path))
         else:
             plan.notes.append(f"{path} is not ours, and stays there")

@@ -17,7 +17,8 @@ from git_taskctx.hooks.shims import EVENTS, GATES, Author, author
 from git_taskctx.model.values import dataclass
 
 State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
-_LIMIT = 1 << 20
+LIMIT = 1 << 20
+"""So much of a script is read."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def read_script(path: Path) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            return file.read(_LIMIT)
+            return file.read(LIMIT)
     except OSError:
         return None
 

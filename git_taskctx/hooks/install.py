@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,14 +21,29 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.commits.managers import LEFTHOOK
 from git_taskctx.hooks import prek, steps
-from git_taskctx.hooks.health import is_executable, look, read_author, read_script
+from git_taskctx.hooks.health import LIMIT, is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside, look_again
 from git_taskctx.hooks.refspec import let_be, let_fetch
-from git_taskctx.hooks.shims import EVENTS, OTHERS, author, is_shell, shim, with_block, without_block
+from git_taskctx.hooks.shims import (
+    EVENTS,
+    OTHERS,
+    added_to_block,
+    author,
+    block_of,
+    is_shell,
+    shim,
+    with_block,
+    without_block,
+    without_shim,
+)
 from git_taskctx.hooks.steps import Step
 from git_taskctx.model.values import dataclass, field
 
 _STDIN = ("post-rewrite", "pre-push")
+_OUT = "is a link that leads out of the worktree, and is not followed"
+_LEFTHOOK_LINE = re.compile(
+    rb"|# git-taskctx: (begin|end).*|[a-z-]+:|  commands:|    ~taskctx:|      run: .*taskctx.*|      use_stdin: true"
+)
 _LAST = "~taskctx"
 """A command of lefthook's that it runs last: those without a priority come after all others, by name."""
 
@@ -76,6 +92,9 @@ def plan_install(place: Place, *, write_tracked: bool) -> Plan:
     """Plan to put every hook in; what is in place already is left as it is. Raises: Fatal, GitFailed."""
     plan = Plan()
     folder = place.folder
+    if place.leads_out(folder):
+        plan.left += [(event, f"{folder} {_OUT}") for event in EVENTS]
+        return plan
     if not place.is_private(folder) and not _is_dead(folder) and _is_shared(place):
         if place.has_config_hooks:
             _configure(plan, place, [seat.event for seat in look(place) if seat.state != "in place"])
@@ -113,6 +132,7 @@ def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
     folders = [place.default]
     if (
         place.folder != place.default
+        and not place.leads_out(place.folder)
         and not place.is_private(place.folder)
         and not _is_content(place)
         and not _is_shared(place)
@@ -148,8 +168,39 @@ def put_file(plan: Plan, folder: Path, event: str) -> None:
                 f"{kept} was put aside earlier, and {path} has come in its place: it is kept, and not run"
             )
         plan.steps.append(steps.put_aside(path, aside))
+    renew(plan, path, event, beside(folder))
+
+
+def renew(plan: Plan, path: Path, event: str, aside: Path) -> None:
+    """Write our script anew where it is missing or of another version; what somebody wrote into it is kept."""
+    data = read_script(path)
+    rest, whole = without_shim(data, event) if data is not None and author(data, event) == "ours" else (b"", True)
+    if rest and whole:
+        plan.notes.append(f"{path} has lines that are not ours: they stay")
+        if not is_executable(path):
+            plan.steps.append(steps.make_executable(path))
+        return
+    if rest:
+        kept = _free(aside / event)
+        plan.steps.append(steps.put_aside(path, kept))
+        plan.notes.append(f"{path} is not as this version writes it: it is kept as {kept}, and not run")
     if data != shim(event) or not is_executable(path) or path.is_symlink():
         plan.steps.append(steps.put(path, shim(event)))
+
+
+def take(plan: Plan, path: Path, event: str, *, taken: bool = False) -> None:
+    """Take our script away, and leave what somebody wrote into it; under another name where its own is `taken`."""
+    data = read_script(path) or b""
+    rest, whole = without_shim(data, event)
+    if rest and whole and not taken:
+        plan.steps.append(steps.edit(path, rest))
+        plan.notes.append(f"{path} has lines that are not ours: they stay")
+    elif rest:
+        kept = _free(path)
+        plan.steps.append(steps.put_aside(path, kept))
+        plan.notes.append(f"{path} has lines that are not ours: it is kept as {kept}, and not run")
+    if not (rest and whole) and not taken:
+        plan.steps.append(steps.remove(path))
 
 
 def lead_neighbours(plan: Plan, folder: Path) -> None:
@@ -177,7 +228,9 @@ def take_files(plan: Plan, folder: Path) -> None:
         places = [path, folder / f"{event}.legacy", folder / f"{event}.old"]
         for slot in places:
             if read_author(slot, event) == "ours":
-                plan.steps.append(steps.give_back(there, slot) if waiting else steps.remove(slot))
+                take(plan, slot, event, taken=waiting)
+                if waiting:
+                    plan.steps.append(steps.give_back(there, slot))
                 waiting = False
         if waiting:
             _give_back_late(plan, there, places)
@@ -226,9 +279,7 @@ def _free(path: Path) -> Path:
 def _configure(plan: Plan, place: Place, events: list[str]) -> None:
     """Name our hooks in the repository's configuration, which git runs beside all others."""
     for event in events:
-        path = place.private / event
-        if read_script(path) != shim(event) or not is_executable(path):
-            plan.steps.append(steps.put(path, shim(event)))
+        renew(plan, place.private / event, event, beside(place.private))
     for event in events:
         if not place.config_hooks(event):
             plan.steps += configure(place, "--local", event, place.private / event)
@@ -257,8 +308,7 @@ def _lead_on(plan: Plan, place: Place, theirs: Path) -> None:
     """Make our own folder the one where git looks, and lead from there to the hooks that other repositories share."""
     own, aside = place.private, beside(place.private)
     for event in EVENTS:
-        if read_script(own / event) != shim(event) or not is_executable(own / event):
-            plan.steps.append(steps.put(own / event, shim(event)))
+        renew(plan, own / event, event, own)
     if not aside.is_symlink() or aside.readlink() != theirs:
         plan.steps.append(steps.link(aside, theirs))
     present = [entry.name for entry in theirs.iterdir()] if theirs.is_dir() else []
@@ -274,8 +324,10 @@ def _take_private(plan: Plan, place: Place) -> None:
     own, aside = place.private, beside(place.private)
     if own.is_dir():
         for entry in sorted(own.iterdir()):
-            if entry.is_symlink() or read_author(entry, entry.name) == "ours":
+            if entry.is_symlink():
                 plan.steps.append(steps.remove(entry))
+            elif entry.name in EVENTS and read_author(entry, entry.name) == "ours":
+                take(plan, entry, entry.name)
         plan.steps.append(steps.remove_folder(own))
     if aside.is_symlink():
         plan.steps.append(steps.remove(aside))
@@ -320,12 +372,14 @@ def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
         data = read_script(path)
         if not write_tracked:
             plan.left.append((event, f"{path} is a file of the worktree's, and is written only when asked"))
+        elif why := _find_unsafe(place, path):
+            plan.left.append((event, why))
         elif data is None:
             plan.steps.append(steps.put(path, shim(event)))
         elif place.husky is None and not is_shell(data):
             plan.left.append((event, f"{path} is no shell script: have it run `git-taskctx hook {event}`"))
         elif author(data, event) == "ours":
-            plan.steps.append(steps.put(path, shim(event)))
+            renew(plan, path, event, folder)
         else:
             plan.steps.append(steps.edit(path, with_block(data, event)))
     if any(Path(step.target).is_relative_to(folder) for step in plan.steps):
@@ -340,10 +394,13 @@ def _put_into_lefthook(plan: Plan, place: Place, events: list[str], *, write_tra
     if not open_events or place.top is None:
         return
     local = place.top / "lefthook-local.yml"
+    unsafe = _find_unsafe(place, local) or _added_to_lefthook(local)
     others = [name for name in LEFTHOOK if "-local" in name and name != local.name and (place.top / name).exists()]
     data = without_block(read_script(local) or b"")
     if not write_tracked:
         reason = f"lefthook has it, and would run us from {local.name}, which is written only when asked"
+    elif unsafe:
+        reason = unsafe
     elif others or any(f"\n{event}:".encode() in b"\n" + data for event in events):
         reason = f"{others[0] if others else local.name} is yours: add a command to it that runs `git-taskctx hook`"
     else:
@@ -380,9 +437,33 @@ def _take_out_of_content(plan: Plan, place: Place, *, write_tracked: bool) -> No
         if data is None or author(data, path.name) not in ("ours", "block"):
             continue
         rest = without_block(data)
+        unsafe = _find_unsafe(place, path) or (_added_to_lefthook(path) if path.suffix == ".yml" else None)
         if not write_tracked and place.is_content(path.parent):
             plan.left.append((path.name, f"{path} is a file of the worktree's, and is written only when asked"))
+        elif unsafe:
+            plan.left.append((path.name, unsafe))
+        elif author(data, path.name) == "ours":
+            take(plan, path, path.name)
         elif rest != data and rest:
             plan.steps.append(steps.edit(path, rest))
+            if added_to_block(data):
+                plan.notes.append(f"{path} has lines between ours that are not ours: they stay")
         else:
             plan.steps.append(steps.remove(path))
+
+
+def _find_unsafe(place: Place, path: Path) -> str | None:
+    """Say why a file of the worktree's is not written to: its link leads elsewhere, or it was not read whole."""
+    if place.leads_out(path):
+        return f"{path} {_OUT}"
+    if path.is_file() and path.stat().st_size > LIMIT:
+        return f"{path} has more than {LIMIT} bytes: add our lines by hand"
+    return None
+
+
+def _added_to_lefthook(path: Path) -> str | None:
+    """Say that somebody wrote lines between ours in lefthook's configuration, which may hold on to ours."""
+    block = block_of(read_script(path) or b"") or b""
+    if all(_LEFTHOOK_LINE.fullmatch(line) for line in block.splitlines()):
+        return None
+    return f"{path} has lines between ours that are not ours: take them out by hand"

@@ -6,7 +6,7 @@ import functools
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
@@ -18,6 +18,8 @@ CONFIG_HOOKS = (2, 54)
 """The first git that runs hooks which its configuration names."""
 PREFIX = "hook.taskctx-"
 """How the sections of our own hooks in the configuration begin."""
+_MOST_LINKS = 40
+"""How many links Linux follows in one path (path_resolution(7))."""
 _PATTERN = r"^core\.(hookspath|bare)$|^hook\."
 
 
@@ -102,6 +104,20 @@ class Place:
             return False
         return git.run("check-ignore", "-q", os.fspath(folder.resolve() / "pre-commit"), ok=(0, 1, 128)).code != 0
 
+    def leads_out(self, path: Path) -> bool:
+        """Tell whether a link that is content of the worktree leads from `path` out of it, or into a git dir."""
+        if self.top is None:
+            return False
+        top, homes = self.top.resolve(), {self.git_dir.resolve(), self.common_dir.resolve()}
+        if path.is_relative_to(self.top):
+            path = top / path.relative_to(self.top)
+
+        def is_content(place: Path) -> bool:
+            return place.is_relative_to(top) and not any(place.is_relative_to(home) for home in homes)
+
+        hops = list(_hops(path))
+        return any(map(is_content, hops)) and not is_content(hops[-1])
+
     def config_hooks(self, event: str) -> list[str]:
         """Return the names of the configured hooks for an event that run us."""
         found: dict[str, dict[str, str]] = {}
@@ -116,6 +132,17 @@ class Place:
             and _runs_us(one.get("command", ""))
             and one.get("enabled", "true").lower() not in ("false", "no", "off", "0")
         ]
+
+
+def _hops(path: Path) -> Iterator[Path]:
+    """Yield `path`, and what it becomes with each link on the way, as far as the system would follow them."""
+    yield path
+    for _ in range(_MOST_LINKS):
+        link = next((one for one in (*reversed(path.parents), path) if one.is_symlink()), None)
+        if link is None:
+            return
+        path = Path(os.path.normpath(link.parent / link.readlink() / path.relative_to(link)))
+        yield path
 
 
 def _runs_us(command: str) -> bool:
