@@ -153,10 +153,10 @@ def _say_bug(error: Exception, argv: Sequence[str]) -> int:
 
     trace = os.environ.get("GIT_TASKCTX_TRACE", "")
     if trace not in ("", "0"):
-        traceback.print_exception(error)
+        sys.stderr.write(printable("".join(traceback.format_exception(error))))
     where = traceback.extract_tb(error.__traceback__)[-1]
     sys.stderr.write(
-        f"error: this is a bug in git-taskctx: {type(error).__name__}: {error} "
+        f"error: this is a bug in git-taskctx: {type(error).__name__}: {printable(str(error))} "
         f"({os.path.basename(where.filename)}:{where.lineno})\n"  # noqa: PTH119 - no pathlib on the way out
         f"hint: GIT_TASKCTX_TRACE=1 git taskctx {printable(shell_words(argv))}   # where it comes from, to report it\n"
     )

@@ -225,9 +225,7 @@ def begin(values: Mapping[str, Any], folder: str | None) -> Call:
 def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | None = None) -> None:
     """Write an answer: data to stdout, everything else to stderr; what is to be typed goes on as the actor named."""
     if answer.raw is not None and form != "json":
-        sys.stdout.flush()
-        sys.stdout.buffer.write(answer.raw)
-        sys.stdout.buffer.flush()
+        write_bytes(answer.raw)
         form = "raw"
     if form == "json":
         from git_taskctx.report.machine import error_object, render_json
@@ -263,8 +261,17 @@ def give_up(stream: Any) -> None:
 
 def write_text(text: str) -> None:
     """Write text to stdout as UTF-8, whatever the locale says."""
+    write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def write_bytes(data: bytes) -> None:
+    """Write to stdout: into a pipe or a file as it is, to a terminal with all that it would obey made visible."""
+    if sys.stdout.isatty():
+        from git_taskctx.report.document import printable
+
+        data = printable(data.decode("utf-8", "backslashreplace")).encode("utf-8")
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
+    sys.stdout.buffer.write(data)
     sys.stdout.buffer.flush()
 
 

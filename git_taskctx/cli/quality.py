@@ -134,11 +134,9 @@ def evidence(
             text=lambda document: quality.listed(document, found),
             notes=lambda document: text.warnings(document, warnings),
         )
-    shown = data.decode("utf-8", "backslashreplace")
     return Answer(
         {"evidence": found[0].evidence, "original": found[0].original, "content": data.decode("utf-8", "replace")},
-        text=lambda document: document.lines(shown.removesuffix("\n").split("\n")),
-        raw=None if sys.stdout.isatty() else data,  # a log may hold what a terminal obeys
+        raw=data,
         notes=lambda document: text.warnings(document, warnings),
     )
 

@@ -199,7 +199,8 @@ def trace(environ: Mapping[str, str], text: str) -> None:
     target = environ.get("GIT_TASKCTX_TRACE", "")
     if target in ("", "0", "false"):
         return
-    line = f"taskctx: {text}\n".encode("utf-8", "backslashreplace")
+    plain = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    line = f"taskctx: {plain}\n".encode("utf-8", "backslashreplace")
     with contextlib.suppress(OSError):  # tracing never changes what is done
         _write_line(target, line)
 
