@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from git_taskctx.cli import completion
+
 REPO = Path(__file__).resolve().parent.parent
 
 # What a POSIX system has; what install.sh calls beyond these it must look for first.
@@ -586,6 +588,8 @@ def test_private_environment(place: Place) -> None:
     assert place.links()[0] == LAUNCHER
     assert set(PLACES) < set(place.links())
     assert all((place.home / name).is_file() for name in PLACES)
+    for shell, name in completion.PLACES.items():
+        assert (place.home / ".local/share" / name).read_text() == completion.render_completion(shell)
     (shims,) = (place.home / ".local/share/git-taskctx/venv/lib").glob("python*/site-packages/git_taskctx/hooks/shims")
     assert {shim.name: shim.read_bytes() for shim in shims.iterdir()} == {
         shim.name: shim.read_bytes() for shim in (REPO / "hooks").iterdir()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call, shared
-from git_taskctx.cli.options import Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
@@ -20,15 +20,21 @@ Agent = Literal["claude", "codex", "gemini", "cursor"]
 
 def agent_hook(
     call: Call,
-    event: Annotated[str, Argument(metavar="EVENT", help="What happens, as the agent calls it: PreToolUse.")],
+    event: Annotated[str, Argument(metavar="EVENT", help="The event, by the agent's own name, such as PreToolUse.")],
     vendor: Annotated[Agent, Option("--agent", metavar="claude|codex|gemini|cursor", help="The agent that calls.")],
     role: Annotated[
-        str | None, Option("--role", metavar="R", help="As whom it acts; by default GIT_TASKCTX_AGENT, then the owner.")
+        str | None,
+        Option(
+            "--role",
+            metavar="R",
+            help="Who it acts as; by default GIT_TASKCTX_AGENT, then the owner.",
+            complete="<agents>",
+        ),
     ] = None,
 ) -> Answer:
-    """Answer a coding agent's hook: the payload comes on stdin.
+    """Answer a coding agent's hook; its payload is on stdin.
 
-    Agents call it by themselves once `agent-setup` has told them to. It ends with 0 whatever it says.
+    Agents call it by themselves once `agent-setup` is done. It exits with 0 whatever it answers.
     """
     from git_taskctx.cli.agenthook import run_hook
 
@@ -39,20 +45,35 @@ def agent_setup(
     call: Call,
     vendor: Annotated[Agent, Argument(metavar="claude|codex|gemini|cursor", help="The agent.")],
     project: Annotated[
-        bool, Option("--project", help="For everybody in this repository; this is the default.")
+        bool, Option("--project", help="For everyone in this repository; the default.", excludes="--user")
     ] = False,
-    user: Annotated[bool, Option("--user", help="For yourself, in every repository.")] = False,
+    user: Annotated[bool, Option("--user", help="For you, in every repository.", excludes="--project")] = False,
     role: Annotated[
-        str | None, Option("--role", metavar="R", help="Have the hooks act as R, whatever the session is.")
+        str | None,
+        Option("--role", metavar="R", help="Make the hooks act as R, whatever the session is.", complete="<agents>"),
     ] = None,
-    show: Annotated[bool, Option("--print", help="Only print the hooks, to be put in by hand.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would change, as a diff.")] = False,
-    remove: Annotated[bool, Option("--remove", help="Take out what was put in, and nothing else.")] = False,
-    check: Annotated[bool, Option("--check", help="Tell whether hooks, prompts and commands use the context.")] = False,
+    show: Annotated[
+        bool,
+        Option("--print", help="Only print the hooks, to add them by hand.", excludes="--dry-run --remove --check"),
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Only show what would change, as a diff.", excludes="--print --check")
+    ] = False,
+    remove: Annotated[
+        bool, Option("--remove", help="Remove what was added, and nothing else.", excludes="--print --check")
+    ] = False,
+    check: Annotated[
+        bool,
+        Option(
+            "--check",
+            help="Check whether hooks, prompts and commands use the context.",
+            excludes="--print --dry-run --remove",
+        ),
+    ] = False,
 ) -> Answer:
     """Make a coding agent use the context.
 
-    Its hooks are put into its own configuration, with a skill, and a block in AGENTS.md. Whatever else is in its files stays as it is, comments and layout included.
+    Adds hooks to its own configuration, a skill, and a block in AGENTS.md. Everything else in those files stays as it is, comments and layout included.
     """
     from git_taskctx.agents import setup, wiring
     from git_taskctx.agents.dialects import DIALECTS
@@ -123,7 +144,7 @@ def _planned(call: Call, agent: Agent, place: setup.Place, plan: setup.Plan, *, 
 def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
     from git_taskctx.agents import preflight, setup
     from git_taskctx.agents.dialects import DIALECTS
-    from git_taskctx.cli.plain import NAMES
+    from git_taskctx.cli.verbs import VERBS
     from git_taskctx.report import agents, text
 
     dialect = DIALECTS[agent]
@@ -133,7 +154,7 @@ def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
     wired = [found for one in places if (found := setup.find_wired(dialect, one)) is not None]
     old = not wired and any(setup.is_there(dialect, one) for one in places)
     policy = call.config(call.repository.head().commit).policy
-    checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, NAMES)
+    checked = preflight.check_prompts(dialect, call.repository.toplevel, policy.agents, tuple(VERBS))
     good = bool(wired) and not checked.lacks
     steps = () if wired else (f"git taskctx agent-setup {agent}{' --user' if place.user else ''}",)
     return Answer(
@@ -145,6 +166,3 @@ def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
         hints=steps,
         paths=tuple(dict.fromkeys(lack.path for lack in checked.lacks)),
     )
-
-
-VERBS = (Verb("agent-hook", agent_hook, common=()), Verb("agent-setup", agent_setup, common=("format",)))

@@ -1,4 +1,4 @@
-"""The root of the command line as typer has it: help, errors, and every line that is not plain."""
+"""The command line as typer reads it: every line that is not plain, and what is wrong with it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
-import typer.main
+import typer.core
 
 from git_taskctx import __version__
 from git_taskctx.cli.call import Call, begin, finish, perform
-from git_taskctx.cli.options import ROOT, Argument, Parameter, Verb
-from git_taskctx.cli.plain import NAMES, find_verb
+from git_taskctx.cli.help import render_help, render_verb
+from git_taskctx.cli.options import HELP, ROOT, Argument, Parameter, Verb
+from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import Usage
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__
@@ -30,20 +31,23 @@ def run_app(argv: list[str]) -> int:
     except _USAGE_ERROR as error:
         from git_taskctx.cli.corrections import correct, help_on
 
-        root = typer.main.get_command(app)
-        meant = correct(argv, root, begun[0] if begun else Call()) or help_on(argv, root)
+        meant = correct(argv, begun[0] if begun else Call()) or help_on(argv)
         raise Usage(_lower(error.format_message()), hint=meant) from error
     return finish(begun[0]) if begun and begun[0].answer is not None else int(code or 0)
 
 
-def usage_of(name: str) -> str:
-    """Return the help of one verb, as `-h` prints it."""
-    root: Any = typer.main.get_command(app)
-    with (
-        typer.Context(root, info_name="git taskctx", **root.context_settings) as outer,
-        typer.Context(root.commands[name], info_name=name, parent=outer) as inner,
-    ):
-        return str(root.commands[name].get_help(inner))
+class _Root(typer.core.TyperGroup):
+    """All verbs; its help is ours."""
+
+    def get_help(self, ctx: Any) -> str:
+        return render_help().removesuffix("\n")
+
+
+class _Command(typer.core.TyperCommand):
+    """One verb; its help is ours."""
+
+    def get_help(self, ctx: Any) -> str:
+        return render_verb(VERBS[self.name or ""]).removesuffix("\n")
 
 
 def _root(ctx: typer.Context, *, folder: str | None, version: bool, **values: Any) -> None:
@@ -90,8 +94,8 @@ def _with_parameters(run: Callable[..., None], parameters: Iterable[Parameter]) 
 def _annotation(parameter: Parameter) -> Any:
     spec = parameter.spec
     if isinstance(spec, Argument):
-        return Annotated[parameter.kind, typer.Argument(metavar=spec.metavar, help=spec.help)]
-    return Annotated[parameter.kind, typer.Option(*spec.names, metavar=spec.metavar, help=spec.help, min=spec.min)]
+        return Annotated[parameter.kind, typer.Argument(metavar=spec.metavar)]
+    return Annotated[parameter.kind, typer.Option(*spec.names, metavar=spec.metavar, min=spec.min)]
 
 
 def _build() -> typer.Typer:
@@ -101,12 +105,12 @@ def _build() -> typer.Typer:
         no_args_is_help=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-        help="One immutable task context, and a verified handoff, for agents that share a dirty git worktree.",
+        context_settings={"help_option_names": list(HELP)},
+        cls=_Root,
     )
     made.callback(invoke_without_command=True)(_with_parameters(_root, ROOT))
-    for verb in filter(None, map(find_verb, NAMES)):
-        made.command(verb.name)(_command(verb))
+    for verb in VERBS.values():
+        made.command(verb.name, cls=_Command)(_command(verb))
     return made
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
+from git_taskctx.cli.options import AgentOption, Argument, Option
 from git_taskctx.cli.proof import ProofFormat, prove, prove_job, refuse_for_worktree
 from git_taskctx.errors import Usage
 
@@ -15,12 +15,12 @@ def start(
     call: Call,
     agent: AgentOption,
     take_over: Annotated[
-        str | None, Option("--take-over", metavar="NOTE", help="The owner died or gave up: say why.")
+        str | None, Option("--take-over", metavar="NOTE", help="The owner died or gave up; say why.")
     ] = None,
 ) -> Answer:
-    """Hand the tree to an agent, once it is verified.
+    """Hand the tree to an agent once it is verified.
 
-    The worktree must be as its owner's last snapshot has it; what differs is drift, and is told path by path.
+    The worktree must match its owner's last snapshot; any difference is drift, and is reported path by path.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.start import start
@@ -48,14 +48,16 @@ def start(
 def snapshot(
     call: Call,
     agent: AgentOption,
-    done: Annotated[bool, Option("--done", help="Approve this tree; the last agent must say so.")] = False,
-    wip: Annotated[bool, Option("--wip", help="Record a checkpoint and stay at work.")] = False,
-    allow_clean: Annotated[bool, Option("--allow-clean", help="Record even that nothing was changed.")] = False,
+    done: Annotated[
+        bool, Option("--done", help="Approve this tree; the last agent must say so.", excludes="--wip")
+    ] = False,
+    wip: Annotated[bool, Option("--wip", help="Record a checkpoint and keep working.", excludes="--done")] = False,
+    allow_clean: Annotated[bool, Option("--allow-clean", help="Record even that nothing changed.")] = False,
     attest: Annotated[
-        str | None, Option("--attest", metavar="NOTE", help="Vouch that unverified changes are this agent's own.")
+        str | None, Option("--attest", metavar="NOTE", help="Vouch that the unverified changes are this agent's own.")
     ] = None,
 ) -> Answer:
-    """Record the worktree at the end of an agent's work."""
+    """Record the worktree at the end of an agent's turn."""
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.record import record_snapshot
     from git_taskctx.handoff.snapshot import Options
@@ -85,34 +87,62 @@ def snapshot(
 def verify(
     call: Call,
     revision: Annotated[
-        str | None, Argument(metavar="[REV|A..B]", help="Prove this commit, or each of a range, by its records.")
+        str | None,
+        Argument(
+            metavar="[REV|A..B]",
+            help="Prove this commit, or each of a range, from its records.",
+            complete="<revisions>",
+        ),
     ] = None,
-    expect: Annotated[str | None, Option("--expect", metavar="A", help="Ask about A's last snapshot.")] = None,
+    expect: Annotated[
+        str | None,
+        Option("--expect", metavar="A", help="Compare with A's last snapshot.", complete="<agents>", excludes="--for"),
+    ] = None,
     start_for: Annotated[
-        str | None, Option("--for", metavar="B", help="Hand over to B: this starts B, as `start --agent B` does.")
+        str | None,
+        Option(
+            "--for",
+            metavar="B",
+            help="Hand over to B, as `start --agent B` does.",
+            complete="<agents>",
+            excludes="--expect",
+        ),
     ] = None,
-    strict: Annotated[bool, Option("--strict", help="What is staged counts too.")] = False,
-    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    strict: Annotated[bool, Option("--strict", help="Staged changes count too.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its timestamps.")] = False,
     policy: Annotated[
         str | None,
-        Option("--policy", metavar="COMMIT", help="Judge REV by the policy of this commit, not of its base."),
+        Option(
+            "--policy",
+            metavar="COMMIT",
+            help="Judge REV by the policy of this commit, not of its base.",
+            complete="<revisions>",
+        ),
     ] = None,
     commit_map: Annotated[
-        str | None, Option("--commit-map", metavar="FILE", help="Old and new names of commits, from git-filter-repo.")
+        str | None,
+        Option(
+            "--commit-map", metavar="FILE", help="Old and new commit names, from git-filter-repo.", complete="<files>"
+        ),
     ] = None,
     ci: Annotated[
-        bool, Option("--ci", help="Prove what this CI job is about, or REV; fetches what its clone lacks.")
+        bool, Option("--ci", help="Prove what this CI job is about, or REV; fetch what its clone lacks.")
     ] = False,
     reports: Annotated[
         str | None,
-        Option("--reports", metavar="DIR", help="Also write the proof into DIR, as json, gitlab, sarif, junit."),
+        Option(
+            "--reports",
+            metavar="DIR",
+            help="Also write the proof to DIR, as json, gitlab, sarif and junit.",
+            complete="<folders>",
+        ),
     ] = None,
     format: Annotated[
         ProofFormat | None,
-        Option("--format", metavar="FORMAT", help="text, json; of a proof also github, gitlab, sarif, junit."),
+        Option("--format", metavar="FORMAT", help="text, json; for a proof also github, gitlab, sarif, junit."),
     ] = None,
 ) -> Answer:
-    """Tell whether a worktree or commit is what was recorded.
+    """Check the worktree or a commit against the records.
 
     Exit code 0 is yes, 1 is no (with every cause), 3 is could not tell, or unproven.
     """
@@ -164,18 +194,18 @@ def verify(
 
 def diff(
     call: Call,
-    agent: Annotated[str | None, Option("--agent", metavar="A", help="Whose snapshot; by default the last.")] = None,
+    agent: Annotated[
+        str | None, Option("--agent", metavar="A", help="Whose snapshot; by default the last one.", complete="<agents>")
+    ] = None,
     number: Annotated[
         int | None,
-        Option("--round", metavar="N", min=1, help="Which snapshot of the agent; by default its last."),
+        Option("--round", metavar="N", min=1, help="Which of its snapshots; by default the last."),
     ] = None,
     kind: Annotated[
         Literal["from-base", "incremental"],
-        Option("--type", metavar="from-base|incremental", help="Since the base commit, or since the owner before."),
+        Option("--type", metavar="from-base|incremental", help="Since the base commit, or since the previous owner."),
     ] = "incremental",
-    path: Annotated[
-        bool, Option("--path", help="Print the absolute path of the stored diff instead of the diff.")
-    ] = False,
+    path: Annotated[bool, Option("--path", help="Print the absolute path of the stored diff instead.")] = False,
 ) -> Answer:
     """Show what an agent changed."""
     from git_taskctx.commits.seal import open_task
@@ -206,12 +236,14 @@ def update(
     agent: AgentOption,
     status: Annotated[
         Literal["pending", "in_progress", "done", "blocked"] | None,
-        Option("--status", metavar="pending|in_progress|done|blocked", help="What it says of itself."),
+        Option("--status", metavar="pending|in_progress|done|blocked", help="Its own status."),
     ] = None,
-    qa_log: Annotated[str | None, Option("--qa-log", metavar="PATH", help="Where its QA log is.")] = None,
-    session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, for reuse.")] = None,
+    qa_log: Annotated[
+        str | None, Option("--qa-log", metavar="PATH", help="Where its QA log is.", complete="<files>")
+    ] = None,
+    session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, to resume it.")] = None,
 ) -> Answer:
-    """Record what an agent says of itself."""
+    """Record an agent's status, QA log or session."""
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import update
     from git_taskctx.report import text
@@ -256,7 +288,9 @@ def block(
 def unblock(
     call: Call,
     agent: AgentOption,
-    finding: Annotated[str, Option("--finding", metavar="ID", help="Id of the finding, as in F1.")],
+    finding: Annotated[
+        str, Option("--finding", metavar="ID", help="Id of the finding, such as F1.", complete="<findings>")
+    ],
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.commits.seal import open_task
@@ -278,12 +312,14 @@ def unblock(
 def resolve_drift(
     call: Call,
     note: Annotated[str, Option("--note", metavar="TEXT", help="What happened.")],
-    accept: Annotated[bool, Option("--accept", help="Take today's tree as the owner's snapshot.")] = False,
-    holds: Annotated[str | None, Option("--holds", metavar="RECORD", help="Which side of a fork holds.")] = None,
+    accept: Annotated[bool, Option("--accept", help="Take the current tree as the owner's snapshot.")] = False,
+    holds: Annotated[
+        str | None, Option("--holds", metavar="RECORD", help="Which side of a fork is the valid one.")
+    ] = None,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on.
 
-    Where two clones went on with the same task, --holds chooses the side with that record.
+    Where two clones went on with the same task, --holds picks the side that has that record.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.opening import open_session
@@ -320,20 +356,25 @@ def resolve_drift(
 
 def restore(
     call: Call,
-    agent: Annotated[str, Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.")],
-    number: Annotated[int | None, Option("--round", metavar="N", min=1, help="Which one; by default the last.")] = None,
+    agent: Annotated[
+        str, Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.", complete="<agents> init saved")
+    ],
+    number: Annotated[
+        int | None, Option("--round", metavar="N", min=1, help="Which of its snapshots; by default the last.")
+    ] = None,
     paths: Annotated[
         list[str] | None,
         Option(
             "--paths",
             metavar="PATTERN",
-            help="Only these: a path, a folder, or a glob as in 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
+            help="Only these: a path, a folder, or a glob such as 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
+            complete="<files>",
         ),
     ] = None,
 ) -> Answer:
-    """Put files back to a snapshot; saves what is there.
+    """Put files back to a snapshot, saving what is there.
 
-    Nothing is deleted that was not saved, and no ignored file is overwritten.
+    Nothing unsaved is deleted, and no ignored file is overwritten.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.restore import restore
@@ -356,16 +397,3 @@ def restore(
         reason=f"{count} path{'s' * (count > 1)} could not be restored" if count else None,
         paths=tuple(one.path for one in restored.left),
     )
-
-
-VERBS = (
-    Verb("start", start, common=WRITES),
-    Verb("snapshot", snapshot, common=(*WRITES, "deep")),
-    Verb("verify", verify, common=tuple(name for name in WRITES if name != "format"), bare="reads"),
-    Verb("diff", diff, common=READS),
-    Verb("update", update, common=WRITES),
-    Verb("block", block, common=WRITES),
-    Verb("unblock", unblock, common=WRITES),
-    Verb("resolve-drift", resolve_drift, common=WRITES),
-    Verb("restore", restore, common=WRITES),
-)

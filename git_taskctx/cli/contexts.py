@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import READS, WRITES, Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import BadConfig, Refused, Usage
 from git_taskctx.model.values import replace
 
@@ -18,21 +18,26 @@ if TYPE_CHECKING:
 
 def init(
     call: Call,
-    task: Annotated[str, Argument(metavar="TASK", help="Id of the task, as in TASK-0824.")],
-    title: Annotated[str | None, Option(metavar="TEXT", help="What is to be done; instead of a task file.")] = None,
-    description: Annotated[str | None, Option(metavar="TEXT", help="More words on it; - reads standard input.")] = None,
+    task: Annotated[
+        str, Argument(metavar="TASK", help="Id of the task, such as TASK-0824.", complete="<tasks> <task-files>")
+    ],
+    title: Annotated[str | None, Option(metavar="TEXT", help="What to do; instead of a task file.")] = None,
+    description: Annotated[str | None, Option(metavar="TEXT", help="More about it; - reads standard input.")] = None,
     task_file: Annotated[
-        str | None, Option(metavar="FILE", help="The task file, where it is not found by its name.")
+        str | None, Option(metavar="FILE", help="The task file, if its name does not match.", complete="<files>")
     ] = None,
     base_commit: Annotated[
-        str | None, Option(metavar="REV", help="Where diffs from the base begin; by default HEAD.")
+        str | None,
+        Option(metavar="REV", help="Where diffs from the base start; by default HEAD.", complete="<revisions>"),
     ] = None,
-    agents: Annotated[str | None, Option(metavar="A,B,C", help="The chain of agents, in order.")] = None,
-    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
+    agents: Annotated[
+        str | None, Option(metavar="A,B,C", help="The chain of agents, in order.", complete="<agent-list>")
+    ] = None,
+    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status is.")] = False,
 ) -> Answer:
-    """Capture a task and begin its context.
+    """Capture a task and start work on it.
 
-    The task file is looked up as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
+    The task file is found by its name, as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
     """
     from git_taskctx.git.repository import BLOB_LIMIT
     from git_taskctx.handoff.begin import Request, begin
@@ -68,16 +73,18 @@ def init(
 
 def get(
     call: Call,
-    role: Annotated[str | None, Option("--role", metavar="R", help="Only what this agent needs.")] = None,
+    role: Annotated[
+        str | None, Option("--role", metavar="R", help="Only what this agent needs.", complete="<agents>")
+    ] = None,
     format: Annotated[
         Literal["text", "json", "md"] | None,
-        Option("--format", metavar="text|json|md", help="Output for people, machines, or as a brief for any agent."),
+        Option("--format", metavar="text|json|md", help="Print for people, for programs, or as a brief for any agent."),
     ] = None,
-    tokens: Annotated[bool, Option("--tokens", help="Tell how large the brief is, section by section.")] = False,
+    tokens: Annotated[bool, Option("--tokens", help="Show the size of the brief, section by section.")] = False,
 ) -> Answer:
-    """Show the task as it was captured, and the agents.
+    """Show the task as captured, and the agents.
 
-    With --role the part that one agent needs; --format md makes a brief of it that can be handed to any agent as it is.
+    With --role, only what that agent needs; with --format md, as a brief to give to any agent as it is.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.roles import build_export
@@ -86,7 +93,7 @@ def get(
 
     call.format = format or call.format
     if tokens and call.format == "md":
-        raise Usage("--tokens is told as text or json", hint="git taskctx get --tokens")
+        raise Usage("--tokens prints text or json", hint="git taskctx get --tokens")
     with open_task(call.caller(), write=False) as session:
         if role is not None:
             session.require_agent(role)
@@ -111,13 +118,16 @@ def get(
 def rebuild(
     call: Call,
     policy: Annotated[
-        str | None, Option("--policy", metavar="COMMIT", help="Take the team's policy as of this commit, too.")
+        str | None,
+        Option(
+            "--policy", metavar="COMMIT", help="Also take the team's policy as of this commit.", complete="<revisions>"
+        ),
     ] = None,
-    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status says.")] = False,
+    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status is.")] = False,
 ) -> Answer:
-    """Capture the task anew from its file and its standards.
+    """Capture the task again from its file and standards.
 
-    What the agents have done stays; approvals that were given against the old text are void.
+    The work of the agents stays; their approvals of the old text become void.
     """
     from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.rebuild import Newer, rebuild
@@ -138,7 +148,7 @@ def rebuild(
 
 
 def status(call: Call) -> Answer:
-    """Show who owns the tree, and what to type next."""
+    """Show who owns the tree and what to type next."""
     from git_taskctx.hooks.health import judge, look
     from git_taskctx.hooks.place import place_of
     from git_taskctx.report import text
@@ -164,7 +174,7 @@ def _wrong_settings(call: Call) -> Iterator[str]:
 
 
 def list_contexts(call: Call) -> Answer:
-    """List the contexts that are known here."""
+    """List the contexts known here."""
     from git_taskctx.handoff.lifecycle import list_contexts
     from git_taskctx.report import kept
 
@@ -176,7 +186,7 @@ def log(
     call: Call,
     graph: Annotated[bool, Option("--graph", help="Draw who had the tree, and both sides of a fork.")] = False,
 ) -> Answer:
-    """Show the ledger of a task, newest record first."""
+    """Show the records of a task, newest first."""
     from git_taskctx.cli.call import can_draw
     from git_taskctx.ledger.forks import Forked, follow_all
     from git_taskctx.report import text
@@ -229,9 +239,9 @@ def purge(
 
 
 def complete(call: Call) -> Answer:
-    """End the task whose commit was made, and tell of it.
+    """End a task that is committed, and run the notifier.
 
-    Runs what `git config taskctx.lifecycle.onComplete` names; also for a task that is over.
+    That is what `git config taskctx.lifecycle.onComplete` names; works for a finished task too.
     """
     from git_taskctx.handoff.complete import Unfinished, complete
     from git_taskctx.report import text
@@ -258,10 +268,12 @@ def complete(call: Call) -> Answer:
     )
 
 
-def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The task to bring back.")]) -> Answer:
-    """Bring a context back, whole, from the ledger.
+def recover(
+    call: Call, task: Annotated[str, Argument(metavar="TASK", help="The task to recover.", complete="<tasks>")]
+) -> Answer:
+    """Bring a whole context back from the ledger.
 
-    For one that was put away, whose files are gone, or whose context.json was edited by hand.
+    For one that was put away, that lost its files, or whose context.json was edited by hand.
     """
     from git_taskctx.handoff.lifecycle import recover
     from git_taskctx.model.oids import check_task_id
@@ -282,13 +294,19 @@ def recover(call: Call, task: Annotated[str, Argument(metavar="TASK", help="The 
 def sweep(
     call: Call,
     ttl: Annotated[
-        str | None, Option("--ttl", metavar="AGE", help="30m, 12h, 7d, 2w or 0; by default lifecycle.archive_days.")
+        str | None,
+        Option(
+            "--ttl",
+            metavar="AGE",
+            help="30m, 12h, 7d, 2w or 0; by default lifecycle.archive_days.",
+            complete="30m 12h 7d 2w 0",
+        ),
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would go.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be removed.")] = False,
 ) -> Answer:
     """Remove what was put away long ago.
 
-    Archives and refs go, once their last record is older than AGE. The ledger stays, and with it every proof.
+    Archives and refs go once their last record is older than AGE. The ledger stays, and every proof with it.
     """
     from git_taskctx.handoff.sweep import parse_ttl, policy_ttl, sweep
     from git_taskctx.report import kept, text
@@ -316,17 +334,3 @@ def sweep(
         text=lambda document: kept.swept(document, done, dry_run=dry_run),
         notes=notes,
     )
-
-
-VERBS = (
-    Verb("init", init, common=("format", "actor", "force_secrets", "deep")),
-    Verb("get", get, common=("task", "context_id")),
-    Verb("status", status, common=(*READS, "actor")),
-    Verb("list", list_contexts, common=("format",), bare="reads"),
-    Verb("log", log, common=READS, bare="reads"),
-    Verb("rebuild", rebuild, common=WRITES),
-    Verb("purge", purge, common=("format", "actor")),
-    Verb("complete", complete, common=(*READS, "actor")),
-    Verb("recover", recover, common=("context_id", "format", "actor")),
-    Verb("sweep", sweep, common=("format",)),
-)

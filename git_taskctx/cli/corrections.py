@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
-
-import typer
 
 from git_taskctx.cli.call import Call
+from git_taskctx.cli.options import HELP, ROOT, Option, Parameter
+from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import DEFAULT_AGENTS
 from git_taskctx.model.values import dataclass, field, replace
@@ -48,23 +47,23 @@ _AGENTS = ("agent", "expect", "start_for")
 """Parameters that name an agent."""
 
 
-def correct(argv: Sequence[str], root: Any, call: Call) -> str | None:
-    """Return the line that was meant; None where that cannot be told. `root` is the command line as typer made it."""
-    line = _read(argv, root)
-    name = _meant_verb(line, root)
+def correct(argv: Sequence[str], call: Call) -> str | None:
+    """Return the line that was meant; None where that cannot be told."""
+    line = _read(argv)
+    name = _meant_verb(line)
     if name is None:
         return None
     try:
-        before, after = _mend(line, root, name, call)
+        before, after = _fix(line, name, call)
     except _Unclear:
         return None
     meant = ["git", "taskctx", *before, name, *after]
     return None if meant == ["git", "taskctx", *argv] else shell_words(meant)
 
 
-def help_on(argv: Sequence[str], root: Any) -> str:
+def help_on(argv: Sequence[str]) -> str:
     """Return the line that asks for help on the verb that was meant; on all of them where that cannot be told."""
-    name = _meant_verb(_read(argv, root), root)
+    name = _meant_verb(_read(argv))
     return shell_words(["git", "taskctx", *([name] if name else []), "-h"])
 
 
@@ -90,27 +89,30 @@ class _Line:
     """What stands after the verb without an option."""
 
 
-def _meant_verb(line: _Line, root: Any) -> str | None:
-    """Return the verb of a line, or the one most like it, as typer finds it."""
-    return line.verb if line.verb in root.commands else nearest(line.verb, root.commands, cutoff=0.6)
+def _meant_verb(line: _Line) -> str | None:
+    """Return the verb of a line, or the one most like it."""
+    return line.verb if line.verb in VERBS else nearest(line.verb, VERBS, cutoff=0.6)
 
 
-def _options(command: Any) -> dict[str, Any]:
-    options = {name: one for one in command.params if one.param_type_name == "option" for name in one.opts}
-    return options | dict.fromkeys(("-h", "--help"))
+def _options(parameters: Iterable[Parameter]) -> dict[str, Parameter | None]:
+    """Return the options among some parameters by how they are typed; that for help is nobody's."""
+    return {word: one for one in parameters for word in one.words} | dict.fromkeys(HELP)
 
 
-def _read(argv: Sequence[str], root: Any) -> _Line:
+def _takes_value(option: Parameter | None) -> bool:
+    return option is not None and not option.is_flag
+
+
+def _read(argv: Sequence[str]) -> _Line:
     """Divide a line into options and words, by what options there are of any verb."""
-    every = {name: one for command in (*root.commands.values(), root) for name, one in _options(command).items()}
+    every = _options([*(one for verb in VERBS.values() for one in verb.parameters()), *ROOT])
     line, rest = _Line(), iter(argv)
     for word in rest:
         if word == "--":
             line.words += rest
         elif word.startswith("-") and word != "-":
             name, given, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            option = every.get(name if name in every else nearest(name, every) or "")
-            takes = option is not None and not option.is_flag
+            takes = _takes_value(every.get(name if name in every else nearest(name, every) or ""))
             options = line.after if line.verb else line.before
             options.append((name, value if given else next(rest, None) if takes else None))
         elif not line.verb:
@@ -120,10 +122,10 @@ def _read(argv: Sequence[str], root: Any) -> _Line:
     return line
 
 
-def _mend(line: _Line, root: Any, verb: str, call: Call) -> tuple[list[str], list[str]]:
+def _fix(line: _Line, verb: str, call: Call) -> tuple[list[str], list[str]]:
     """Return what stands before and after the verb when everything is in its place. Raises: _Unclear."""
-    command = root.commands[verb]
-    known, at_root = _options(command), _options(root)
+    parameters = VERBS[verb].parameters()
+    known, at_root = _options(parameters), _options(ROOT)
     before: list[str] = []
     options: dict[str, list[str]] = {}
     for early, (typed, value) in [*((True, one) for one in line.before), *((False, one) for one in line.after)]:
@@ -133,21 +135,22 @@ def _mend(line: _Line, root: Any, verb: str, call: Call) -> tuple[list[str], lis
         if name in at_root and (early or name not in known):
             before += _with_value(name, at_root[name], value, verb, call)
         elif name in known:
-            words = _with_value(name, known[name], value, verb, call)
-            options[name] = options.get(name, []) + words if getattr(known[name], "multiple", False) else words
+            option = known[name]
+            words = _with_value(name, option, value, verb, call)
+            options[name] = options.get(name, []) + words if option is not None and option.is_list else words
         else:
             raise _Unclear
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    arguments = [one for one in parameters if not one.words]
     words = [_fitting(one, value, verb, call) for one, value in zip(arguments, line.words, strict=False)]
-    words += [_example(one, verb, call) for one in arguments[len(words) :] if one.required]
+    words += [_example(one, verb, call) for one in arguments[len(words) :] if one.default is ...]
     options |= {name: [name, value] for name, value in _place(line.words[len(arguments) :], verb, options, call)}
-    for name, one in known.items():
-        if one is not None and one.required and name not in options:
-            options[name] = [name, _example(one, verb, call)]
+    for one in parameters:
+        if one.words and one.default is ... and options.keys().isdisjoint(one.words):
+            options[one.words[0]] = [one.words[0], _example(one, verb, call)]
     return before, [*words, *(word for one in options.values() for word in one)]
 
 
-def _place(words: Sequence[str], verb: str, given: Mapping[str, Any], call: Call) -> Iterator[tuple[str, str]]:
+def _place(words: Sequence[str], verb: str, given: Mapping[str, object], call: Call) -> Iterator[tuple[str, str]]:
     """Give words without an option the one that they were meant for; the last one takes all that are left."""
     left = list(words)
     agents = _chain(call)[2] if left else ()
@@ -162,26 +165,35 @@ def _place(words: Sequence[str], verb: str, given: Mapping[str, Any], call: Call
         raise _Unclear
 
 
-def _with_value(name: str, option: Any, value: str | None, verb: str, call: Call) -> list[str]:
+def _with_value(name: str, option: Parameter | None, value: str | None, verb: str, call: Call) -> list[str]:
     if option is None or option.is_flag:
         return [name]
     return [name, _example(option, verb, call) if value is None else _fitting(option, value, verb, call)]
 
 
-def _fitting(parameter: Any, value: str, verb: str, call: Call) -> str:
+def _fitting(parameter: Parameter, value: str, verb: str, call: Call) -> str:
     """Return a value that the parameter takes: the given one, what is most like it, or an example."""
-    try:
-        parameter.type.convert(value, parameter, None)
-    except typer.BadParameter:
-        return nearest(value, getattr(parameter.type, "choices", ()), cutoff=0.5) or _example(parameter, verb, call)
+    if parameter.choices and value not in parameter.choices:
+        return nearest(value, parameter.choices, cutoff=0.5) or _example(parameter, verb, call)
+    if parameter.type is int and not _is_number(value, parameter):
+        return _example(parameter, verb, call)
     return value
 
 
-def _example(parameter: Any, verb: str, call: Call) -> str:
+def _is_number(value: str, parameter: Parameter) -> bool:
+    try:
+        number = int(value)
+    except ValueError:
+        return False
+    least = parameter.spec.min if isinstance(parameter.spec, Option) else None
+    return least is None or number >= least
+
+
+def _example(parameter: Parameter, verb: str, call: Call) -> str:
     if parameter.name in _AGENTS:
         owner, after, _ = _chain(call)
         return after if verb == "start" else owner
-    choices = getattr(parameter.type, "choices", None)
+    choices = parameter.choices
     example = EXAMPLES.get(f"{parameter.name} {verb}", EXAMPLES.get(parameter.name, choices[0] if choices else None))
     if example is None:
         raise _Unclear

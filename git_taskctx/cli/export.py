@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import CouldNotTell, Refused, Usage
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ def export(
     call: Call,
     format: Annotated[
         Literal["agent-trace", "in-toto"],
-        Option("--format", metavar="FORMAT", help="agent-trace: who brought which line; in-toto: what was proved."),
+        Option("--format", metavar="FORMAT", help="agent-trace: who wrote which line; in-toto: what was proved."),
     ],
     revision: Annotated[
-        str | None, Argument(metavar="[REV|A..B]", help="The commit, or each of a range; by default HEAD.")
+        str | None,
+        Argument(metavar="[REV|A..B]", help="The commit, or each of a range; by default HEAD.", complete="<revisions>"),
     ] = None,
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE", help="Where to; - is standard output.")
+        str | None,
+        Option("-o", "--output", metavar="FILE", help="Where to write them; - is standard output.", complete="<files>"),
     ] = None,
     human: Annotated[
         list[str] | None, Option("--human", metavar="NAME", help="An actor who is a person; may be repeated.")
@@ -41,15 +43,22 @@ def export(
         str | None, Option("--resource-uri", metavar="URI", help="Where consumers of in-toto find the repository.")
     ] = None,
     policy: Annotated[
-        str | None, Option("--policy", metavar="COMMIT", help="Judge by the policy of this commit, not of the base.")
+        str | None,
+        Option(
+            "--policy",
+            metavar="COMMIT",
+            help="Judge by the policy of this commit, not of the base.",
+            complete="<revisions>",
+        ),
     ] = None,
     task: Annotated[
-        str | None, Option("--task", metavar="ID", help="The task whose commits are meant, instead of REV.")
+        str | None,
+        Option("--task", metavar="ID", help="The task whose commits are meant, instead of REV.", complete="<tasks>"),
     ] = None,
 ) -> Answer:
-    """Write proved commits as attestations that others read.
+    """Write proved commits as attestations for other tools.
 
-    Only what is verified is attested, one JSON document a line; of a violated commit in-toto gets the verdict alone.
+    Only verified commits are attested, one JSON document a line; for a violated one, in-toto gets the verdict alone.
     """
     from git_taskctx.cli.proof import CODES, judge
     from git_taskctx.files import write_atomic
@@ -163,6 +172,3 @@ def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[li
         for turn in work.missing
     ]
     return [trace_record(one, work, trace, humans=humans) for one, work, trace in rows], missing
-
-
-VERBS = (Verb("export", export, common=(), bare="reads"),)

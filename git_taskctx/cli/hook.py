@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import Argument, Verb
+from git_taskctx.cli.options import Argument
 from git_taskctx.errors import TaskctxError, Usage, find_refusal
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ SHOWN = 5
 
 def hook(
     call: Call,
-    name: Annotated[str, Argument(metavar="NAME", help="The hook, as in pre-commit.")],
-    args: Annotated[list[str] | None, Argument(metavar="[ARGS]...", help="What git hands to the hook.")] = None,
+    name: Annotated[str, Argument(metavar="NAME", help="The hook, such as pre-commit.", complete="<hooks>")],
+    args: Annotated[list[str] | None, Argument(metavar="[ARGS]...", help="What git passes to the hook.")] = None,
 ) -> Answer:
-    """Do what a hook of git is there for.
+    """Do the work of a git hook.
 
-    The hooks that are installed call it; GIT_TASKCTX=0 makes it do nothing.
+    The installed hooks call it; GIT_TASKCTX=0 makes it do nothing.
     """
     try:
         lines = _run(call, name, tuple(args or ()))
@@ -154,6 +154,3 @@ def _is_closed(call: Call) -> bool:
         except Exception:  # noqa: S112 - whatever the bug is, it may be here too
             continue
     return False
-
-
-VERBS = (Verb("hook", hook, common=()),)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import Option, Verb
+from git_taskctx.cli.options import Option
 from git_taskctx.errors import TaskctxError, Usage
 
 if TYPE_CHECKING:
@@ -19,11 +19,20 @@ if TYPE_CHECKING:
     from git_taskctx.hooks.install import Plan
     from git_taskctx.report.document import Document
 
-_EVERYWHERE = Annotated[bool, Option("--global", help="For every repository of yours, through git's global settings.")]
-_TRACKED = Annotated[bool, Option("--write-tracked", help="Also write hook files that lie in the worktree.")]
-_NOWHERE = Annotated[bool, Option("--global", help="What install --global has put in place.")]
-_UNTRACKED = Annotated[bool, Option("--write-tracked", help="Also take ours out of hook files in the worktree.")]
-_DRY = Annotated[bool, Option("--dry-run", help="Only say what would be done.")]
+_EVERYWHERE = Annotated[
+    bool,
+    Option(
+        "--global", help="For all your repositories, through git's global settings.", excludes="--write-tracked --notes"
+    ),
+]
+_TRACKED = Annotated[
+    bool, Option("--write-tracked", help="Also write to hook files that lie in the worktree.", excludes="--global")
+]
+_NOWHERE = Annotated[bool, Option("--global", help="What install --global installed.", excludes="--write-tracked")]
+_UNTRACKED = Annotated[
+    bool, Option("--write-tracked", help="Also remove ours from hook files in the worktree.", excludes="--global")
+]
+_DRY = Annotated[bool, Option("--dry-run", help="Only show what would be done.")]
 
 
 def install(
@@ -31,13 +40,20 @@ def install(
     everywhere: _EVERYWHERE = False,
     write_tracked: _TRACKED = False,
     notes: Annotated[
-        str | None, Option("--notes", metavar="REMOTE", help="Let git fetch bring REMOTE's records too, beside yours.")
+        str | None,
+        Option(
+            "--notes",
+            metavar="REMOTE",
+            help="Have git fetch bring REMOTE's records too, beside yours.",
+            complete="<remotes>",
+            excludes="--global",
+        ),
     ] = None,
     dry_run: _DRY = False,
 ) -> Answer:
-    """Put the hooks in, so that git asks before each commit.
+    """Install the hooks, so that git checks each commit.
 
-    Hooks that are there are kept, and run first. Without a task a hook does nothing.
+    Existing hooks are kept, and run first. Without a task, the hooks do nothing.
     """
     from git_taskctx.hooks import install as hooks
     from git_taskctx.hooks.health import judge, look
@@ -70,7 +86,7 @@ def install(
 def uninstall(
     call: Call, everywhere: _NOWHERE = False, write_tracked: _UNTRACKED = False, dry_run: _DRY = False
 ) -> Answer:
-    """Take the hooks away, and give back what was there.
+    """Remove the hooks and put back what was there.
 
     The same bytes, with the same mode.
     """
@@ -86,7 +102,7 @@ def uninstall(
 def doctor(call: Call) -> Answer:
     """Prove that each hook fires, and find what is wrong.
 
-    The hooks are fired in a throw-away repository; none of your own checks runs, and nothing here is changed.
+    The hooks fire in a throw-away repository; none of your own checks runs, and nothing here changes.
     """
     from git_taskctx.hooks import doctor as examine
     from git_taskctx.hooks.fire import fire
@@ -205,10 +221,3 @@ def _answer(
         reason="some hooks are left as they are" if plan.left else "the gate does not hold" if code else None,
         hints=hints if plan.left or code else (),
     )
-
-
-VERBS = (
-    Verb("install", install, common=("format",)),
-    Verb("uninstall", uninstall, common=("format",)),
-    Verb("doctor", doctor, common=("format",)),
-)

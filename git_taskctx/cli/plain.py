@@ -6,49 +6,24 @@ Anything else (help, abbreviations, mistakes, values that begin with a dash) is 
 
 from __future__ import annotations
 
-import importlib
-import types
-import typing
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from git_taskctx.cli.call import begin, finish, perform
-from git_taskctx.cli.options import ROOT, Parameter, Verb
-
-FAMILIES = {
-    "contexts": ("init", "get", "status", "list", "log", "rebuild", "purge", "complete", "recover", "sweep"),
-    "chain": (
-        "start", "snapshot", "verify", "diff", "update", "block", "unblock", "resolve-drift", "restore",
-    ),
-    "hooks": ("install", "uninstall", "doctor"),
-    "quality": ("record-qa", "compare-qa", "attach", "evidence"),
-    "proof": ("adopt",),
-    "report": ("report",),
-    "export": ("export",),
-    "share": ("push", "fetch"),
-    "hook": ("hook",),
-    "agents": ("agent-hook", "agent-setup"),
-    "plumbing": ("fingerprint", "config", "schema", "completion", "demo", "help"),
-}  # fmt: skip
-"""The modules of the verbs, each with those it has, in the order of the help: one verb loads one of them."""
-NAMES = tuple(name for names in FAMILIES.values() for name in names)
+from git_taskctx.cli.call import begin, finish, perform, write_text
+from git_taskctx.cli.options import HELP, ROOT, Parameter, Verb
+from git_taskctx.cli.verbs import VERBS
+from git_taskctx.errors import Usage
 
 
 class Declined(Exception):
     """typer must read it."""
 
 
-def find_verb(name: str) -> Verb | None:
-    """Return a verb by its name; None where there is none of that name."""
-    for family, names in FAMILIES.items():
-        if name in names:
-            verbs: Iterable[Verb] = importlib.import_module(f"git_taskctx.cli.{family}").VERBS
-            return next(verb for verb in verbs if verb.name == name)
-    return None
-
-
 def run_plain(argv: Sequence[str]) -> int | None:
     """Run a plain command line and return its exit code; None where it is not plain. Raises: what the verb raises."""
+    if not argv or argv[-1] in HELP:
+        return _help(argv)
     try:
         before, verb, values = read_plain(argv)
     except Declined:
@@ -58,17 +33,32 @@ def run_plain(argv: Sequence[str]) -> int | None:
     return finish(call)
 
 
+def _help(argv: Sequence[str]) -> int | None:
+    """Print what `-h` asks for; without any word it goes to stderr, and is a mistake. None where it is not plain."""
+    from git_taskctx.cli.help import render_help, render_verb
+
+    verb = VERBS.get(argv[0]) if len(argv) == 2 else None
+    if len(argv) > 1 and verb is None:
+        return None
+    text = render_verb(verb) if verb is not None else render_help()
+    if not argv:
+        sys.stderr.write(text)
+        return Usage.exit_code
+    write_text(text)
+    return 0
+
+
 def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any]]:
     """Return what stands before the verb, the verb, and the values of all its parameters. Raises: Declined."""
     words = iter(argv)
     before, rest = _take(words, ROOT, stop=True)
-    verb = find_verb(rest[0]) if rest else None
+    verb = VERBS.get(rest[0]) if rest else None
     if verb is None or "version" in before:
         raise Declined
     parameters = verb.parameters()
     values, rest = _take(words, parameters, stop=False)
     for parameter in parameters:
-        if not parameter.words and rest and _is_list(parameter):
+        if not parameter.words and rest and parameter.is_list:
             values[parameter.name], rest = rest, []
         elif not parameter.words and rest:
             values[parameter.name] = _value(parameter, rest.pop(0))
@@ -92,25 +82,16 @@ def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) 
             continue
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         parameter = known.get(name)
-        if parameter is None or parameter.name in values or (equals and parameter.kind is bool):
+        if parameter is None or parameter.name in values or (equals and parameter.is_flag):
             raise Declined
-        if parameter.kind is bool:
+        if parameter.is_flag:
             values[parameter.name] = True
             continue
         values[parameter.name] = _value(parameter, value if equals else next(words, "-"))
     return values, rest
 
 
-def _is_list(parameter: Parameter) -> bool:
-    """Tell whether an argument takes all the words that are left."""
-    return any(typing.get_origin(kind) is list for kind in (parameter.kind, *typing.get_args(parameter.kind)))
-
-
-def _value(parameter: Parameter, word: str) -> Any:
-    kind = parameter.kind
-    if typing.get_origin(kind) in (typing.Union, types.UnionType):  # or None
-        kind = typing.get_args(kind)[0]
-    is_choice = typing.get_origin(kind) is typing.Literal and word in typing.get_args(kind)
-    if word.startswith("-") or not (kind is str or is_choice):
+def _value(parameter: Parameter, word: str) -> str:
+    if word.startswith("-") or not (parameter.type is str or word in parameter.choices):
         raise Declined
     return word

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 from typing import Annotated, Any, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call, shared, use_colour
-from git_taskctx.cli.options import Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import Usage
 
 
 def fingerprint(
     call: Call,
-    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its times say.")] = False,
+    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its timestamps.")] = False,
     write: Annotated[bool, Option("--write", help="Keep the objects in the repository.")] = False,
 ) -> Answer:
-    """Print the oid of the worktree's tree.
+    """Print the tree oid of the worktree.
 
-    That is the tracked files plus the untracked ones that are not ignored, as `git add -A` would have them.
+    That covers tracked files, and untracked ones that are not ignored, as `git add -A` would add them.
     """
     from git_taskctx.git.worktree import read_worktree
     from git_taskctx.store import Store
@@ -31,9 +32,9 @@ def fingerprint(
 
 def config(
     call: Call,
-    show_origin: Annotated[bool, Option("--show-origin", help="Say where each value comes from.")] = False,
+    show_origin: Annotated[bool, Option("--show-origin", help="Show where each value comes from.")] = False,
 ) -> Answer:
-    """Show the policy and the settings in force."""
+    """Show the policy and settings in force."""
     from git_taskctx.config import flatten
     from git_taskctx.report import text
 
@@ -67,19 +68,13 @@ def config(
 def schema(
     call: Call,
     name: Annotated[
-        str | None, Argument(metavar="[NAME]", help="Which file; without it, all of them in one document.")
+        Literal["context", "export", "record", "files", "metrics", "manifest", "proof", "handoff"] | None,
+        Argument(metavar="[NAME]", help="Which file; by default all of them, in one document."),
     ] = None,
 ) -> Answer:
     """Print the JSON schemas of the files we write."""
-    from git_taskctx.cli.corrections import nearest
     from git_taskctx.model.schema import SCHEMAS, build_schema
 
-    if name is not None and name not in SCHEMAS:
-        near = nearest(name, SCHEMAS)
-        raise Usage(
-            f"there is no schema {name!r}, only {', '.join(SCHEMAS)}",
-            hint=f"git taskctx schema {near}" if near else "git taskctx schema",
-        )
     document: Any = build_schema(name) if name else {one: build_schema(one) for one in SCHEMAS}
     return Answer(document, raw=json.dumps(document, indent=2, ensure_ascii=False).encode() + b"\n")
 
@@ -88,20 +83,17 @@ def completion(
     call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="bash|zsh|fish", help="The shell.")]
 ) -> Answer:
     """Print the completion script for a shell."""
-    place = {
-        "bash": "bash-completion/completions/git-taskctx",
-        "zsh": "zsh/site-functions/_git-taskctx",
-        "fish": "fish/vendor_completions.d/git-taskctx.fish",
-    }[shell]
-    script = shared(place)
-    return Answer({"shell": shell, "script": script.decode()}, raw=script)
+    from git_taskctx.cli.completion import render_completion
+
+    script = render_completion(shell)
+    return Answer({"shell": shell, "script": script}, raw=script.encode())
 
 
 def demo(
     call: Call,
-    keep: Annotated[bool, Option("--keep", help="Leave the throw-away repository to look at.")] = False,
+    keep: Annotated[bool, Option("--keep", help="Keep the throw-away repository, to look at.")] = False,
 ) -> Answer:
-    """Show a full handoff in a throw-away repository."""
+    """Play a whole handoff in a throw-away repository."""
     import os
     import sys
 
@@ -112,29 +104,28 @@ def demo(
     return Answer({"played": code == 0}, code=code, reason="the demo did not go as its story says" if code else None)
 
 
-def show_help(call: Call, name: Annotated[str | None, Argument(metavar="[VERB]", help="A verb.")] = None) -> Answer:
-    """Show the manual without `man`."""
-    from git_taskctx.cli import plain
-    from git_taskctx.cli.app import usage_of
-    from git_taskctx.cli.corrections import nearest
+def show_help(
+    call: Call,
+    name: Annotated[str | None, Argument(metavar="[VERB]", help="A verb.", complete="<verbs>")] = None,
+    every: Annotated[bool, Option("--all", help="List every verb, plumbing included.")] = False,
+) -> Answer:
+    """Show the manual, or the help of one verb."""
+    from git_taskctx.cli.help import render_help, render_verb
+    from git_taskctx.cli.verbs import VERBS
 
-    if name is None:
+    if every and name is not None:
+        raise Usage("--all lists every verb, and takes none", hint=f"git taskctx help {shlex.quote(name)}")
+    if every:
+        manual = render_help(plumbing=True)
+    elif name is None:
         from git_taskctx.report.manual import render_manual
 
         manual = render_manual(shared("man/man1/git-taskctx.1").decode("utf-8"))
-        return Answer({"manual": manual}, raw=f"{manual}\n".encode())
-    if name not in plain.NAMES:
-        near = nearest(name, plain.NAMES)
+    elif name in VERBS:
+        manual = render_verb(VERBS[name])
+    else:
+        from git_taskctx.cli.corrections import nearest
+
+        near = nearest(name, VERBS)
         raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
-    manual = usage_of(name)
-    return Answer({"verb": name, "manual": manual}, raw=f"{manual}\n".encode())
-
-
-VERBS = (
-    Verb("fingerprint", fingerprint, common=("format",)),
-    Verb("config", config, common=("format",)),
-    Verb("schema", schema, common=("format",)),
-    Verb("completion", completion, common=("format",)),
-    Verb("demo", demo, common=()),
-    Verb("help", show_help, common=()),
-)
+    return Answer({"verb": name, "manual": manual}, raw=manual.encode())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import WRITES, Argument, Verb
+from git_taskctx.cli.options import Argument
 from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
@@ -184,11 +184,13 @@ def _report(found: Proof, form: str) -> bytes:
 
 def adopt(
     call: Call,
-    revision: Annotated[str, Argument(metavar="REV", help="The commit, which has the tree that was validated.")],
+    revision: Annotated[
+        str, Argument(metavar="REV", help="The commit with the validated tree.", complete="<revisions>")
+    ],
 ) -> Answer:
     """Attach a task's records to a commit of the same tree.
 
-    Only to a commit that they prove: the validated tree, on the parent that it must sit on. Any other is refused.
+    Only to a commit that they prove: the validated tree, on the right parent. Any other is refused.
     """
     from git_taskctx.handoff.adopt import adopt
     from git_taskctx.report import text
@@ -204,6 +206,3 @@ def adopt(
             document, (), () if adopted.new else (f"git taskctx verify {adopted.commit[:12]}   # it was proved before",)
         ),
     )
-
-
-VERBS = (Verb("adopt", adopt, common=WRITES, bare="writes"),)

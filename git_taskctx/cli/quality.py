@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import READS, WRITES, AgentOption, Argument, Option, Verb
+from git_taskctx.cli.options import AgentOption, Argument, Option
 from git_taskctx.errors import Usage
 from git_taskctx.model.context import EvidenceType
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 def record_qa(
     call: Call,
     agent: AgentOption,
-    log: Annotated[str, Option("--from", metavar="LOG", help="The log, or - for standard input.")],
-    command: Annotated[str | None, Option(metavar="C", help="The command that wrote it, as it was typed.")] = None,
-    exit_code: Annotated[int | None, Option(metavar="N", min=0, help="The code that it ended with.")] = None,
-    baseline: Annotated[bool, Option("--baseline", help="The log is of the state before the task.")] = False,
+    log: Annotated[str, Option("--from", metavar="LOG", help="The log, or - for standard input.", complete="<files>")],
+    command: Annotated[str | None, Option(metavar="C", help="The command that wrote it, as typed.")] = None,
+    exit_code: Annotated[int | None, Option(metavar="N", min=0, help="The exit code of that command.")] = None,
+    baseline: Annotated[bool, Option("--baseline", help="The log is from before the task.")] = False,
 ) -> Answer:
     """Record a run of tests or linters from its log.
 
-    Its numbers and failures go into the context, and the log is kept. What no tool is recognized in is unknown, and
-    an exit code that contradicts the log is no pass.
+    Its numbers and failures go into the context, and the log is kept. A log of no known tool is unknown, and an exit
+    code that contradicts the log is no pass.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.qa import Request, record_qa
@@ -47,11 +47,13 @@ def record_qa(
 
 def compare_qa(
     call: Call,
-    agent: Annotated[str | None, Option("--agent", metavar="A", help="Whose runs; by default anyone's last.")] = None,
+    agent: Annotated[
+        str | None, Option("--agent", metavar="A", help="Whose runs; by default anyone's last.", complete="<agents>")
+    ] = None,
 ) -> Answer:
-    """Hold the last runs against the baseline.
+    """Compare the last runs with the baseline.
 
-    Exit code 0 is nothing new fails, 1 is something does, by name, 3 is could not tell.
+    Exit code 0: nothing new fails; 1: something does, by name; 3: could not tell.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.compare import compare_qa
@@ -80,16 +82,16 @@ def compare_qa(
 
 def attach(
     call: Call,
-    path: Annotated[str, Argument(metavar="PATH", help="The file, or - for standard input.")],
+    path: Annotated[str, Argument(metavar="PATH", help="The file, or - for standard input.", complete="<files>")],
     evidence_type: Annotated[
         EvidenceType, Option("--type", metavar="T", help=f"What it is: {', '.join(get_args(EvidenceType))}.")
     ],
-    lines: Annotated[str | None, Option("--lines", metavar="L10-L20", help="Only these lines of it.")] = None,
+    lines: Annotated[str | None, Option("--lines", metavar="L10-L20", help="Only these lines.")] = None,
     description: Annotated[str | None, Option(metavar="TEXT", help="What it shows.")] = None,
 ) -> Answer:
     """Keep a file, or lines of it, as evidence.
 
-    It gets an id that stays, and is kept as it is now, whatever becomes of the original.
+    It gets a permanent id, and is kept as it is now, whatever happens to the original.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.evidence import attach
@@ -110,11 +112,11 @@ def attach(
 def evidence(
     call: Call,
     action: Annotated[Literal["list", "show"], Argument(metavar="[list|show]", help="All of it, or one.")] = "list",
-    evidence_id: Annotated[str | None, Argument(metavar="[ID]", help="Id of the one to show, as in E1.")] = None,
+    evidence_id: Annotated[str | None, Argument(metavar="[ID]", help="Id of the one to show, such as E1.")] = None,
 ) -> Answer:
-    """List what was attached, or show one piece of it.
+    """List the evidence, or show one piece of it.
 
-    A piece is shown as it was attached; an original that has changed since is told.
+    A piece is shown as it was attached; a warning says when the original has changed.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.evidence import find_piece, pieces, read_evidence
@@ -149,11 +151,3 @@ def _read(call: Call, path: str, *, lines: str | None = None) -> Source:
     if lines is not None:
         raise Usage("--lines needs a file", hint="git taskctx attach FILE --type excerpt --lines L10-L20")
     return check_stdin(sys.stdin.buffer.read(LIMIT + 1))
-
-
-VERBS = (
-    Verb("record-qa", record_qa, common=(*WRITES, "deep")),
-    Verb("compare-qa", compare_qa, common=READS),
-    Verb("attach", attach, common=(*WRITES, "deep")),
-    Verb("evidence", evidence, common=READS),
-)

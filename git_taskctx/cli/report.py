@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import READS, Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import BadData, Refused, Usage
 
 if TYPE_CHECKING:
@@ -20,16 +20,23 @@ def report(
     call: Call,
     subject: Annotated[
         str | None,
-        Argument(metavar="[TASK|REV]", help="The task, or a commit of one; by default the active task, else HEAD."),
+        Argument(
+            metavar="[TASK|REV]",
+            help="The task, or a commit of one; by default the active task, else HEAD.",
+            complete="<tasks> <revisions>",
+        ),
     ] = None,
     output: Annotated[
-        str | None, Option("-o", "--output", metavar="FILE", help="Where to write the page; - is standard output.")
+        str | None,
+        Option(
+            "-o", "--output", metavar="FILE", help="Where to write the page; - is standard output.", complete="<files>"
+        ),
     ] = None,
-    force: Annotated[bool, Option("--force", help="Replace FILE whatever it is.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace FILE, whatever it is.")] = False,
 ) -> Answer:
-    """Tell a task as one page of HTML, for people.
+    """Render a task as one HTML page, for people.
 
-    Without -o it goes to standard output, or, on a terminal, to a file in the git dir, where it is no change.
+    Without -o it goes to standard output or, on a terminal, to a file in the git dir, where it is no change.
     """
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at
@@ -96,6 +103,3 @@ def _is_a_change(repository: Repository, place: Path) -> tuple[str, ...]:
     if repository.git.run("check-ignore", "-q", "--", os.fspath(inside), ok=(0, 1, 128)).code != 1:
         return ()
     return (f"{os.fspath(inside)} lies in the worktree, and is a change there like any other",)
-
-
-VERBS = (Verb("report", report, common=READS, bare="reads"),)

@@ -6,20 +6,20 @@ from typing import Annotated
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
-from git_taskctx.cli.options import WRITES, Argument, Option, Verb
+from git_taskctx.cli.options import Argument, Option
 
 _SNAPSHOTS = Option("--with-snapshots", help="Also the task's context, and the trees of its snapshots.")
 
 
 def push(
     call: Call,
-    remote: Annotated[str, Argument(metavar="REMOTE", help="Where to: a remote, or an address.")],
+    remote: Annotated[str, Argument(metavar="REMOTE", help="Where to: a remote, or an address.", complete="<remotes>")],
     with_snapshots: Annotated[bool, _SNAPSHOTS] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would leave.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be sent.")] = False,
 ) -> Answer:
     """Send the ledger to a remote, merged with what it has.
 
-    Only records leave; with --with-snapshots also the content of files that are not committed yet.
+    Only records leave; with --with-snapshots, so does the content of files that are not committed yet.
     """
     from git_taskctx.git.remote import require_remote
     from git_taskctx.report import sharing, text
@@ -37,13 +37,15 @@ def push(
 
 def fetch(
     call: Call,
-    remote: Annotated[str | None, Argument(metavar="REMOTE", help="Where from; by default as for git fetch.")] = None,
+    remote: Annotated[
+        str | None, Argument(metavar="REMOTE", help="Where from; by default as for git fetch.", complete="<remotes>")
+    ] = None,
     with_snapshots: Annotated[bool, Option("--with-snapshots", help="Also contexts and snapshots.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only say what would come.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would come.")] = False,
 ) -> Answer:
-    """Merge the ledger of a remote into ours.
+    """Merge the ledger of a remote into yours.
 
-    No record is lost, on either side. With --with-snapshots a task that was begun elsewhere can go on here.
+    No record is lost on either side. With --with-snapshots, a task begun elsewhere can go on here.
     """
     from git_taskctx.git.remote import default_remote, require_remote
     from git_taskctx.report import sharing, text
@@ -63,9 +65,3 @@ def fetch(
         text=lambda document: sharing.fetched(document, merged, dry_run=dry_run),
         notes=lambda document: text.notes(document, merged.warnings, (*merged.hints, *steps)),
     )
-
-
-VERBS = (
-    Verb("push", push, common=WRITES, bare="writes"),
-    Verb("fetch", fetch, common=("format",), bare="writes"),
-)

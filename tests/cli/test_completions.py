@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
+import pty
 import re
 import shlex
 import shutil
@@ -15,13 +17,11 @@ from desk import Desk
 from gitrepo import GitRepo, run_taskctx
 from verbs import CHOICES, FLAGS, OPTIONS, ROOT_OPTIONS
 
-import git_taskctx
+from git_taskctx.cli.completion import PLACES, Shell, render_completion
+from git_taskctx.hooks.shims import EVENTS
 from git_taskctx.model.schema import SCHEMAS
 
-SHARE = Path(git_taskctx.__file__).parent / "share"
-BASH = SHARE / "bash-completion" / "completions" / "git-taskctx"
-ZSH = SHARE / "zsh" / "site-functions" / "_git-taskctx"
-FISH = SHARE / "fish" / "vendor_completions.d" / "git-taskctx.fish"
+BASH, ZSH, FISH = map(render_completion, PLACES)
 GIT_COMPLETION = (
     Path("/usr/share/bash-completion/completions/git"),
     Path("/usr/share/git-core/contrib/completion/git-completion.bash"),
@@ -32,10 +32,20 @@ LONG = {verb: {name for name in options if name != "-h"} for verb, options in OP
 ROOT = {name for name in ROOT_OPTIONS if name != "-h"}
 
 
+@pytest.fixture(scope="session")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The three scripts, each where its shell looks for it below a data folder."""
+    share = tmp_path_factory.mktemp("share")
+    for shell, place in PLACES.items():
+        (share / place).parent.mkdir(parents=True)
+        (share / place).write_text(render_completion(shell))
+    return share
+
+
 def bash(script: str, cwd: Path) -> list[str]:
     """Run a script in a bash that has our completion, and return what it printed."""
     done = subprocess.run(
-        ["bash", "--norc", "-c", f"source {shlex.quote(str(BASH))}\n{script}"],
+        ["bash", "--norc", "-c", f"{BASH}\n{script}"],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -59,19 +69,14 @@ def complete(line: str, cwd: Path, *, function: str = "__git_taskctx_main", befo
 
 
 def test_bash_knows_every_verb_and_option(tmp_path: Path) -> None:
-    """The tables of the bash script are the command line's."""
+    """The verbs and options that are offered are the command line's, and each has a value where it takes one."""
     assert set(complete("git-taskctx ", tmp_path)) == set(OPTIONS)
     for verb, options in {"": ROOT, **LONG}.items():
-        lines = bash(f"__taskctx_options {shlex.quote(verb)}; printf '%s\\n' $options", tmp_path)
-        assert (verb, set(lines)) == (verb, options)
-        assert len(lines) == len(set(lines))
-
-
-def test_bash_knows_which_options_take_a_value(tmp_path: Path) -> None:
-    """After an option with a value, no verb and no option is expected; after a flag one is."""
-    every = sorted({name for options in [*OPTIONS.values(), ROOT_OPTIONS] for name in options})
-    taking = bash(f"for one in {' '.join(every)}; do ! __taskctx_takes_value $one || echo $one; done", tmp_path)
-    assert set(taking) == set(every) - FLAGS
+        offered = complete(f"git-taskctx {verb} -", tmp_path)
+        assert (verb, set(offered), len(offered)) == (verb, options, len(options))
+        script = f"__taskctx_table '{verb}'; for entry in $table; do echo $entry; done"
+        valued = {line.split("=")[0].split("!")[0].rstrip("+") for line in bash(script, tmp_path) if "=" in line}
+        assert (verb, {name for name in valued if name.startswith("-")}) == (verb, options - FLAGS)
 
 
 def test_bash_offers_fixed_values(tmp_path: Path) -> None:
@@ -90,10 +95,12 @@ def test_bash_offers_fixed_values(tmp_path: Path) -> None:
 
 def test_bash_offers_what_is_left(tmp_path: Path) -> None:
     """Beginnings narrow the choice, and an option is not offered twice."""
-    assert complete("git-taskctx res", tmp_path) == ["resolve-drift", "restore"]
+    assert complete("git-taskctx res", tmp_path) == ["restore", "resolve-drift"]
     assert complete("git-taskctx --task T-1 snap", tmp_path) == ["snapshot"]
     assert complete("git-taskctx snapshot --w", tmp_path) == ["--wip"]
     assert complete("git-taskctx snapshot --wip --w", tmp_path) == []
+    assert complete("git-taskctx snapshot --wip --d", tmp_path) == ["--deep"]
+    assert complete("git-taskctx get --format=json --fo", tmp_path) == []
     assert complete("git-taskctx restore --paths a --pa", tmp_path) == ["--paths"]
     assert complete("git-taskctx nonsense --", tmp_path) == []
 
@@ -163,131 +170,149 @@ def test_bash_with_gits_own_completion(desk: Desk) -> None:
     assert offered(f"git -C {desk.repo.path} taskctx --task ") == ["TASK-1"]
 
 
-def test_bash_is_found_by_the_loader(tmp_path: Path) -> None:
+def test_bash_is_found_by_the_loader(tmp_path: Path, scripts: Path) -> None:
     """bash-completion loads the file by its name when `git-taskctx` is completed."""
     library = Path("/usr/share/bash-completion/bash_completion")
     if not library.exists():
         pytest.skip("bash-completion is not installed")
-    script = f"""export XDG_DATA_DIRS={shlex.quote(str(SHARE))}; source {library}
+    script = f"""export XDG_DATA_DIRS={shlex.quote(str(scripts))}; source {library}
         _completion_loader git-taskctx; complete -p git-taskctx; declare -F _git_taskctx"""
     done = subprocess.run(["bash", "--norc", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "-F __git_taskctx_main git-taskctx\n_git_taskctx\n" in done.stdout
 
 
-def zsh_specs() -> dict[str, set[str]]:
-    """Return the options that the zsh script has for each verb, its arrays put in."""
-    text = ZSH.read_text()
-    arrays: dict[str, str] = {}
-    body = text[text.index("__git_taskctx_specs () {") : text.index("esac")]
-
-    def expand(part: str) -> str:
-        return re.sub(r"\$(help|form|ask|read|actor|act|write)\b", lambda found: arrays[found[1]], part)
-
-    for name, value in re.findall(r"^  (\w+)=\((.*?)\)$", body[: body.index("case $1")], re.MULTILINE | re.DOTALL):
-        arrays[name] = expand(value)
-    found = {}
-    for verbs, value in re.findall(r"^    \(([^\n)]*)\) specs=\((.*?)\) ;;$", body, re.MULTILINE | re.DOTALL):
-        options = set(re.findall(r"""['"{,+*)](--[a-z-]+|-[Co])(?==?[\[},+])""", expand(value)))
-        for verb in verbs.split("|"):
-            found[verb.strip("'")] = options
-    return found
-
-
 def test_zsh_knows_every_verb_and_option() -> None:
-    """The specifications of the zsh script are the command line's, and so are its verbs."""
-    specs = zsh_specs()
-    assert specs.pop("*") == set()
-    assert specs == {"": ROOT, **LONG}
-    listed = re.search(r"  verbs=\((.*?)\n  \)", ZSH.read_text(), re.DOTALL)
+    """The specifications of the zsh script are the command line's, with a message where a value is taken."""
+    specs = dict(re.findall(r"^    \(([a-z'-]*)\) specs=\(\n(.*?)^    \) ;;$", ZSH, re.MULTILINE | re.DOTALL))
+    assert {verb.strip("'") for verb in specs} == {"", *LONG}
+    for verb, body in specs.items():
+        names = re.findall(r"(--[a-z-]+|-[Co])([=+]?)(?:\}')?\[", body)
+        options = LONG.get(verb, ROOT)
+        assert (verb, {name for name, _ in names}) == (verb, options)
+        assert (verb, {name for name, sign in names if sign}) == (verb, options - FLAGS)
+    listed = re.search(r"  verbs=\(\n(.*?)\n  \)", ZSH, re.DOTALL)
     assert listed is not None
-    assert re.findall(r"""^    ['"]([a-z-]+):""", listed[1], re.MULTILINE) == list(OPTIONS)
+    assert set(re.findall(r"^    '([a-z-]+):", listed[1], re.MULTILINE)) == set(OPTIONS)
 
 
-def test_zsh_knows_which_options_take_a_value() -> None:
-    """An option has a message for its value exactly where it takes one."""
-    text = ZSH.read_text()
-    valued = set(re.findall(r"""['")*](--[a-z-]+|-[Co])[=+]\[""", text))
-    plain = set(re.findall(r"""['")*](--[a-z-]+)\[""", text)) | {"-h", "--help"}
-    every = {name for options in [*OPTIONS.values(), ROOT_OPTIONS] for name in options}
-    assert valued == every - FLAGS
-    assert plain == every & FLAGS
-
-
-def test_zsh_reads_it() -> None:
+def test_zsh_reads_it(scripts: Path) -> None:
     """The script is found as `#compdef` says, and zsh finds no fault with its syntax."""
-    lines = ZSH.read_text().splitlines()
+    lines = ZSH.splitlines()
     assert lines[0] == "#compdef git-taskctx"
     assert lines[1].startswith("#description ")
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not on PATH")
-    script = f"autoload -Uz compinit; compinit -D; source {shlex.quote(str(ZSH))} 2>/dev/null; whence -w _git-taskctx"
-    assert subprocess.run(["zsh", "-f", "-n", ZSH], capture_output=True, check=False).stderr == b""
+    path = scripts / PLACES["zsh"]
+    script = f"autoload -Uz compinit; compinit -D; source {shlex.quote(str(path))} 2>/dev/null; whence -w _git-taskctx"
+    assert subprocess.run(["zsh", "-f", "-n", path], capture_output=True, check=False).stderr == b""
     done = subprocess.run(["zsh", "-f", "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout == "_git-taskctx: function\n"
 
 
-def fish_rules() -> dict[str, set[str]]:
-    """Return the options that the fish script has for each verb; those of all verbs are added to each."""
-    found: dict[str, set[str]] = {verb: set() for verb in ("", *OPTIONS)}
-    for line in FISH.read_text().splitlines():
-        words = shlex.split(line.replace("\\'", "")) if line.startswith("complete -c git-taskctx -") else []
-        names = [f"--{after}" for word, after in itertools.pairwise(words) if word == "-l"]
-        names += [f"-{after}" for word, after in itertools.pairwise(words) if word == "-s" and after != "h"]
-        condition = words[words.index("-n") + 1] if "-n" in words else None
-        if condition is None:
-            verbs = list(found) if names else []
-        else:
-            verbs = [""] if condition == "__git_taskctx_no_verb" else condition.split()[1:]
-        for verb in verbs:
-            found[verb].update(names)
-    return found
+OFFERED = {
+    "ver": ["verify"],
+    "snapshot --al": ["--allow-clean"],
+    "start --agent ": ["checker", "dev"],
+    "restore --agent ": ["checker", "dev", "init", "saved"],
+    "unblock --finding ": ["F1"],
+    "recover ": ["TASK-1"],
+    "init T": ["TASK-1", "TASK-7"],
+    "--task ": ["TASK-1"],
+    "diff --type ": ["from-base", "incremental"],
+    "hook post-": sorted(one for one in EVENTS if one.startswith("post-")),
+    "help sn": ["snapshot"],
+}
+"""What is offered where a context of two agents with an open finding is active, and another task has its file."""
 
 
-def test_fish_knows_every_verb_and_option() -> None:
-    """The rules of the fish script are the command line's, and so are its verbs."""
-    text = FISH.read_text()
-    assert fish_rules() == {"": ROOT, **LONG}
-    assert re.findall(r"no_verb -a ([a-z-]+) ", text) == list(OPTIONS)
-    told = re.search(r"__git_taskctx_using help' -a '(.*)'", text)
-    assert told is not None
-    assert told[1].split() == list(OPTIONS)
-    for line in text.splitlines():
-        name = re.search(r"^complete .* -l ([a-z-]+) ", line)
-        takes_value = re.search(r" -(x|xa|rF) ", line) is not None
-        assert not name or takes_value != (f"--{name[1]}" in FLAGS), line
-
-
-def test_fish_completes(repo: GitRepo) -> None:
-    """fish offers verbs, options and what is in the context."""
-    if shutil.which("fish") is None:
-        pytest.skip("fish is not on PATH")
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_complete(shell: Shell, repo: GitRepo, scripts: Path) -> None:
+    """zsh and fish offer verbs, options, choices and what is in the context."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not on PATH")
+    repo.write("TASK-7-parser.task.yaml", "title: T\n")
     repo.commit()
     run_taskctx("init", "TASK-1", "--title", "T", "--agents", "dev,checker", cwd=repo.path)
     run_taskctx("block", "--agent", "checker", "--finding", "one", cwd=repo.path)
-
-    def offered(line: str) -> list[str]:
-        script = f"source {shlex.quote(str(FISH))}; complete -C {shlex.quote(line)}"
-        done = subprocess.run(
-            ["fish", "--no-config", "-c", script],
-            cwd=repo.path,
-            env={**os.environ, "TERM": "dumb"},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        return [line.split("\t")[0] for line in done.stdout.splitlines()]
-
-    assert set(offered("git-taskctx ")) == set(OPTIONS)
-    assert set(offered("git-taskctx snapshot --")) == LONG["snapshot"]
-    assert offered("git-taskctx start --agent ") == ["checker", "dev"]
-    assert offered(f"git-taskctx -C {repo.path} restore --agent ") == ["checker", "dev", "init", "saved"]
-    assert offered("git-taskctx unblock --finding ") == ["F1"]
-    assert offered("git-taskctx recover ") == ["TASK-1"]
-    assert offered("git-taskctx diff --type ") == ["from-base", "incremental"]
-    assert sorted(offered("git-taskctx schema ")) == sorted(SCHEMAS)
+    ask = {"zsh": _by_zsh, "fish": _by_fish}[shell]
+    found = {line: sorted(ask(f"git-taskctx {line}", repo.path, scripts / PLACES[shell])) for line in OFFERED}
+    assert found == OFFERED
 
 
-@pytest.mark.parametrize(("shell", "path"), [("bash", BASH), ("zsh", ZSH), ("fish", FISH)])
-def test_completion_prints_the_script(shell: str, path: Path, tmp_path: Path) -> None:
-    """`git taskctx completion SHELL` prints the very file."""
-    assert run_taskctx("completion", shell, cwd=tmp_path) == (0, path.read_text(), "")
+def _by_fish(line: str, cwd: Path, path: Path) -> list[str]:
+    done = subprocess.run(
+        ["fish", "--no-config", "-c", f"source {path}; complete -C {shlex.quote(line)}"],
+        cwd=cwd,
+        env={**os.environ, "TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return [one.split("\t")[0] for one in done.stdout.splitlines()]
+
+
+def _by_zsh(line: str, cwd: Path, path: Path) -> list[str]:
+    """Type a line and a tab into a zsh on a terminal of its own, which notes what its completion offers, and ends."""
+    home = path.parent / "home"
+    home.mkdir(exist_ok=True)
+    found = home / "found"
+    found.write_text("")
+    (home / ".zshrc").write_text(
+        f"""
+        autoload -Uz compinit; compinit -D; source {path} 2>/dev/null; compdef _git-taskctx git-taskctx
+        compadd () {{
+            if [[ ${{@[1,(i)(-|--)]}} != *-(O|A|D)\\ * ]]; then
+                local -a __found
+                builtin compadd -O __found "$@"
+                (( $#__found )) && print -rl -- $__found >>{found}
+            fi
+            builtin compadd "$@"
+        }}
+        note () {{ _main_complete; exit }}
+        zle -C note complete-word note; bindkey '^I' note; print ready
+        """
+    )
+    ours, theirs = pty.openpty()
+    environ = {**os.environ, "ZDOTDIR": str(home), "TERM": "dumb"}
+    with subprocess.Popen(["zsh", "-i"], cwd=cwd, env=environ, stdin=theirs, stdout=theirs, stderr=theirs):
+        os.close(theirs)
+        said = b""
+        with contextlib.suppress(OSError):  # it has ended
+            while b"ready" not in said:
+                said += os.read(ours, 65536)
+            os.write(ours, f"{line}\t".encode())
+            while os.read(ours, 65536):
+                pass
+    os.close(ours)
+    return [one for one in dict.fromkeys(found.read_text().splitlines()) if one]
+
+
+def test_fish_knows_every_verb_and_option() -> None:
+    """The rules of the fish script are the command line's, and exclusive where a value is taken."""
+    found: dict[str, dict[str, bool]] = {verb: {} for verb in ("", *OPTIONS)}
+    verbs = set()
+    for line in FISH.splitlines():
+        words = shlex.split(line) if line.startswith("complete -c git-taskctx -n") else []
+        if not words:
+            continue
+        names = [f"--{after}" for word, after in itertools.pairwise(words) if word == "-l"]
+        names += [f"-{after}" for word, after in itertools.pairwise(words) if word == "-s"]
+        condition = words[words.index("-n") + 1].split()
+        for verb in condition[1:] or [""]:
+            found[verb] |= dict.fromkeys(names, bool({"-x", "-rF"} & set(words)))
+        verbs |= {
+            after for word, after in itertools.pairwise(words) if word == "-a" and condition[1:] == [] and not names
+        }
+    assert verbs == set(OPTIONS)
+    for verb, options in found.items():
+        known = LONG.get(verb, ROOT) - {"--help"}
+        assert (verb, set(options)) == (verb, known)
+        assert (verb, {name for name, valued in options.items() if valued}) == (verb, known - FLAGS)
+
+
+@pytest.mark.parametrize("shell", PLACES)
+def test_completion_prints_the_script(shell: Shell, tmp_path: Path) -> None:
+    """`git taskctx completion SHELL` prints what is installed, with no mark of the template left."""
+    code, said, _ = run_taskctx("completion", shell, cwd=tmp_path)
+    assert (code, said) == (0, render_completion(shell))
+    assert not re.search(r"@\w+@", said)

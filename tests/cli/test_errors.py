@@ -57,7 +57,7 @@ CODES: dict[str, tuple[int, Callable[[Desk], object], tuple[str, ...]]] = {
     "no such option": (129, lambda desk: None, ("verify", "--stict")),
     "no option": (129, lambda desk: None, ("start",)),
     "no value": (129, lambda desk: None, ("start", "--agent")),
-    "no verb": (129, lambda desk: None, ()),
+    "no verb": (129, lambda desk: None, ("--task", "TASK-1")),
     "bad task id": (129, lambda desk: None, ("get", "--task", "../x")),
     "bad agent name": (129, lambda desk: None, ("init", "TASK-2", "--agents", "Dev")),
     "bad number": (129, lambda desk: None, ("restore", "--agent", "init", "--round", "0")),

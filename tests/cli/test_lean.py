@@ -38,6 +38,9 @@ def repo(tmp_path: Path) -> GitRepo:
 @pytest.mark.parametrize(
     "words",
     [
+        ("-h",),
+        ("verify", "-h"),
+        ("help", "--all"),
         ("verify",),
         ("get",),
         ("get", "--role", "reviewer"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import Any, Literal, get_args, get_origin
 
@@ -10,6 +9,7 @@ import pytest
 
 from git_taskctx.cli import app, plain
 from git_taskctx.cli.options import COMMON, Parameter, Verb
+from git_taskctx.cli.verbs import VERBS
 
 CHOSEN = {
     "format": "json",
@@ -44,22 +44,10 @@ def _words(parameter: Parameter) -> list[str]:
     return [*parameter.words[-1:], value]
 
 
-def _verbs() -> list[Verb]:
-    """Return every verb that a module of the command line has."""
-    return [verb for family in plain.FAMILIES for verb in importlib.import_module(f"git_taskctx.cli.{family}").VERBS]
-
-
-def test_every_verb_is_found_by_its_name() -> None:
-    """The table of names says what the modules have, in their order."""
-    assert [verb.name for verb in _verbs()] == list(plain.NAMES)
-    assert [plain.find_verb(name) for name in plain.NAMES] == _verbs()
-    assert plain.find_verb("set") is None
-
-
 def _lines() -> list[list[str]]:
     """Every verb with what it needs, and with each of its options added, in both ways to write them."""
     lines = []
-    for verb in _verbs():
+    for verb in VERBS.values():
         parameters = verb.parameters()
         needed = [word for one in parameters if one.default is ... for word in _words(one)]
         lines.append([verb.name, *needed])

@@ -260,11 +260,6 @@ def test_long_lists_are_cut(begun: Desk) -> None:
     assert begun.ok("resolve-drift", "--accept", "--note", "all of it").out.endswith("more/19.txt\n  and 10 more\n")
 
 
-def test_help_is_the_same_both_ways(desk: Desk) -> None:
-    """`help start` is `start -h`."""
-    assert desk.ok("help", "start").out == desk.ok("start", "-h").out
-
-
 @pytest.mark.parametrize("verb", ["set", "edit", "note", "write"])
 def test_there_is_no_generic_verb(begun: Desk, verb: str) -> None:
     """No free-form notes and no `set`."""

@@ -17,6 +17,7 @@ from verbs import OPTIONS
 
 from git_taskctx import __main__
 from git_taskctx.capture.taskfile import check_gates, read_task_file
+from git_taskctx.cli.verbs import GROUPS
 from git_taskctx.config import flatten, parse_policy
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import Policy
@@ -204,9 +205,11 @@ def test_tables() -> None:
     def codes(error: type[TaskctxError]) -> set[int]:
         return {error.exit_code}.union(*(codes(below) for below in error.__subclasses__()))
 
-    groups = re.findall(r"^\| [a-z][a-z ]* \| (`.*`) \|$", section("docs/internals.md", "Verbs"), re.MULTILINE)
-    named = [verb for group in groups for verb in re.findall(r"`([a-z-]+)(?: [A-Z]+)?`", group)]
-    assert set(named) == set(OPTIONS)
+    rows = re.findall(r"^\| ([a-z][A-Za-z ]*) \| (`.*`) \|$", section("docs/internals.md", "Verbs"), re.MULTILINE)
+    named = {name: re.findall(r"`([a-z-]+)(?: \[?[A-Z]+\]?)?`", verbs) for name, verbs in rows}
+    assert {name: set(verbs) for name, verbs in named.items()} == {
+        name: {verb.name for verb in verbs} for name, verbs in GROUPS.items()
+    }
     told = [int(code) for code in re.findall(r"^\| (\d+) \|", section("docs/internals.md", "Exit codes"), re.MULTILINE)]
     assert told == sorted(codes(TaskctxError) | {0, __main__.INTERRUPTED})
 

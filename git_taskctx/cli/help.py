@@ -1,0 +1,83 @@
+"""The help, made from the table of verbs: all of them in groups as `git help` has them, or one with what it takes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from git_taskctx.cli.options import ROOT, Parameter, Verb
+from git_taskctx.cli.verbs import GROUPS, PLUMBING
+
+WIDTH = 80
+_COLUMN = 24
+"""Where the description of an option begins at the latest."""
+_END = """\
+'git taskctx help' shows the manual, 'git taskctx help <verb>' one verb,
+and 'git taskctx help --all' the plumbing too.
+"""
+
+
+def render_help(*, plumbing: bool = False) -> str:
+    """Return the verbs by groups, each in one line."""
+    lines = [*_usage("git taskctx", [*map(_typed, ROOT), "<verb> [<args>]"]), "", _ABOUT]
+    groups = {name: group for name, group in GROUPS.items() if plumbing or name != PLUMBING}
+    width = max(len(verb.name) for group in groups.values() for verb in group)
+    for name, group in groups.items():
+        lines += ["", name]
+        lines += [f"   {verb.name.ljust(width)}   {verb.summary}" for verb in group]
+    return "\n".join([*lines, "", _END])
+
+
+_ABOUT = "One immutable task context, and a verified handoff, for agents that share a\ndirty git worktree."
+
+
+def render_verb(verb: Verb) -> str:
+    """Return what a verb does, and everything that it takes: what many verbs take comes last."""
+    parameters = verb.parameters()
+    needed = [one for one in parameters if one.words and one.default is ...]
+    places = [one for one in parameters if not one.words]
+    lines = _usage(f"git taskctx {verb.name}", [*map(_typed, needed), "[<options>]", *map(_typed, places)])
+    for paragraph in verb.help:
+        lines += ["", *textwrap.wrap(paragraph, WIDTH)]
+    shared = [one for one in parameters if one.name in verb.common]
+    own = [one for one in parameters if one.words and one not in shared]
+    for some in (places, own, shared):
+        if some:
+            lines += ["", *_rows(some)]
+    return "\n".join(lines) + "\n"
+
+
+def _usage(start: str, words: Iterable[str]) -> list[str]:
+    """Return the line of usage, broken between its parts."""
+    parts = [word.replace(" ", "\0") for word in words]
+    indent = " " * len(f"usage: {start} ")
+    lines = textwrap.wrap(
+        " ".join(parts),
+        WIDTH,
+        initial_indent=f"usage: {start} ",
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\0", " ") for line in lines]
+
+
+def _typed(parameter: Parameter) -> str:
+    """Return how a parameter is typed, in brackets where it may be left out."""
+    metavar = parameter.spec.metavar or parameter.name.upper()
+    if not parameter.words:
+        return metavar
+    word = parameter.words[0] + ("" if parameter.is_flag else f" {metavar}")
+    return word if parameter.default is ... else f"[{word}]"
+
+
+def _rows(parameters: Sequence[Parameter]) -> Iterator[str]:
+    """Yield what each is for, in two columns."""
+    for one in parameters:
+        metavar = "" if one.is_flag else one.spec.metavar or one.name.upper()
+        term = "    " + ", ".join(one.words) + (" " if one.words and metavar else "") + metavar
+        told = textwrap.wrap(one.spec.help, WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
+        if len(term) + 2 <= _COLUMN:
+            term = term.ljust(_COLUMN) + told.pop(0)
+        yield term
+        yield from (" " * _COLUMN + line for line in told)
