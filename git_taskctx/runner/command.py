@@ -11,44 +11,31 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from git_taskctx.runner.faults import BadValue, Cancelled, CommandFailed, TimedOut
 from git_taskctx.runner.frozen import digest
 from git_taskctx.runner.job import TICK
 from git_taskctx.runner.task import Task, TaskContext
 
-TAIL = 64 * 1024
-"""Bytes of each stream that are kept in the store."""
+TAIL = _PIECE = 64 * 1024
+"""Bytes of each stream that are kept in the store; and that are read at once."""
 GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL."""
-_PIECE = 64 * 1024
 _LEFT = 1024 * 1024
 """Bytes that are still read when the command has ended: more than a pipe holds."""
 
 
 class CommandTask(Task):
-    """A command as a task: `<id>.stdout`, `<id>.stderr` and `<id>.exit_code` are set whatever it ends with.
-
-    argv is never a shell line. wall, idle: seconds in all, and without output, until it is ended as `timed out`.
-    The options are those of Task.
-    """
+    """A command as a task, with the arguments of `run_command` and the options of Task."""
 
     def __init__(
-        self,
-        id: str,
-        argv: Sequence[str],
-        *,
-        cwd: str | Path | None = None,
-        env: Mapping[str, str] | None = None,
-        wall: float | None = None,
-        idle: float | None = None,
-        grace: float = GRACE,
-        **options: Any,
-    ) -> None:
+        self, id: str, argv: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str] | None = None,
+        wall: float | None = None, idle: float | None = None, grace: float = GRACE, **options: Any,
+    ) -> None:  # fmt: skip
         if isinstance(argv, str) or not argv or not all(isinstance(word, str) for word in argv):
             raise BadValue(f"the command of {id} must be a list of strings, and not an empty one")
         what = {"command": list(argv), "cwd": None if cwd is None else os.fspath(cwd), "env": env and dict(env)}
@@ -58,51 +45,40 @@ class CommandTask(Task):
 
 
 def run_command(
-    ctx: TaskContext,
-    argv: Sequence[str],
-    *,
-    cwd: str | Path | None = None,
-    env: Mapping[str, str] | None = None,
-    wall: float | None = None,
-    idle: float | None = None,
-    grace: float = GRACE,
-) -> None:
-    """Run a command, set its three keys, and send its output as events; nothing of its process group outlives it.
+    ctx: TaskContext, argv: Sequence[str], *, cwd: str | Path | None = None, env: Mapping[str, str] | None = None,
+    wall: float | None = None, idle: float | None = None, grace: float = GRACE,
+) -> None:  # fmt: skip
+    """Run a command and set `<id>.stdout`, `<id>.stderr` and `<id>.exit_code`, whatever it ends with.
 
+    Its output also goes out as events; nothing of its process group outlives it. argv is never a shell line. wall,
+    idle: seconds in all, and without output, until it is ended.
     Raises: CommandFailed, TimedOut, Cancelled; OSError where it cannot be started.
     """
     folder = ctx.log_folder()
-    with (
-        _Stream("stdout", folder, ctx) as out,
-        _Stream("stderr", folder, ctx) as err,
-        _started(argv, cwd, env) as process,
-    ):
-        end = _Watch(process, ctx, wall, idle, grace).read({process.stdout: out, process.stderr: err})
-        code = process.returncode
+    with contextlib.ExitStack() as stack:
+        out, err = (stack.enter_context(_Stream(name, folder, ctx)) for name in ("stdout", "stderr"))
+        watch = _Watch(stack.enter_context(_started(argv, cwd, env)), ctx, wall, idle, grace)
+        watch.read(out, err)
     for stream in (out, err):
         value = stream.value()
         identity = {name: value[name] for name in ("size", "sha256")}
         ctx.outputs.set(stream.name, value, keep=True, identity=identity)
+    code = watch.process.returncode
     ctx.outputs.set("exit_code", code, keep=True)
-    line = shlex.join(argv)
-    if end is not None:
-        raise end
+    if watch.why is not None:
+        raise watch.why
     if code:
-        how = f"ended with {code}" if code > 0 else f"was killed by {_signal_name(-code)}"
-        raise CommandFailed(f"{line} {how}", code, digest([line, code, out.sha.hexdigest(), err.sha.hexdigest()]))
+        how = f"ended with {code}" if code > 0 else f"was killed by {signal.Signals(-code).name}"
+        signature = digest([list(argv), code, out.sha.hexdigest(), err.sha.hexdigest()])
+        raise CommandFailed(f"{shlex.join(argv)} {how}", signature)
 
 
 class _Stream:
     """One stream of a process: all of it in a file, a digest of all, and the tail."""
 
     def __init__(self, name: str, folder: Path, ctx: TaskContext) -> None:
-        self.name = name
-        self.path = folder / name
-        self.size = 0
-        self.sha = hashlib.sha256()
-        self._tail = bytearray()
-        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._emit = ctx.emit
+        self.name, self.path, self.size, self.sha = name, folder / name, 0, hashlib.sha256()
+        self._tail, self._decoder, self._emit = bytearray(), codecs.getincrementaldecoder("utf-8")("replace"), ctx.emit
 
     def __enter__(self) -> _Stream:
         self._file = self.path.open("wb", buffering=0)
@@ -111,7 +87,7 @@ class _Stream:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def feed(self, piece: bytes) -> None:
+    def feed(self, piece: bytes, *, final: bool = False) -> None:
         self.size += len(piece)
         self.sha.update(piece)
         left = memoryview(piece)
@@ -119,13 +95,7 @@ class _Stream:
             left = left[self._file.write(left) :]
         self._tail += piece
         del self._tail[:-TAIL]
-        self._send(self._decoder.decode(piece))
-
-    def end(self) -> None:
-        self._send(self._decoder.decode(b"", final=True))
-
-    def _send(self, text: str) -> None:
-        if text:
+        if text := self._decoder.decode(piece, final):
             self._emit("output", stream=self.name, text=text)
 
     def value(self) -> dict[str, Any]:
@@ -140,53 +110,34 @@ class _Stream:
 def _started(
     argv: Sequence[str], cwd: str | Path | None, env: Mapping[str, str] | None
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a process in a session of its own; what is left of its group is killed before it is reaped.
-
-    Until then no other group can get its number.
-    """
-    process = subprocess.Popen(
-        argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        start_new_session=True, bufsize=0,
-    )  # fmt: skip
+    """Start a process in a session of its own; at the end kill what is left of its group, and reap it."""
+    process = subprocess.Popen(argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, start_new_session=True, bufsize=0)  # fmt: skip
     try:
-        yield process
+        with process:
+            try:
+                yield process
+            finally:  # before it is reaped: until then no other group can get its number
+                _signal_group(process.pid, signal.SIGKILL)
     finally:
-        if process.returncode is None:
-            _signal_group(process, signal.SIGKILL)
-        for pipe in (process.stdout, process.stderr):
-            if pipe is not None:
-                pipe.close()
-        process.wait()
-        _wait_for_group(process.pid)
+        end = time.monotonic() + 0.1
+        while time.monotonic() < end and _signal_group(process.pid, 0):  # a zombie that nobody reaps stays
+            time.sleep(0.001)
 
 
-def _wait_for_group(group: int) -> None:
-    """Wait until the kernel has ended what was killed: its files are closed then. A zombie that nobody reaps stays."""
-    end = time.monotonic() + 0.1
-    while time.monotonic() < end:
-        try:
-            os.killpg(group, 0)
-        except OSError:
-            return
-        time.sleep(0.001)
-
-
-def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
-        os.killpg(process.pid, number)
+def _signal_group(group: int, number: int) -> bool:
+    """Send a signal. Returns: whether anybody is there."""
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):  # macOS: EPERM for a group of zombies
+        return False
+    return True
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    if hasattr(os, "waitid"):  # leaves it to be reaped, so that its group's number stays taken
+    if hasattr(os, "waitid"):  # leaves it to be reaped
         return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
     return process.poll() is not None
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 class _Watch:
@@ -195,37 +146,37 @@ class _Watch:
     def __init__(
         self, process: subprocess.Popen[bytes], ctx: TaskContext, wall: float | None, idle: float | None, grace: float
     ) -> None:
-        self.process, self.ctx = process, ctx
-        self.wall, self.idle, self.grace = wall, idle, grace
+        self.process, self.ctx, self.wall, self.idle, self.grace = process, ctx, wall, idle, grace
         self.began = self.heard = time.monotonic()
         self.kill_at: float | None = None
         self.why: Exception | None = None
+        """Why it was ended; None where it ended by itself."""
 
-    def read(self, streams: Mapping[IO[bytes] | None, _Stream]) -> Exception | None:
-        """Return why the process was ended; None where it ended by itself."""
+    def read(self, out: _Stream, err: _Stream) -> None:
+        """Read to the end; one who left the group may hold the pipe open then, and write for ever."""
+        pipes = {
+            pipe.fileno(): stream for pipe, stream in ((self.process.stdout, out), (self.process.stderr, err)) if pipe
+        }
         with selectors.DefaultSelector() as selector, _exit_watched(self.process, selector) as tick:
-            for pipe, stream in streams.items():
-                if pipe is not None:
-                    os.set_blocking(pipe.fileno(), False)
-                    selector.register(pipe, selectors.EVENT_READ, stream)
+            for pipe in pipes:
+                os.set_blocking(pipe, False)
+                selector.register(pipe, selectors.EVENT_READ)
             while not _has_ended(self.process):
                 for key, _ in selector.select(tick):
-                    if isinstance(key.data, _Stream) and self._take(key.fd, key.data) == 0:
-                        selector.unregister(key.fileobj)
+                    if key.fd in pipes and self._take(key.fd, pipes[key.fd]) == 0:
+                        selector.unregister(key.fd)
                 self._look()
-            _signal_group(self.process, signal.SIGKILL)
-            for key in list(selector.get_map().values()):
-                if isinstance(key.data, _Stream):
-                    self._drain(key.fd, key.data)
-        self.process.wait()
-        for stream in streams.values():
-            stream.end()
-        return self.why
+        _signal_group(self.process.pid, signal.SIGKILL)
+        for pipe, stream in pipes.items():
+            left = _LEFT
+            while left > 0 and (size := self._take(pipe, stream)):
+                left -= size
+            stream.feed(b"", final=True)
 
-    def _take(self, descriptor: int, stream: _Stream) -> int | None:
+    def _take(self, pipe: int, stream: _Stream) -> int | None:
         """Read a piece. Returns: its length, 0 at the end, None where there is nothing now."""
         try:
-            piece = os.read(descriptor, _PIECE)
+            piece = os.read(pipe, _PIECE)
         except BlockingIOError:
             return None
         if piece:
@@ -233,43 +184,31 @@ class _Watch:
             self.heard = time.monotonic()
         return len(piece)
 
-    def _drain(self, descriptor: int, stream: _Stream) -> None:
-        """Read what is left in the pipe; one who left the group may hold it open, and write for ever."""
-        left = _LEFT
-        while left > 0 and (size := self._take(descriptor, stream)):
-            left -= size
-
     def _look(self) -> None:
         """End the process when its time is over: SIGTERM first, SIGKILL when that did not help."""
         now = time.monotonic()
         if self.kill_at is not None:
             if now >= self.kill_at:
-                _signal_group(self.process, signal.SIGKILL)
+                _signal_group(self.process.pid, signal.SIGKILL)
             return
-        self.why = self._reason(now)
-        if self.why is not None:
-            self.kill_at = now + self.grace
-            _signal_group(self.process, signal.SIGTERM)
-
-    def _reason(self, now: float) -> Exception | None:
         if self.ctx.is_cancelled:
-            return Cancelled(f"{self.ctx.task} was cancelled")
-        if self.wall is not None and now - self.began >= self.wall:
-            return TimedOut(f"{self.ctx.task} took more than {self.wall:g} s")
-        if self.idle is not None and now - self.heard >= self.idle:
-            return TimedOut(f"{self.ctx.task} wrote nothing for {self.idle:g} s")
-        return None
+            self.why = Cancelled(f"{self.ctx.task} was cancelled")
+        elif self.wall is not None and now - self.began >= self.wall:
+            self.why = TimedOut(f"{self.ctx.task} took more than {self.wall:g} s")
+        elif self.idle is not None and now - self.heard >= self.idle:
+            self.why = TimedOut(f"{self.ctx.task} wrote nothing for {self.idle:g} s")
+        else:
+            return
+        self.kill_at = now + self.grace
+        _signal_group(self.process.pid, signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def _exit_watched(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> Iterator[float]:
     """Let the selector wake when the process ends, where the kernel can do that; yields how long it may sleep."""
-    watch: Callable[[int], int] | None = getattr(os, "pidfd_open", None)
     try:
-        descriptor = watch(process.pid) if watch is not None else None
-    except OSError:  # Linux before 5.3, and sandboxes that forbid it
-        descriptor = None
-    if descriptor is None:
+        descriptor = os.pidfd_open(process.pid)
+    except (AttributeError, OSError):  # no Linux, Linux before 5.3, and sandboxes that forbid it
         yield TICK / 10
         return
     selector.register(descriptor, selectors.EVENT_READ)

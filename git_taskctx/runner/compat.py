@@ -13,7 +13,7 @@ from git_taskctx.runner.frozen import freeze, thaw
 from git_taskctx.runner.store import DATA, FLAGS
 from git_taskctx.runner.task import TaskContext
 
-_OWN = ("name", "execution", "data", "flags", "handed_back", "seed", "_old", "_output")
+_FIELDS = ("data", "flags", "logs")
 _UNSET: Any = object()
 
 
@@ -21,26 +21,15 @@ class StageContext:
     """The context of one attempt of a stage. Shared resources, and flags, are attributes too."""
 
     def __init__(self, name: str, execution: TaskContext) -> None:
-        own: dict[str, Any] = self.__dict__
-        own["name"] = name
-        own["execution"] = execution
-        own["data"] = execution.inputs.under(DATA)
-        own["flags"] = execution.inputs.under(FLAGS)
-        own["handed_back"] = execution.handed_back
-        own["_old"] = {}
-        own["_output"] = _UNSET
-
-    name: str
-    execution: TaskContext
-    """Of this attempt: `exec`, `on_close`, `inputs`, `outputs`, `check`."""
-    data: Mapping[str, Any]
-    """What the stages before this one brought, and `seed`."""
-    flags: Mapping[str, Any]
-    """What they set; the last in the order counts."""
-    handed_back: tuple[Any, ...]
-    """The failures that sent the work back here."""
-    _old: dict[str, Any]
-    _output: Any
+        self.name = name
+        self.execution = execution
+        """Of this attempt: `exec`, `on_close`, `inputs`, `outputs`, `check`, `handed_back`."""
+        self.data = execution.inputs.under(DATA)
+        """What the stages before this one brought, and `seed`."""
+        self.flags = execution.inputs.under(FLAGS)
+        """What they set; the last in the order counts."""
+        self._output: Any = _UNSET
+        self._old: dict[str, Any] = {}
 
     @property
     def seed(self) -> Any:
@@ -64,7 +53,7 @@ class StageContext:
         return self.data[stages[-1]] if stages else None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if "_old" not in self.__dict__:  # a copy that is being made
             raise AttributeError(name)
         for found in (self._old, self.flags, self.execution.resources):
             if name in found:
@@ -72,9 +61,11 @@ class StageContext:
         raise AttributeError(f"{name}: no flag, and no shared resource")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _OWN or name in self.execution.resources:
+        if "_old" not in self.__dict__:
+            self.__dict__[name] = value
+        elif name in self.__dict__ or name == "seed" or name in self.execution.resources:
             raise AttributeError(f"{name} cannot be set: it is shared, or the runner's own")
-        if name == "output":
+        elif name == "output":
             self._notice("output", "return it as data")
             self.__dict__["_output"] = value
         else:
@@ -84,35 +75,25 @@ class StageContext:
     def _notice(self, way: str, instead: str) -> None:
         self.execution.emit("deprecated", way=way, text=f"{self.name}: {way} is the old way; {instead}")
 
-    def brought(self) -> dict[str, Any]:
-        """Return what was set or changed in the old ways, as a response."""
-        found: dict[str, Any] = {"flags": self._old} if self._old else {}
-        if self._output is not _UNSET and freeze(self._output) != self._before():
-            found["data"] = self._output
-        return found
-
 
 def read_response(ctx: StageContext, result: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return what a handler brings, as the fields of a response, and what is wrong with it."""
-    old = ctx.brought()
-    if result is None:
-        return old, []
-    if not isinstance(result, Mapping):
-        if not all(hasattr(result, name) for name in ("data", "flags", "logs")):
+    """Return what a handler brings in any way, as the fields of a response, and what is wrong with it."""
+    if result is not None and not isinstance(result, Mapping):
+        if not all(hasattr(result, name) for name in _FIELDS):
             return {}, [f"{type(result).__name__} is no response: return data, flags and logs"]
-        result = {name: getattr(result, name) for name in ("data", "flags", "logs")}
-    fields = {name: result[name] for name in ("data", "flags", "logs") if result.get(name) is not None}
-    rest = {name: value for name, value in result.items() if name not in ("data", "flags", "logs")}
-    if not isinstance(flags := fields.setdefault("flags", {}), Mapping):
-        return {**fields, "flags": {}}, ["flags is no object"]
+        result = {name: getattr(result, name) for name in _FIELDS}
+    fields = {name: value for name, value in (result or {}).items() if name in _FIELDS and value is not None}
+    rest = {name: value for name, value in (result or {}).items() if name not in _FIELDS}
+    if not isinstance(flags := fields.pop("flags", {}), Mapping):
+        return fields, ["flags is no object"]
     wrong = []
     if "output" in rest:
         ctx._notice("output", "return it as data")
-        if "data" in fields:
-            wrong.append("data and output are both there")
+        wrong += ["data and output are both there"] if "data" in fields else []
         fields["data"] = rest.pop("output")
-    else:
+    elif rest:
         wrong += [f"{name} is none of data, flags, logs" for name in rest]
         rest = {}
-    fields["flags"] = {**old.get("flags", {}), **rest, **flags}
-    return {**old, **fields}, wrong
+    if "data" not in fields and ctx._output is not _UNSET and freeze(ctx._output) != ctx._before():
+        fields["data"] = ctx._output
+    return {**fields, "flags": {**ctx._old, **rest, **flags}}, wrong

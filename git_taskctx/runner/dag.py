@@ -15,73 +15,70 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
 from git_taskctx.runner.context import ExecutionContext, Extension
-from git_taskctx.runner.faults import BadGraph, BadResponse, BadValue, NotPicklable, WriteCollision
-from git_taskctx.runner.frozen import checked_name, digest
-from git_taskctx.runner.graph import Graph, faults_in
+from git_taskctx.runner.faults import BadGraph, BadResponse, NotPicklable, WriteCollision
+from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.graph import Graph
 from git_taskctx.runner.job import CancelToken, Job, run_job
-from git_taskctx.runner.outcome import Event, Failure, HandBack, Outcome, RunResult, State, Status
-from git_taskctx.runner.store import DATA, FLAGS, SharedStore, reserved
-from git_taskctx.runner.task import Task
+from git_taskctx.runner.outcome import Event, Failure, HandBack, Outcome, RunResult, Status
+from git_taskctx.runner.store import DATA, FLAGS, SharedStore
+from git_taskctx.runner.task import IDS, RESERVED, Task
 
-Listener = Callable[[Event], object]
 _FAILED = ("failed", "timed out")
 
 
+@dataclass
 class DagExecutor:
-    """Some tasks, and how to run them. Raises: BadGraph with everything that is wrong with them; NotPicklable.
+    """Some tasks, and how to run them. Raises: BadGraph with everything that is wrong with them; NotPicklable."""
 
-    executor: any; threads of its own by default. on_event: called for one event at a time, on any thread; what it
-    raises ends the run. extensions: wrap every exec. jobs: how many run at once; by default as many as there are
-    threads. keep_going: whether what does not depend on a failed task still runs; without it the schedule decides how
-    far a failed run gets. resources: shared by reference. logs: the folder of the commands' output.
-    finished: returns the outcome that a key had in an earlier run. rounds: keep the context of each round.
-    """
+    tasks: Iterable[Task]
+    executor: Executor | None = None
+    """Any; threads of its own by default."""
+    on_event: Callable[[Event], object] | None = None
+    """Called for one event at a time, on any thread; what it raises ends the run."""
+    extensions: Iterable[Extension] = ()
+    """Wrap every exec, the first outermost."""
+    _: KW_ONLY
+    jobs: int | None = None
+    """How many run at once; by default as many as there are threads."""
+    keep_going: bool = True
+    """Whether what does not depend on a failed task still runs; without it, the schedule decides how far a run gets."""
+    resources: Mapping[str, Any] = field(default_factory=dict)
+    """Shared by reference, in this process."""
+    logs: Path | None = None
+    """The folder of the commands' output."""
+    finished: Callable[[str], Outcome | None] = lambda _: None
+    """Returns the outcome that a key had in an earlier run: done, or failed."""
+    rounds: bool = False
+    """Whether to keep the context at the end of each round."""
+    clock: Callable[[], float] = time.time
 
-    def __init__(
-        self,
-        tasks: Iterable[Task],
-        executor: Executor | None = None,
-        on_event: Listener | None = None,
-        extensions: Iterable[Extension] = (),
-        *,
-        jobs: int | None = None,
-        keep_going: bool = True,
-        resources: Mapping[str, Any] | None = None,
-        logs: Path | None = None,
-        finished: Callable[[str], Outcome | None] | None = None,
-        rounds: bool = False,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        found = list(tasks)
-        if faults := list(_faults_of(found)):
+    def __post_init__(self) -> None:
+        self.tasks, self.extensions = tuple(self.tasks), tuple(self.extensions)
+        faults = list(_faults_of(self.tasks))
+        try:
+            self.graph = Graph({task.id: task.after for task in self.tasks})
+            faults += _faults_among(self.tasks, self.graph)
+        except BadGraph as error:
+            faults.append(error.message)
+        if faults:
             raise BadGraph("; ".join(faults))
-        self.tasks = {task.id: task for task in found}
-        self.graph = Graph({task.id: task.after for task in found})
-        self.executor, self.on_event, self.extensions = executor, on_event, tuple(extensions)
-        self.threads = min(32, (os.cpu_count() or 1) + 4)
-        self.jobs = jobs or (self.threads if executor is None else len(found))
-        self.keep_going, self.rounds, self.clock = keep_going, rounds, clock
-        self.resources = dict(resources or {})
-        self.logs, self.finished = logs, finished
+        if isinstance(self.executor, concurrent.futures.ProcessPoolExecutor):
+            _require_picklable((*self.tasks, *self.extensions))
         self._run: _Run | None = None
-        self._lock = threading.Lock()
-        _require_picklable(found, self.extensions, executor)
 
     def run(self, seed: Mapping[str, Any] | None = None) -> RunResult:
         """Run all tasks; one that fails fails no more than what comes after it. Raises: BadValue for the seed."""
-        run = _Run(self, SharedStore(seed, self.graph))
-        with self._lock:
-            if self._run is not None:
-                raise RuntimeError("it runs already")
-            self._run = run
+        if self._run is not None:
+            raise RuntimeError("it runs already")
+        self._run = _Run(self, SharedStore(seed, self.graph))
         try:
-            return run.drive()
+            return self._run.drive()
         finally:
             self._run = None
 
@@ -93,56 +90,63 @@ class DagExecutor:
     def hold(self, why: str) -> None:
         """Start nothing more, and leave what did not start as waiting. From any thread, also in a listener."""
         if (run := self._run) is not None:
-            run.hold(why)
+            run.held = why
 
 
-def _faults_of(tasks: list[Task]) -> Iterator[str]:
-    """Yield everything that is wrong with some tasks."""
+def _faults_of(tasks: tuple[Task, ...]) -> Iterator[str]:
+    """Yield what is wrong with single tasks."""
     if not tasks:
         yield "there are no tasks"
-    seen: set[str] = set()
+    names = [task.id for task in tasks]
     for task in tasks:
-        try:
-            reserved(checked_name(task.id, "the id"))
-        except BadValue as error:
-            yield error.message
-        if task.id in seen:
+        if not IDS.fullmatch(task.id):
+            yield f"{task.id!r} is no id: a letter, a digit or _ first, no dot, blank or slash, and not {RESERVED}"
+        if names.count(task.id) > 1:
             yield f"two tasks are {task.id!r}"
-        seen.add(task.id)
-    after = {task.id: task.after for task in tasks}
-    if wrong := list(faults_in(after)):
-        yield from wrong
-        return
-    graph = Graph(after)
-    for task in tasks:
-        for key in sorted(task.reads or ()):
-            other = key.removeprefix(DATA).split(".")[0] if "." in key else None
-            if other in after and not graph.descends(task.id, other):
-                yield f"{task.id} reads {key!r}, and does not come after {other}"
-        if task.again is not None and (task.again.task not in after or not graph.descends(task.id, task.again.task)):
-            yield f"{task.id} goes back to {task.again.task!r}, which it does not come after"
         try:
             digest(task.definition)
         except (TypeError, ValueError) as error:
             yield f"the definition of {task.id} is no JSON: {error}"
 
 
-def _require_picklable(tasks: list[Task], extensions: tuple[Extension, ...], executor: Executor | None) -> None:
-    if executor is None or isinstance(executor, ThreadPoolExecutor):
-        return
-    if not isinstance(executor, concurrent.futures.ProcessPoolExecutor):
-        return
+def _faults_among(tasks: tuple[Task, ...], graph: Graph) -> Iterator[str]:
+    """Yield what is wrong between tasks."""
+    for task in tasks:
+        for key in sorted(task.reads or ()):
+            other = key.removeprefix(DATA).split(".")[0] if "." in key else None
+            if other in graph.rank and not graph.descends(task.id, other):
+                yield f"{task.id} reads {key!r}, and does not come after {other}"
+        goal = task.again.task if task.again is not None else None
+        if goal is not None and (goal not in graph.rank or not graph.descends(task.id, goal)):
+            yield f"{task.id} goes back to {goal!r}, which it does not come after"
+
+
+def _require_picklable(things: tuple[Task | Extension, ...]) -> None:
     wrong = []
-    for what in (*tasks, *extensions):
+    for thing in things:
         try:
-            pickle.dumps(what)
+            pickle.dumps(thing)
         except Exception as error:
-            wrong.append(f"{what!r} ({error})")
+            wrong.append(f"{thing!r} ({error})")
     if wrong:
-        raise NotPicklable(
-            f"processes get their tasks pickled, and these cannot be: {', '.join(wrong)}",
-            hint="use functions of a module, not lambdas or local ones; or run on threads",
-        )
+        message = f"processes get their tasks pickled, and these cannot be: {', '.join(wrong)}"
+        raise NotPicklable(message, hint="use functions of a module, not lambdas or local ones; or run on threads")
+
+
+@dataclass
+class _Node:
+    """What a run knows of one task, in one round."""
+
+    task: Task
+    status: Status = field(default_factory=Status)
+    key: str | None = None
+    hash: str | None = None
+    tries: int = 0
+    handed: tuple[HandBack, ...] = ()
+    deferred: Outcome | None = None
+    """A failure that hands the work back, once nothing else can run."""
+    signature: str | None = None
+    """Of the failure that last handed back."""
 
 
 class _Run:
@@ -150,28 +154,18 @@ class _Run:
 
     def __init__(self, plan: DagExecutor, store: SharedStore) -> None:
         self.plan, self.store, self.graph = plan, store, plan.graph
-        self.status = dict.fromkeys(plan.graph.order, Status())
-        self.keys: dict[str, str] = {}
-        self.hashes: dict[str, str] = {}
-        self.events: list[Event] = []
-        self.rounds: list[Mapping[str, Any]] = []
-        self.handed: dict[str, tuple[HandBack, ...]] = {}
-        self.tries: dict[str, int] = {}
-        self.deferred: dict[str, Outcome] = {}
-        """Failures that hand the work back, once nothing else can run."""
-        self.before: dict[str, str] = {}
-        """The signature of the failure that last handed back."""
-        self.noticed: set[tuple[str | None, str]] = set()
+        tasks = {task.id: task for task in plan.tasks}
+        self.nodes = {name: _Node(tasks[name]) for name in self.graph.order}
+        self.sorter, self.ready = self.graph.sorter(), list[int]()
         self.running: dict[Future[Outcome], str] = {}
         self.ended: SimpleQueue[Future[Outcome] | None] = SimpleQueue()
-        self.sorter = plan.graph.sorter()
-        self.ready: list[int] = []
-        self.cancels = 0
+        self.token, self.cancels = CancelToken(), 0
         self.held: str | None = None
         self.stopped: str | None = None
-        self.token = CancelToken()
         self.broken: BaseException | None = None
-        self.seq = 0
+        """What a listener raised."""
+        self.events, self.seq, self.noticed = list[Event](), 0, set[object]()
+        self.rounds: list[Mapping[str, Any]] = []
         self.emitting = threading.RLock()
 
     def cancel(self) -> None:
@@ -180,243 +174,200 @@ class _Run:
             self.token.set()
             for future in list(self.running):
                 future.cancel()
-        self.ended.put(None)
-
-    def hold(self, why: str) -> None:
-        self.held = why
-        self.ended.put(None)
 
     def drive(self) -> RunResult:
         """Run to the end. Nothing runs any more when this returns or raises."""
         with contextlib.ExitStack() as stack:
             stack.callback(self.token.close)
-            own = self.plan.executor is None
-            self.executor = self.plan.executor or ThreadPoolExecutor(self.plan.threads, thread_name_prefix="taskctx")
-            if own:
-                stack.callback(self.executor.shutdown)
+            threads = min(32, (os.cpu_count() or 1) + 4)
+            self.executor = self.plan.executor or stack.enter_context(ThreadPoolExecutor(threads, "taskctx"))
+            self.jobs = self.plan.jobs or (len(self.nodes) if self.plan.executor else threads)
             self.root = stack.enter_context(ExecutionContext(name="run", extensions=self.plan.extensions))
             try:
                 self.emit("run-started", tasks=self.graph.order)
-                self._loop()
+                self._take_ready()
+                while self._step():
+                    self._require_listener()
             except BaseException:
                 self.cancels = 1
                 self.cancel()
-                concurrent.futures.wait(list(self.running))
+                concurrent.futures.wait(self.running)
                 raise
             return self._result()
-
-    def _loop(self) -> None:
-        self._take_ready()
-        while True:
-            self._start()
-            if self.running:
-                self._settle_ended()
-            elif not self._hand_back():
-                return
-            if self.broken is not None:
-                raise self.broken
 
     def _take_ready(self) -> None:
         for name in self.sorter.get_ready():
             heapq.heappush(self.ready, self.graph.rank[name])
 
-    def _start(self) -> None:
-        """Start what can start, in the order of the graph; settle what cannot."""
-        while self.ready and len(self.running) < self.plan.jobs:
+    def _step(self) -> bool:
+        """Start what can start, in the order of the graph, and wait for one to end. Returns: whether there is more."""
+        while self.ready and len(self.running) < self.jobs:
             name = self.graph.names[heapq.heappop(self.ready)]
-            if (found := self._known(name)) is not None:
-                self._settle(name, found)
+            if (known := self._known(self.nodes[name])) is not None:
+                self._settle(name, known)
             else:
                 self._submit(name)
+        if not self.running:
+            return self._hand_back()
+        ended = [self.ended.get()]
+        while not self.ended.empty():
+            ended.append(self.ended.get())
+        for future in ended:
+            if future is not None:
+                self._take(self.running.pop(future), _outcome_of(future))
+        return True
 
-    def _known(self, name: str) -> Outcome | None:
+    def _known(self, node: _Node) -> Outcome | None:
         """Return the outcome of a task without running it; None where it must run."""
-        task = self.plan.tasks[name]
-        needs = {need: self.status[need] for need in self.graph.after[name]}
-        blocking = [f"after {need}" for need, status in needs.items() if status.state in ("waiting", "pending")]
-        lost = [f"{need} {status.state}" for need, status in needs.items() if not status.is_done]
+        needs = [(need, self.nodes[need].status) for need in sorted(node.task.after)]
+        lost = next((f"{need} {status.state}" for need, status in needs if not status.is_done), None)
+        open_ = next((need for need, status in needs if status.state in ("waiting", "pending")), None)
         if self.cancels:
             return Outcome("cancelled", why="the run was cancelled")
-        if blocking:
-            return Outcome("pending", why=min(blocking))
-        if lost and not task.always:
-            return Outcome("skipped", why=min(lost))
+        if open_ is not None:
+            return Outcome("pending", why=f"after {open_}")
+        if not node.task.always and (lost or self.stopped):
+            return Outcome("skipped", why=lost or f"{self.stopped} failed")
         if self.held is not None:
             return Outcome("waiting", why=self.held)
-        if self.stopped and not task.always:
-            return Outcome("skipped", why=f"{self.stopped} failed")
-        collision = self.store.find_collision(name)
-        if collision is not None and not task.always:
+        collision = next(self.store.collisions(node.task.id), None)
+        if collision is not None and not node.task.always:
             return Outcome("failed", error=Failure.of(collision))
-        self.keys[name] = digest(self._identity(name))
-        return self.plan.finished(self.keys[name]) if self.plan.finished is not None else None
-
-    def _identity(self, name: str) -> dict[str, Any]:
-        """Return what a task's key is over; a round that was handed back is not the same as the one before."""
-        status = self.status[name]
-        return {
-            "id": name,
-            "definition": self.plan.tasks[name].definition,
-            "needs": {need: self.hashes.get(need, self.status[need].state) for need in sorted(self.graph.after[name])},
-            "round": [status.refinements, [back.error.signature for back in self.handed.get(name, ())]],
-        }
+        signatures = [back.error.signature for back in node.handed]
+        hashes = {need: self.nodes[need].hash or status.state for need, status in needs}
+        node.key = digest([node.task.id, node.task.definition, hashes, node.status.refinements, signatures])
+        return self.plan.finished(node.key)
 
     def _submit(self, name: str) -> None:
-        task = self.plan.tasks[name]
-        self.tries[name] = self.tries.get(name, 0) + 1
-        status = self.status[name]
-        attempt = status.attempts + 1
-        now = self.plan.clock()
-        self.status[name] = Status("running", "", attempt, status.refinements, now)
-        data = {"key": self.keys[name], "refinement": status.refinements}
-        self.emit("stage-started", name, attempt, **data)
+        node = self.nodes[name]
+        node.tries += 1
+        old = node.status
+        attempt = old.attempts + 1
+        node.status = Status("running", "", attempt, old.refinements, self.plan.clock())
+        self.emit("stage-started", name, attempt, key=node.key, refinement=old.refinements)
         job = Job(
-            task=task,
-            reader=self.store.reader(name, task.reads),
-            attempt=attempt,
-            handed_back=self.handed.get(name, ()),
-            cancel=self.token,
-            logs=self.plan.logs,
-            extensions=self.plan.extensions,
-            resources=self.plan.resources,
-            root=self.root,
-            sink=lambda type, data: self.emit(type, name, attempt, **data),
-        )
+            node.task, self.store.reader(name, node.task.reads), attempt, node.handed, self.token, self.plan.logs,
+            tuple(self.plan.extensions), self.plan.resources, self.root,
+            lambda type, data: self.emit(type, name, attempt, **data),
+        )  # fmt: skip
         try:
             future = self.executor.submit(run_job, job)
         except Exception as error:  # a pool that is broken, or shut down
             self._settle(name, Outcome("failed", error=Failure.of(error)))
-            return
-        self.running[future] = name
-        future.add_done_callback(self.ended.put)
-
-    def _settle_ended(self) -> None:
-        """Wait for one task to end, and settle it and all that ended meanwhile."""
-        found = [self.ended.get()]
-        while not self.ended.empty():
-            found.append(self.ended.get())
-        for future in found:
-            if future is None:
-                continue
-            name = self.running.pop(future)
-            outcome = _outcome_of(future)
-            for type_, data in outcome.events:
-                self.emit(type_, name, self.status[name].attempts, **data)
-            task = self.plan.tasks[name]
-            if outcome.state in _FAILED and self.tries[name] <= task.retries and not self._is_ending():
-                self._submit(name)
-            else:
-                self._settle(name, outcome)
+        else:
+            self.running[future] = name
+            future.add_done_callback(self.ended.put)
 
     def _is_ending(self) -> bool:
         return bool(self.cancels) or self.held is not None
 
-    def _settle(self, name: str, outcome: Outcome) -> None:
-        """Merge what a task brought, and let go on what waits for it; or keep its failure, to hand back."""
-        outcome = self._merged(name, outcome)
-        again = self.plan.tasks[name].again
-        is_left = again is not None and self.status[name].refinements < again.times
-        is_own = outcome.error is not None and outcome.error.kind != WriteCollision.__name__
-        if outcome.state in _FAILED and is_left and is_own and not self._is_ending():
-            self.deferred[name] = outcome
-            self._close(name, outcome)
-            return
-        if outcome.state in _FAILED and not self.plan.keep_going:
-            self.stopped = self.stopped or name
-        self._close(name, outcome)
-        self.sorter.done(name)
-        self._take_ready()
+    def _take(self, name: str, outcome: Outcome) -> None:
+        node = self.nodes[name]
+        for type_, data in outcome.events:
+            self.emit(type_, name, node.status.attempts, **data)
+        if outcome.state in _FAILED and node.tries <= node.task.retries and not self._is_ending():
+            self._submit(name)
+        else:
+            self._settle(name, outcome)
 
-    def _merged(self, name: str, outcome: Outcome) -> Outcome:
-        """Return the outcome as it is when its writes are merged."""
+    def _settle(self, name: str, outcome: Outcome) -> None:
+        """Merge what a task brought, and let go on what waits for it; or put its failure off, to hand back."""
+        node = self.nodes[name]
         try:
             self.store.merge(name, outcome.writes)
         except (WriteCollision, BadResponse) as error:
             outcome = replace(outcome, state="failed", writes=outcome.writes.only_kept(), error=Failure.of(error))
             self.store.merge(name, outcome.writes)
-        if name in self.keys and outcome.state not in ("pending", "skipped", "cancelled"):
-            seen = [self.keys[name], outcome.state, outcome.writes.identity()]
-            self.hashes[name] = outcome.hash or digest(seen)
-        return outcome
+        if node.key is not None:
+            found = {**outcome.writes, **outcome.writes.identities}
+            node.hash = outcome.hash or digest([node.key, outcome.state, found])
+        again = node.task.again
+        if outcome.state in _FAILED and node.key is not None and again and node.status.refinements < again.times:
+            node.deferred = outcome
+        self._close(name, outcome)
+        if node.deferred is None:
+            self._let_go(name)
+
+    def _let_go(self, name: str) -> None:
+        if self.nodes[name].status.state in _FAILED and not self.plan.keep_going:
+            self.stopped = self.stopped or name
+        self.sorter.done(name)
+        self._take_ready()
 
     def _close(self, name: str, outcome: Outcome) -> None:
         """Write down how a task ended, and say so."""
-        old = self.status[name]
+        node = self.nodes[name]
+        old = node.status
         is_reused = old.state != "running" and outcome.hash is not None
-        state: State = "skipped" if is_reused and outcome.state == "done" else outcome.state
-        why = "known from an earlier run" if is_reused and not outcome.why else outcome.why
-        self.status[name] = replace(
-            old, state=state, why=why, error=outcome.error, ended=self.plan.clock(), is_reused=is_reused
-        )
-        data: dict[str, Any] = {"state": state, "why": why, "error": outcome.error, "writes": outcome.writes}
-        data |= {"key": self.keys.get(name), "hash": self.hashes.get(name)}
+        state = "skipped" if is_reused and outcome.state == "done" else outcome.state
+        why = outcome.why or ("known from an earlier run" if is_reused else "")
+        node.status = Status(state, why, old.attempts, old.refinements, old.started, self.plan.clock(), outcome.error,
+                             is_reused)  # fmt: skip
         if outcome.error is not None and isinstance(outcome.error.exception, WriteCollision):
             self.emit("collision", name, old.attempts, text=outcome.error.message)
         if state == "waiting":
             self.emit("waiting", name, old.attempts, why=why)
-        self.emit("stage-ended", name, old.attempts, **data)
+        self.emit("stage-ended", name, old.attempts, state=state, why=why, error=outcome.error, writes=outcome.writes,
+                  key=node.key, hash=node.hash)  # fmt: skip
 
     def _hand_back(self) -> bool:
-        """Take back what a failure hands back, when nothing else can run. Returns: whether there is more to do."""
-        if not self.deferred:
-            return bool(self.ready)
-        plan = self.plan.tasks
-        if self._is_ending():
-            for name, outcome in sorted(self.deferred.items()):
-                self._give_up(name, replace(outcome, state="waiting", why=self.held) if self.held else outcome)
-            self.deferred.clear()
-            return True
-        goals = {name: again.task for name in self.deferred if (again := plan[name].again) is not None}
+        """Take back what failures hand back, when nothing else can run. Returns: whether there is more to do."""
+        failed = {name: node for name, node in self.nodes.items() if node.deferred is not None}
+        if not failed:
+            return False
+        goals = {name: node.task.again.task for name, node in failed.items() if node.task.again is not None}
         goal = min(goals.values(), key=self.graph.rank.__getitem__)
-        back = [
-            name
-            for name in self.graph.order
-            if name in goals and (goal in (name, goals[name]) or self.graph.descends(name, goal))
-        ]
+        back = [name for name in failed if self.graph.descends(name, goal)]
         for name in back:
-            error = self.deferred[name].error
-            if error is not None and self.before.get(name) == error.signature:
-                why = f"the same failure twice: {error.message}"
-                self._give_up(name, replace(self.deferred.pop(name), state="waiting", why=why))
+            node, outcome = failed[name], failed[name].deferred
+            if outcome is None or outcome.error is None:
+                continue
+            why = (
+                f"the same failure twice: {outcome.error.message}"
+                if node.signature == outcome.error.signature
+                else None
+            )
+            if self._is_ending() or why:
+                node.deferred = None
+                if why := self.held or why:
+                    self._close(name, replace(outcome, state="waiting", why=why))
+                self._let_go(name)
                 return True
         self._take_back(goal, back)
         return True
 
-    def _give_up(self, name: str, outcome: Outcome) -> None:
-        self._close(name, outcome)
-        self.sorter.done(name)
-        self._take_ready()
-
     def _take_back(self, goal: str, failed: list[str]) -> None:
-        """Reset a task and all that comes after it, but for what stays as it is."""
+        """Begin a round: reset a task and all that comes after it."""
         if self.plan.rounds:
             self.rounds.append(dict(self.store.reader()))
-        handed = []
-        for name in failed:
-            error = self.deferred.pop(name).error
-            if error is not None:
-                self.before[name] = error.signature
-                handed.append(HandBack(name, error, dict(self.store.buffers.get(self.graph.rank[name], {}))))
-        self.emit("again", goal, self.status[goal].attempts, failed=tuple(failed))
-        for name in self.graph.order:
+        errors = {name: outcome.error for name in failed if (outcome := self.nodes[name].deferred) is not None}
+        handed = [
+            HandBack(name, error, self.store.written_by(name)) for name, error in errors.items() if error is not None
+        ]
+        self.emit("again", goal, self.nodes[goal].status.attempts, failed=tuple(failed))
+        for name, node in self.nodes.items():
             if name == goal or self.graph.descends(name, goal):
                 self.store.drop(name)
-                self.status[name] = Status("pending", "", self.status[name].attempts, self.status[name].refinements + 1)
-                for known in (self.keys, self.hashes, self.handed, self.tries):
-                    known.pop(name, None)
-        self.handed[goal] = tuple(handed)
-        settled = {name for name, status in self.status.items() if status.ended is not None}
-        self.sorter = self.graph.sorter(settled - self.deferred.keys())
+                error = errors.get(name)
+                status = Status("pending", "", node.status.attempts, node.status.refinements + 1)
+                self.nodes[name] = _Node(node.task, status, signature=error.signature if error else node.signature)
+        self.nodes[goal].handed = tuple(handed)
         self.ready.clear()
+        self.sorter = self.graph.sorter(
+            {name for name, node in self.nodes.items() if node.status.ended is not None and node.deferred is None}
+        )
         self._take_ready()
+        for name, node in self.nodes.items():
+            if node.deferred is not None and self.graph.rank[name] in self.ready:
+                self.ready.remove(self.graph.rank[name])
+        heapq.heapify(self.ready)
 
     def emit(self, type: str, task: str | None = None, attempt: int = 0, **data: Any) -> None:
         """Send an event to the listener, one at a time."""
         with self.emitting:
-            if type == "deprecated":
-                if (task, data["way"]) in self.noticed:
-                    return
-                self.noticed.add((task, data["way"]))
+            if type == "deprecated" and (task, data["way"]) in self.noticed:
+                return
+            self.noticed.add((task, data.get("way")))
             self.seq += 1
             event = Event(type, self.seq, self.plan.clock(), task, attempt, data)
             if type != "output":
@@ -430,21 +381,25 @@ class _Run:
                 self.ended.put(None)
 
     def _result(self) -> RunResult:
-        reader = self.store.reader()
-        collisions = tuple(self.store.collisions())
+        reader, collisions = self.store.reader(), tuple(self.store.collisions())
         if self.plan.rounds:
             self.rounds.append(dict(reader))
         for collision in collisions:
             if collision.at is None:
-                self.emit("collision", text=str(collision))
+                self.emit("collision", text=collision.message)
+        done = {name: (node.hash, node.key) for name, node in self.nodes.items() if node.hash and node.key}
         result = RunResult(
-            reader, reader.under(DATA), reader.under(FLAGS), self.status, self.hashes, self.events, self.keys,
-            collisions, self.rounds,
+            reader, reader.under(DATA), reader.under(FLAGS), {name: node.status for name, node in self.nodes.items()},
+            {name: found[0] for name, found in done.items()}, self.events,
+            {name: found[1] for name, found in done.items()}, collisions, self.rounds,
         )  # fmt: skip
         self.emit("run-ended", state=result.state)
+        self._require_listener()
+        return result
+
+    def _require_listener(self) -> None:
         if self.broken is not None:
             raise self.broken
-        return result
 
 
 def _outcome_of(future: Future[Outcome]) -> Outcome:

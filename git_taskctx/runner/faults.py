@@ -1,13 +1,4 @@
-"""What can go wrong in a run, and how a task ends itself otherwise than done or failed.
-
-::
-
-    Refused        WriteCollision, CommandFailed
-    CouldNotTell   Waiting, TimedOut, Cancelled
-    BadConfig      BadGraph, Undeclared
-    BadData        BadValue, BadResponse
-    Fatal          ContextClosed, NotPicklable, Unreachable
-"""
+"""What can go wrong in a run, and how a task ends itself otherwise than done or failed."""
 
 from __future__ import annotations
 
@@ -21,56 +12,41 @@ class WriteCollision(Refused):
 
     code = "write-collision"
 
-    def __init__(self, key: str, first: str, second: str, *, ordered: bool = False, at: str | None = None) -> None:
+    def __init__(self, key: str, first: str, second: str, ordered: bool = False, at: str | None = None) -> None:
         why = "without replace=True" if ordered else "and neither comes after the other"
-        super().__init__(
-            f"{first} and {second} both write {key!r}, {why}",
-            hint=f"in {second}: set_global(..., replace=True)"
-            if ordered
-            else f"put {second} after {first}, or use set",
-        )
+        hint = "set_global(…, replace=True)" if ordered else f"put {second} after {first}, or write it with set"
+        super().__init__(f"{first} and {second} both write {key!r}, {why}", hint=hint)
+        self.args = (key, first, second, ordered, at)
         self.key, self.first, self.second = key, first, second
         self.ordered = ordered
         """Whether the second is a descendant of the first, so that replace=True would have done."""
         self.at = at
         """The first task that joins the two; None where nothing does."""
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return _collision, (self.key, self.first, self.second, self.ordered, self.at)
+    def __str__(self) -> str:
+        return self.message
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WriteCollision) and self.__reduce__() == other.__reduce__()
+        return isinstance(other, WriteCollision) and self.args == other.args
 
     def __hash__(self) -> int:
-        return hash((self.key, self.first, self.second))
-
-
-def _collision(key: str, first: str, second: str, ordered: bool, at: str | None) -> WriteCollision:
-    return WriteCollision(key, first, second, ordered=ordered, at=at)
+        return hash(self.args)
 
 
 class BadGraph(BadConfig):
     """The tasks make no graph that can run; the message has everything that is wrong with them."""
 
-    code = "bad-graph"
-
 
 class Undeclared(BadConfig):
     """A task reads a key that its `reads` does not name."""
-
-    code = "undeclared-read"
 
 
 class BadValue(BadData):
     """A value is not JSON, or a key is not one."""
 
-    code = "bad-value"
-
 
 class BadResponse(BadData):
-    """A stage returned what its schema, or the shape of a response, does not allow."""
-
-    code = "bad-response"
+    """What a stage returned is not allowed by its schema, or is no response."""
 
     def __init__(self, message: str, violations: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -80,46 +56,30 @@ class BadResponse(BadData):
 class ContextClosed(Fatal):
     """An execution context has ended; only its `data` and its `parent` can still be read."""
 
-    code = "context-closed"
-
 
 class NotPicklable(Fatal):
     """A task cannot be sent to another process."""
-
-    code = "not-picklable"
 
 
 class Unreachable(Fatal):
     """A shared resource stays in the process that made it."""
 
-    code = "unreachable-resource"
-
 
 class CommandFailed(Refused):
-    """A command ended with a code that is not 0."""
+    """A command ended with a code that is not 0; failures with one `signature` are the same failure."""
 
-    code = "command-failed"
-
-    def __init__(self, message: str, exit_status: int, signature: str) -> None:
+    def __init__(self, message: str, signature: str = "") -> None:
         super().__init__(message)
-        self.exit_status = exit_status
         self.signature = signature
-        """Equal for two failures that are the same failure."""
 
 
 class TimedOut(CouldNotTell):
     """Raised by a task to end as `timed out`."""
 
-    code = "timed-out"
-
 
 class Waiting(CouldNotTell):
     """Raised by a task to end as `waiting`; the message says for what."""
 
-    code = "waiting"
-
 
 class Cancelled(CouldNotTell):
-    """Raised in a task that was told to end now."""
-
-    code = "cancelled"
+    """Raised in a task that is to end now."""

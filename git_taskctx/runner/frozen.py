@@ -1,22 +1,18 @@
-"""JSON values that nobody can change, and their digest.
-
-A value is frozen when it is set, so that a reader may get the very object that the store holds.
-"""
+"""JSON values that nobody can change, and their digest: a reader may get the very object that the store holds."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from git_taskctx.runner.faults import BadValue
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 MAX_DEPTH = 100
 """Levels of nesting; pickle and json recurse, and the limit must not depend on who calls."""
-_NAME = re.compile(r"[^\W.][^\s./\\\x00-\x1f]{0,199}")
 
 
 class FrozenMapping(dict[str, Any]):
@@ -40,6 +36,14 @@ def _filled(items: dict[str, Any]) -> FrozenMapping:
     return made
 
 
+class _NotJson(Exception):
+    """Says what is no JSON; the place is put together on the way up."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.place = ""
+
+
 def freeze(value: object, what: str = "the value") -> Any:
     """Return the value with mappings and lists made immutable: FrozenMapping and tuple.
 
@@ -48,14 +52,7 @@ def freeze(value: object, what: str = "the value") -> Any:
     try:
         return _freeze(value, MAX_DEPTH)
     except _NotJson as error:
-        place = "".join(reversed(error.place))
-        raise BadValue(f"{what}{place and ' at '}{place} is no JSON value: {error}") from None
-
-
-class _NotJson(Exception):
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.place: list[str] = []
+        raise BadValue(f"{what}{error.place and ' at '}{error.place} is no JSON value: {error}") from None
 
 
 def _freeze(value: Any, depth: int) -> Any:
@@ -63,41 +60,36 @@ def _freeze(value: Any, depth: int) -> Any:
     if value is None or kind is bool or kind is FrozenMapping:
         return value
     if kind is str:
-        return _checked(value, not value.isascii() and _has_surrogate(value), "a lone surrogate")
+        return value if value.isascii() or not _has_surrogate(value) else _refuse("a lone surrogate")
     if kind is int:  # Python writes no longer ones: sys.set_int_max_str_digits
-        return _checked(value, value.bit_length() > 14_000, "an integer of over 4,000 digits")
+        return value if value.bit_length() <= 14_000 else _refuse("an integer of over 4,000 digits")
     if kind is float:
-        return _checked(value, not math.isfinite(value), repr(value))
+        return value if math.isfinite(value) else _refuse(repr(value))
     if not depth:
-        raise _NotJson(f"over {MAX_DEPTH} levels, or it holds itself")
+        _refuse(f"over {MAX_DEPTH} levels, or it holds itself")
     if isinstance(value, Mapping):
-        return _filled({key: _below(item, depth, f".{key}") for key, item in value.items() if _is_text(key)})
+        if wrong := [key for key in value if type(key) is not str or _has_surrogate(key)]:
+            _refuse(f"a key that is {wrong[0]!r}")
+        return _filled({key: _below(item, depth, f".{key}") for key, item in value.items()})
     if isinstance(value, (list, tuple)):
         return tuple([_below(item, depth, f"[{index}]") for index, item in enumerate(value)])
-    raise _NotJson(f"{kind.__module__}.{kind.__qualname__}")
+    return _refuse(f"{kind.__module__}.{kind.__qualname__}")
 
 
 def _below(value: object, depth: int, step: str) -> Any:
     try:
         return _freeze(value, depth - 1)
     except _NotJson as error:
-        error.place.append(step)
+        error.place = step + error.place
         raise
 
 
-def _checked(value: object, is_wrong: bool, what: str) -> object:
-    if is_wrong:
-        raise _NotJson(what)
-    return value
-
-
-def _is_text(key: Any) -> bool:
-    _checked(key, type(key) is not str or _has_surrogate(key), f"a key that is {key!r}")
-    return True
+def _refuse(what: str) -> NoReturn:
+    raise _NotJson(what)
 
 
 def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
+    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def thaw(value: Any) -> Any:
@@ -109,17 +101,13 @@ def thaw(value: Any) -> Any:
 
 def digest(value: object) -> str:
     """Return the sha256 of a JSON value, independent of the order of its keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(_CANONICAL(value).encode()).hexdigest()
 
 
-def checked_name(name: object, what: str) -> str:
-    """Return a task's id, or a key, that is one: it begins with a letter, digit or _, has no dot, blank or slash.
-
-    Raises: BadValue.
-    """
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise BadValue(f"{what} {name!r} must begin with a letter, a digit or _, and have no dot, blank or slash")
-    return name
+def kind_of(value: object) -> str:
+    """Return the type of a frozen value, by JSON's name."""
+    names = {type(None): "null", bool: "boolean", int: "number", float: "number", str: "string", tuple: "array"}
+    return names.get(type(value), "object")
 
 
 def checked_key(key: object) -> str:

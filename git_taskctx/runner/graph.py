@@ -11,33 +11,34 @@ from graphlib import CycleError, TopologicalSorter
 
 from git_taskctx.runner.faults import BadGraph
 
-SEED = 1
-
 
 class Graph:
-    """The order of some tasks. Raises: BadGraph for an unknown task or a cycle."""
+    """The order of some tasks. Raises: BadGraph for unknown tasks and a cycle, all at once."""
 
     def __init__(self, after: Mapping[str, Iterable[str]]) -> None:
         self.after = {name: tuple(dict.fromkeys(needs)) for name, needs in after.items()}
-        if faults := list(faults_in(self.after)):
-            raise BadGraph("; ".join(faults))
-        self.order = tuple(self._ordered())
+        wrong = [f"{name} comes after {need!r}, which is no task" for name in self.after for need in self.after[name]
+                 if need not in self.after]  # fmt: skip
+        try:
+            self.order = tuple(self._ordered())
+        except CycleError as error:
+            wrong.append(f"a cycle: {' -> '.join(error.args[1])}")
+        if wrong:
+            raise BadGraph("; ".join(wrong))
         self.names = ("seed", *self.order)
         """The task of each bit."""
         self.rank = {name: rank for rank, name in enumerate(self.names) if rank}
-        self.ancestors: dict[str, int] = {}
-        """What each task may read; not itself."""
+        self.masks = [0]
+        """The ancestors of the task of each bit."""
         for name in self.order:
-            mask = SEED
+            mask = 1
             for need in self.after[name]:
-                mask |= self.ancestors[need] | 1 << self.rank[need]
-            self.ancestors[name] = mask
-        self.masks = (0, *(self.ancestors[name] for name in self.order))
-        """The same by bit."""
+                mask |= self.masks[self.rank[need]] | 1 << self.rank[need]
+            self.masks.append(mask)
 
     def _ordered(self) -> Iterator[str]:
         sorter = self.sorter()
-        ready: list[str] = list(sorter.get_ready())
+        ready = list(sorter.get_ready())
         heapq.heapify(ready)
         while ready:
             yield (name := heapq.heappop(ready))
@@ -52,24 +53,17 @@ class Graph:
         sorter.prepare()
         return sorter
 
+    def ancestors(self, name: str) -> int:
+        """Return what a task comes after, as a mask; it is not among them."""
+        return self.masks[self.rank[name]]
+
     def descends(self, name: str, ancestor: str) -> bool:
         """Return whether a task comes after another."""
-        return bool(self.ancestors[name] >> self.rank[ancestor] & 1)
-
-
-def faults_in(after: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield everything that is wrong with a graph: tasks that there are not, and the first cycle."""
-    for name, needs in after.items():
-        yield from (f"{name} comes after {need!r}, which is no task" for need in needs if need not in after)
-    try:
-        TopologicalSorter(after).prepare()
-    except CycleError as error:
-        yield f"a cycle: {' -> '.join(error.args[1])}"
+        return bool(self.ancestors(name) >> self.rank[ancestor] & 1)
 
 
 def bits(mask: int) -> Iterator[int]:
     """Yield the numbers of the bits that are set, lowest first."""
     while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1

@@ -6,8 +6,7 @@ import asyncio
 import concurrent.futures
 import shutil
 import tempfile
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,12 @@ from typing import Any
 from git_taskctx.runner.context import ExecutionContext, Extension
 from git_taskctx.runner.faults import BadResponse, Cancelled, TimedOut, Unreachable, Waiting
 from git_taskctx.runner.outcome import Failure, HandBack, Outcome, State
-from git_taskctx.runner.store import ContextReader
+from git_taskctx.runner.store import ContextReader, ContextWriter
 from git_taskctx.runner.task import Task, TaskContext
 
 TICK = 0.05
 """Seconds between two looks at whether to end, where nothing wakes the one who waits."""
-KEPT_OUTPUT = 16
+_KEPT_OUTPUT = 16
 """Pieces of output, of 64 KiB at most, that come back from another process as events."""
 
 
@@ -28,8 +27,7 @@ class CancelToken:
     """Says to running tasks that they are to end; in another process through a file that is there or not."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._is_set = False
-        self._folder = folder
+        self._is_set, self._folder = False, folder
 
     def set(self) -> None:
         """Ask all to end."""
@@ -45,19 +43,26 @@ class CancelToken:
         """Remove the file."""
         if self._folder is not None:
             shutil.rmtree(self._folder)
-            self._folder = None
 
     def __reduce__(self) -> tuple[object, ...]:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="taskctx-run-"))
+        self._folder = self._folder or Path(tempfile.mkdtemp(prefix="taskctx-run-"))
         if self._is_set:
             self.set()
         return CancelToken, (self._folder,)
 
 
+class _LeftBehind(dict[str, Any]):
+    """The names of shared resources, in another process."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self:
+            raise KeyError(name)
+        raise Unreachable(f"{name} is shared by reference, and is not in this process", hint="run the task on threads")
+
+
 @dataclass
 class Job:
-    """What `run_job` needs."""
+    """What `run_job` needs; root and sink are those of the run, in its own process."""
 
     task: Task
     reader: ContextReader
@@ -68,72 +73,36 @@ class Job:
     extensions: tuple[Extension, ...]
     resources: Mapping[str, Any]
     root: ExecutionContext | None
-    """The run's context, in its own process."""
     sink: Callable[[str, Mapping[str, Any]], None] | None
-    """Takes events, in the run's own process."""
-    collected: deque[tuple[str, Mapping[str, Any]]] = field(default_factory=deque)
-    """Elsewhere they wait for the end, but for the earlier output."""
+    collected: list[tuple[str, Mapping[str, Any]]] = field(default_factory=list)
+    """Events that wait for the end, in another process; of output the last pieces."""
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "root": None, "sink": None, "resources": _LeftBehind(tuple(self.resources))}
+        return {**self.__dict__, "root": None, "sink": None, "resources": _LeftBehind.fromkeys(self.resources)}
 
-    def emit(self, type: str, data: Mapping[str, Any]) -> None:
-        """Send an event now, or keep it."""
-        if self.sink is not None:
-            self.sink(type, data)
-            return
+    def collect(self, type: str, data: Mapping[str, Any]) -> None:
+        """Keep an event for the end."""
         self.collected.append((type, data))
         output = [event for event in self.collected if event[0] == "output"] if type == "output" else []
-        if len(output) > KEPT_OUTPUT:
+        if len(output) > _KEPT_OUTPUT:
             self.collected.remove(output[0])
-
-
-@dataclass(frozen=True, eq=False)
-class _LeftBehind(Mapping[str, Any]):
-    """The names of shared resources, in another process."""
-
-    names: tuple[str, ...]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.names
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self.names:
-            raise KeyError(name)
-        raise Unreachable(
-            f"{name} is shared by reference, and is not in this process",
-            hint="run the task on threads, or let it make its own",
-        )
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.names)
-
-    def __len__(self) -> int:
-        return len(self.names)
 
 
 def run_job(job: Job) -> Outcome:
     """Run one attempt, and return how it ended, whatever it raises."""
     root = job.root or ExecutionContext(extensions=job.extensions)
-    ctx = TaskContext(
-        job.task.id,
-        root,
-        job.reader,
-        job.attempt,
-        job.handed_back,
-        job.resources,
-        job.cancel.is_set,
-        job.emit,
-        job.logs,
-    )
+    ctx = TaskContext(name=job.task.id, parent=root)
+    ctx.inputs, ctx.outputs, ctx.task = job.reader, ContextWriter(job.task.id), job.task.id
+    ctx.attempt, ctx.handed_back, ctx.resources, ctx.logs = job.attempt, job.handed_back, job.resources, job.logs
+    ctx.asks, ctx.sink = job.cancel.is_set, job.sink or job.collect
     state: State
     error: BaseException
     try:
-        result = asyncio.run(_drive(job, root, ctx)) if job.task.is_async else root.run_child(ctx, job.task)
+        result = asyncio.run(_driven(job, root, ctx)) if job.task.is_async else root.run_child(ctx, job.task.fn)
         _require_nothing(job.task.id, result)
         return Outcome("done", ctx.outputs.drain_writes(), events=tuple(job.collected))
     except Waiting as caught:
-        state, error = "waiting", caught
+        return Outcome("waiting", ctx.outputs.drain_writes().only_kept(), str(caught), events=tuple(job.collected))
     except TimedOut as caught:
         state, error = "timed out", caught
     except (Cancelled, asyncio.CancelledError, concurrent.futures.CancelledError) as caught:
@@ -141,13 +110,12 @@ def run_job(job: Job) -> Outcome:
     except (Exception, SystemExit) as caught:  # sys.exit() of a handler ends no run
         state, error = "failed", caught
     kept = ctx.outputs.drain_writes().only_kept()
-    why, failure = (str(error), None) if state == "waiting" else ("", Failure.of(error))
-    return Outcome(state, kept, why, failure, events=tuple(job.collected))
+    return Outcome(state, kept, error=Failure.of(error), events=tuple(job.collected))
 
 
-async def _drive(job: Job, root: ExecutionContext, ctx: TaskContext) -> Any:
+async def _driven(job: Job, root: ExecutionContext, ctx: TaskContext) -> Any:
     """Await a coroutine task, and cancel it when it is to end."""
-    running = asyncio.ensure_future(root.arun_child(ctx, job.task))
+    running = asyncio.ensure_future(root.arun_child(ctx, job.task.fn))
     is_asked = False
     while not (await asyncio.wait([running], timeout=TICK))[0]:
         if job.cancel.is_set() and not is_asked:

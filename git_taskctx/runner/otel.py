@@ -24,11 +24,9 @@ class Tracing(Extension):
         """Start the span, and end it when the context is closed: after a coroutine, too, has ended."""
         from opentelemetry import trace
 
-        parent = ctx.seek(SPAN)
+        above = trace.set_span_in_context(parent) if (parent := ctx.seek(SPAN)) is not None else None
         tracer = trace.get_tracer("git_taskctx.runner", tracer_provider=self.provider)
-        above = trace.set_span_in_context(parent) if parent is not None else None
-        span = tracer.start_span(ctx.name or repr(target), above)
-        ctx.data[SPAN] = span
+        span = ctx.data[SPAN] = tracer.start_span(ctx.name or repr(target), above)
 
         def end(ended: Ended) -> None:
             span.set_attribute("taskctx.state", ended.state)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from git_taskctx.runner.faults import WriteCollision
 from git_taskctx.runner.store import ContextReader, Writes
@@ -30,9 +30,8 @@ class Failure:
     @classmethod
     def of(cls, error: BaseException) -> Failure:
         """Return the failure that an exception is."""
-        kind, message = type(error).__name__, str(error)
-        signature = getattr(error, "signature", f"{kind}: {message}")
-        return cls(kind, message, signature, "".join(traceback.format_exception(error)), error)
+        kind, trace = type(error).__name__, "".join(traceback.format_exception(error))
+        return cls(kind, str(error), getattr(error, "signature", f"{kind}: {error}"), trace, error)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "exception": None}
@@ -48,13 +47,12 @@ class Outcome:
     why: str = ""
     error: Failure | None = None
     hash: str | None = None
-    """Known for an outcome of an earlier run; otherwise worked out."""
+    """Given for an outcome of an earlier run; otherwise worked out."""
     events: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     """What a task in another process emitted."""
 
 
-@dataclass(frozen=True)
-class HandBack:
+class HandBack(NamedTuple):
     """A failure that sent the work back to an earlier task."""
 
     task: str
@@ -88,8 +86,7 @@ class Status:
         return self.state == "done" or (self.state == "skipped" and self.is_reused)
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened in a run."""
 
     type: str
@@ -98,9 +95,9 @@ class Event:
     seq: int
     """Counts all events of the run, from 1."""
     time: float
-    task: str | None = None
-    attempt: int = 0
-    data: Mapping[str, Any] = field(default_factory=dict)
+    task: str | None
+    attempt: int
+    data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -114,13 +111,13 @@ class RunResult:
     flags: Mapping[str, Any]
     status: Mapping[str, Status]
     hashes: Mapping[str, str]
-    """Of each task that has an outcome: over its key and its own writes."""
+    """Of each task that ran, or need not: over its key and its own writes."""
     events: Sequence[Event]
     """All but `output`, of which there may be any amount."""
-    keys: Mapping[str, str] = field(default_factory=dict)
-    """Of each task that has an outcome: over its definition and the hashes of what it needs."""
-    collisions: Sequence[WriteCollision] = ()
-    rounds: Sequence[Mapping[str, Any]] = ()
+    keys: Mapping[str, str]
+    """Of the same tasks: over the definition and the hashes of what it needs."""
+    collisions: Sequence[WriteCollision]
+    rounds: Sequence[Mapping[str, Any]]
     """Where asked for, the whole context at the end of each round of refinement, the last one too."""
 
     @property

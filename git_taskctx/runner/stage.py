@@ -9,9 +9,8 @@ from typing import Any
 
 from git_taskctx.runner.compat import StageContext, read_response
 from git_taskctx.runner.faults import BadResponse, BadValue
-from git_taskctx.runner.frozen import freeze
+from git_taskctx.runner.frozen import freeze, kind_of
 from git_taskctx.runner.schema import check_schema, violations_in
-from git_taskctx.runner.store import kind_of
 from git_taskctx.runner.task import Task, TaskContext, name_of
 
 Handler = Callable[[Any], Any]
@@ -56,26 +55,21 @@ class StageFunction:
             wrong.append("logs is no list of strings")
         if not wrong and self.schema is not None:
             wrong += violations_in(data, self.schema, "data")
-        wrong += self._violations_in_flags(flags)
+        wrong += self._violations_in(flags)
         if wrong:
             raise BadResponse(f"the response of {self.name} is wrong: {'; '.join(wrong)}", wrong)
-        outputs = given.execution.outputs
         if data is not None:
-            outputs.set_data(data)
+            given.execution.outputs.set_data(data)
         for name, value in flags.items():
-            outputs.set_flag(name, value)
+            given.execution.outputs.set_flag(name, value)
         for line in logs:
             given.execution.emit("log", text=line)
 
-    def _violations_in_flags(self, flags: Mapping[str, Any]) -> Iterator[str]:
-        if self.flags is None:
-            return
+    def _violations_in(self, flags: Mapping[str, Any]) -> Iterator[str]:
         for name, value in flags.items():
-            kind = self.flags.get(name)
-            if kind is None:
-                yield f"flags.{name} is not declared"
-            elif kind != kind_of(value):
-                yield f"flags.{name} is no {kind}"
+            kind = kind_of(value) if self.flags is None else self.flags.get(name)
+            if kind != kind_of(value):
+                yield f"flags.{name} is {f'no {kind}' if kind else 'not declared'}"
 
 
 def _frozen(value: Any, what: str, wrong: list[str]) -> Any:
@@ -102,14 +96,6 @@ def stage_context(
 class Stage(Task):
     """A task made of a handler, by its name; the options are those of `stage_context` and of Task."""
 
-    def __init__(
-        self,
-        name: str,
-        handler: Handler,
-        *,
-        schema: Mapping[str, Any] | None = None,
-        flags: Mapping[str, str] | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, name: str, handler: Handler, *, schema: Any = None, flags: Any = None, **options: Any) -> None:
         options.setdefault("definition", {"stage": name, "handler": name_of(handler), "schema": schema, "flags": flags})
         super().__init__(name, stage_context(name, handler, schema=schema, flags=flags), **options)

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from git_taskctx.runner.context import ExecutionContext
 from git_taskctx.runner.faults import Cancelled
 from git_taskctx.runner.outcome import HandBack
 from git_taskctx.runner.store import ContextReader, ContextWriter
 
+RESERVED = "data, flags or seed"
+IDS = re.compile(r"(?!(data|flags|seed)\Z)\w[^\s./\\\x00-\x1f]{0,199}")
+"""An id can be the name of a folder, has no dot, and is nothing under which the store itself keeps something."""
 
-@dataclass(frozen=True)
-class Again:
+
+class Again(NamedTuple):
     """Where work goes back to when a task fails, and how many times."""
 
     task: str
@@ -29,57 +32,51 @@ class Again:
 class TaskContext(ExecutionContext):
     """The execution context of one attempt of a task."""
 
-    def __init__(
-        self,
-        task: str,
-        parent: ExecutionContext,
-        inputs: ContextReader,
-        attempt: int,
-        handed_back: tuple[HandBack, ...],
-        resources: Mapping[str, Any],
-        is_cancelled: Callable[[], bool],
-        emit: Callable[[str, Mapping[str, Any]], None],
-        logs: Path | None,
-    ) -> None:
-        super().__init__(name=task, parent=parent)
-        self.task = task
-        self.inputs = inputs
-        """What the seed and the task's ancestors set."""
-        self.outputs = ContextWriter(task)
-        """What this attempt sets; dropped when it fails."""
-        self.attempt = attempt
-        """From 1, counted through all rounds."""
-        self.handed_back = handed_back
-        """The failures that sent the work back here, in the round that they began."""
-        self.resources = resources
-        """What all tasks share by reference; in another process a look at one raises Unreachable."""
-        self._is_cancelled, self._emit, self._logs = is_cancelled, emit, logs
+    inputs: ContextReader
+    """What the seed and the task's ancestors set."""
+    outputs: ContextWriter
+    """What this attempt sets; dropped when it fails."""
+    task: str
+    attempt: int
+    """From 1, counted through all rounds."""
+    handed_back: tuple[HandBack, ...]
+    """The failures that sent the work back here, in the round that they began."""
+    resources: Mapping[str, Any]
+    """What all tasks share by reference; in another process a look at one raises Unreachable."""
+    logs: Path | None
+    asks: Callable[[], bool]
+    sink: Callable[[str, Mapping[str, Any]], None]
 
     @property
     def is_cancelled(self) -> bool:
         """Whether the task is to end now; a long function asks once in a while."""
-        return self._is_cancelled()
+        return self.asks()
 
     def check(self) -> None:
         """Raise Cancelled when the task is to end now."""
-        if self.is_cancelled:
+        if self.asks():
             raise Cancelled(f"{self.task} was cancelled")
 
     def emit(self, type: str, **data: Any) -> None:
         """Send an event; from another process it arrives when the task ends."""
-        self._emit(type, data)
+        self.sink(type, data)
 
     def log_folder(self) -> Path:
         """Return a new or empty folder for the attempt's logs: the run's, or a temporary one that the caller owns."""
-        if self._logs is None:
+        if self.logs is None:
             return Path(tempfile.mkdtemp(prefix=f"taskctx-{self.task}-"))
-        folder = self._logs / self.task / str(self.attempt)
+        folder = self.logs / self.task / str(self.attempt)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
 
 class Task:
-    """A node of the graph; it can be called with a context, as the function that it is made of."""
+    """A node of the graph; it can be called with a context, as the function that it is made of.
+
+    reads: the only keys that it may read, and what goes with it to another process; None for all. always: whether it
+    runs also when what it comes after failed. definition: what its hash says of it, JSON that changes when what it
+    does changes; the function's name by default.
+    """
 
     def __init__(
         self,
@@ -93,28 +90,18 @@ class Task:
         again: Again | None = None,
         definition: object = None,
     ) -> None:
-        self.id = id
-        self.fn = fn
+        self.id, self.fn = id, fn
         self.after: tuple[str, ...] = tuple(task if isinstance(task, str) else task.id for task in after)
         self.reads = None if reads is None else frozenset(reads)
-        """The only keys that it may read, and what goes with it to another process; None for all."""
-        self.always = always
-        """Whether it runs also when what it comes after failed."""
-        self.retries = retries
-        self.again = again
+        self.always, self.retries, self.again = always, retries, again
         self.definition = definition if definition is not None else {"function": name_of(fn)}
-        """What its hash says of it: JSON that changes when what it does changes."""
+        self.is_async = inspect.iscoroutinefunction(getattr(fn, "handler", fn))
 
     def __call__(self, ctx: TaskContext) -> Any:
         return self.fn(ctx)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r})"
-
-    @property
-    def is_async(self) -> bool:
-        """Whether it is a coroutine function."""
-        return inspect.iscoroutinefunction(getattr(self.fn, "handler", self.fn))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # Where a decorated function is looked for by its name, there stands the task.
@@ -135,15 +122,7 @@ def name_of(fn: Callable[..., Any]) -> str:
 
 
 def task(
-    *,
-    after: Iterable[str | Task] = (),
-    reads: Iterable[str] | None = None,
-    id: str | None = None,
-    **options: Any,
+    *, after: Iterable[str | Task] = (), reads: Iterable[str] | None = None, id: str | None = None, **options: Any
 ) -> Callable[[Callable[[TaskContext], Any]], Task]:
     """Make a task of a function; its id is the function's name. The other options are those of Task."""
-
-    def make(fn: Callable[[TaskContext], Any]) -> Task:
-        return Task(id or fn.__name__, fn, after=after, reads=reads, **options)
-
-    return make
+    return lambda fn: Task(id or fn.__name__, fn, after=after, reads=reads, **options)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.breakdown import print_profile
 from benchmarks.cases import Place, cases_of, cases_of_ledger
+from benchmarks.engine import print_engine
 from benchmarks.measure import Case, Failed, measure, raw
 from benchmarks.shapes import Bench
 from benchmarks.table import HEADINGS, render, rows_of
@@ -23,6 +24,10 @@ _WIDTHS = (44, 10, 10, 20, 22, 0)
 def main(argv: Sequence[str]) -> int:
     """Measure, and print the table row by row."""
     options = _parser().parse_args(argv)
+    if options.engine:
+        tasks, megabytes = options.engine
+        print_engine(tasks=tasks, megabytes=megabytes, copies=max(8, tasks // 50), rounds=options.rounds)
+        return 0
     with tempfile.TemporaryDirectory(prefix="taskctx-benchmarks-") as folder:
         if options.tokens:
             print_tokens(Path(folder), options.tokens)
@@ -93,6 +98,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--tokens", nargs="?", const=ENCODING, metavar="ENCODING", help="count the tokens of a task's prompts instead"
     )
+    parser.add_argument(
+        "--engine", nargs="?", type=_pair, const=(1_000, 100), metavar="TASKS,MIB",
+        help="measure the engine of pipelines instead, beside a copy of the store for each task (1k,100)",
+    )  # fmt: skip
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
     parser.add_argument(
         "--proofs", type=_pair, default=(100, 10_000), help="commits proved, and in all (default: 100,10k)"

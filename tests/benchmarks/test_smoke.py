@@ -36,3 +36,13 @@ def test_the_table_has_its_rows(tmp_path: Path) -> None:
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert {figure["case"] for figure in figures} <= set(ROWS)
     assert all(len(times) == 1 for figure in figures for times in figure["ms"].values())
+
+
+def test_the_engine_is_measured_beside_what_it_replaces() -> None:
+    """A few tasks over a small store give both designs, the floor, and the two ratios."""
+    argv = [sys.executable, os.fspath(FOLDER), "--engine=20,1", "--rounds=1"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line[:14].strip() for line in lines[1:6]] == ["bare pool", "ours", "ours", "copy per task", "copy per task"]
+    assert [line.partition(",")[0] for line in lines[6:]] == ["ours", "copy per task"]

@@ -147,8 +147,8 @@ def test_two_unordered_writers_collide_at_the_first_join() -> None:
         store = SharedStore(None, DIAMOND)
         for name in order:
             merge(store, name, **({} if name == "a" else {"k": name}))
-        assert store.find_collision("b") is None
-        found.append(store.find_collision("d"))
+        assert next(store.collisions("b"), None) is None
+        found.append(next(store.collisions("d"), None))
     assert found[0] == found[1]
     assert (found[0].key, found[0].first, found[0].second, found[0].at) == ("k", "b", "c", "d")
 
@@ -195,7 +195,7 @@ def test_a_collision_goes_with_the_attempt_that_made_it() -> None:
     merge(store, "b", k=1)
     merge(store, "c", k=1)
     merge(store, "c", other=1)
-    assert store.find_collision("d") is None
+    assert next(store.collisions("d"), None) is None
     assert store.reader()["k"] == 1
 
 
@@ -228,7 +228,7 @@ def test_a_flag_never_changes_its_type() -> None:
         writer = ContextWriter(name)
         writer.set_flag("approve", value)
         store.merge(name, writer.drain_writes())
-    assert store.find_collision("d") is not None
+    assert next(store.collisions("d"), None) is not None
 
 
 def test_only_declared_keys_can_be_read() -> None:

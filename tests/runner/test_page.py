@@ -1,0 +1,37 @@
+"""The page of the engine: its examples run as they stand, and it names all that is public."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from gitrepo import ROOT
+
+from git_taskctx import runner
+
+PAGE = (ROOT / "docs" / "runner.md").read_text()
+EXAMPLES = re.findall(r"^## (.*?)$|^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+BLOCKS = [(EXAMPLES[index - 1][0] or str(index), code) for index, (_, code) in enumerate(EXAMPLES) if code]
+ENGINE = {
+    "SharedStore", "ContextReader", "ContextWriter", "WriteCollision", "ExecutionContext", "ContextClosed", "Extension",
+    "Stage", "StageResponse", "stage_context", "CommandTask", "task", "DagExecutor", "RunResult",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("title", "code"), BLOCKS, ids=[title for title, _ in BLOCKS])
+def test_an_example_runs(title: str, code: str) -> None:
+    """By itself, in a process of its own, with warnings as errors; each asserts something."""
+    assert "assert " in code, title
+    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, env=env
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_public_names_are_there() -> None:
+    """Those that are promised, and nothing that is not exported."""
+    assert set(runner.__all__) >= ENGINE
+    assert [name for name in runner.__all__ if not hasattr(runner, name)] == []
