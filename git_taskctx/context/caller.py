@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.progress import Progress
+from git_taskctx.model.record import FIXED_FIELDS, Record
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.store import Store
 
@@ -58,6 +59,14 @@ def check_secrets(caller: Caller, value: object, *, name: str) -> None:
     from git_taskctx import secrets
 
     refuse_secrets(caller, secrets.scan_json(value, name=name))
+
+
+def check_records(caller: Caller, drafts: Iterable[Record]) -> None:
+    """Refuse records with a secret in any of their texts. All that goes on record passes here. Raises: Refused."""
+    for draft in drafts:
+        texts = {name: getattr(draft, name) for name in FIXED_FIELDS if name != "actor"}
+        check_secrets(caller, draft.actor, name="the actor's name")
+        check_secrets(caller, {**texts, **draft.extra}, name=f"{draft.type} record")
 
 
 def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx import secrets
 from git_taskctx.capture.scope import compile_patterns
-from git_taskctx.context.caller import Caller, refuse_secrets
+from git_taskctx.context.caller import Caller, check_secrets, refuse_secrets
 from git_taskctx.context.session import Session
 from git_taskctx.git.changes import ABSENT, SUBMODULE
 from git_taskctx.git.patch import Patch
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.context import Immutable
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.progress import Progress
@@ -109,6 +111,15 @@ def refuse_content(session: Session, name: str, data: bytes, *, first_line: int 
     hits = guard.pieces(name, blob, len(data), whole)
     guard.remember()
     refuse_secrets(session.caller, [hit._replace(line=hit.line + first_line - 1) for hit in hits])
+
+
+def refuse_task(caller: Caller, policy: SecretsPolicy, block: Immutable, path: str | None, data: bytes | None) -> None:
+    """Refuse a task with a secret in it: its file is kept whole, wherever it was read from. Raises: Refused."""
+    guard = Guard(caller, caller.repository, policy)
+    hits = guard.whole(path or "the task", data) if data is not None else []
+    refuse_secrets(caller, hits)
+    if not hits:
+        check_secrets(caller, to_plain(block), name="the task")
 
 
 def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> None:

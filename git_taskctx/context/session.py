@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from git_taskctx.context.caller import Caller, check_secrets
+from git_taskctx.context.caller import Caller, check_records
 from git_taskctx.context.files import context_files
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.refs import RefMove, Refs
@@ -192,8 +192,6 @@ class Session:
         """
         if self.put_away and events[0].type != "recover":
             events = [Event("recover", self.chain.owner), *events]
-        for event in events:
-            check_secrets(self.caller, dict(event.extra), name=f"{event.type} record")
         details = self.details()
         if snapshot is not None:
             details[snapshot[0]] = snapshot[1]
@@ -202,6 +200,7 @@ class Session:
             draft = self.draft(event, time, number)
             chain = chain.apply(draft)
             drafts.append(draft)
+        check_records(self.caller, drafts)
         context = self._context_after(chain, details, time, changes or {})
         self._check_size(context)
         drafts = [replace(draft, context_sha=context.sha) for draft in drafts]

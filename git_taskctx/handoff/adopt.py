@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-from git_taskctx.context.caller import Caller
+from git_taskctx.context.caller import Caller, check_records
 from git_taskctx.context.opening import find_contexts
 from git_taskctx.context.session import signer_of
 from git_taskctx.context.volatile import put_back, put_back_file
@@ -187,6 +187,7 @@ def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rul
         time=time,
         extra={**draft.extra, **facts.extra, **caller.place},
     )
+    check_records(caller, [draft])
     (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))
     entries = (*told.entries, Entry(record, record.to_line()))
     lines: dict[str, list[str]] = {}

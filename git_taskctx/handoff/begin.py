@@ -11,9 +11,10 @@ from typing import Any
 
 from git_taskctx.commits.seal import open_current
 from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, Config, differs
-from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_secrets
+from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
 from git_taskctx.context.files import context_files
 from git_taskctx.context.gather import Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import commands_of, signer_of
 from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
 from git_taskctx.errors import Fatal, Refused
@@ -100,7 +101,8 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             draft = replace(draft, extra={**draft.extra, **told})
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             uncommitted = _uncommitted_policy(caller, base, reading)
-        check_secrets(caller, to_plain(context.immutable), name="the task")
+        refuse_task(caller, config.policy.secrets, context.immutable, captured.path, captured.data)
+        check_records(caller, [draft])
         warnings = (*config.warnings, *uncommitted, *captured.warnings, *size_warning(context), *caller.forced)
         (first,) = link([replace(draft, context_sha=context.sha)], None, signer_of(repository, config.policy))
         _write_first(caller, context, first, captured.data)

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from git_taskctx.config import Config
-from git_taskctx.context.caller import check_secrets
 from git_taskctx.context.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import Event, Session, commands_of, with_baseline
 from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import Refused
@@ -69,7 +69,7 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
     changes = tuple(_differences(_shown(context.immutable, context.policy), _shown(captured.immutable, policy)))
     if not changes:
         return Rebuilt((), (), warnings)
-    check_secrets(session.caller, to_plain(captured.immutable), name=captured.path or "the task")
+    refuse_task(session.caller, policy.secrets, captured.immutable, captured.path, captured.data)
     warnings += size_warning(context.replace(immutable=captured.immutable, policy=policy))
     same_text = _same_text(changes, context.immutable, captured.immutable)
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)

@@ -10,6 +10,8 @@ from desk import TASK, Desk
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4  # no token of anybody
 
+TASK_TEXT = f"id: {TASK}\nstatus: in_progress\ntitle: t\ndescription: d\nacceptance_criteria: [it works]\n"
+
 PLACES: dict[str, tuple[Callable[[Desk], object], tuple[str, ...], str]] = {
     "finding": (
         lambda desk: None,
@@ -30,6 +32,36 @@ PLACES: dict[str, tuple[Callable[[Desk], object], tuple[str, ...], str]] = {
         lambda desk: None,
         ("update", "--agent", "implementer", "--session-id", SECRET),
         r"update record:\d+",
+    ),
+    "actor": (
+        lambda desk: None,
+        ("block", "--agent", "reviewer", "--finding", "no test", "--actor", f"me {SECRET}"),
+        r"the actor's name:1",
+    ),
+    "actor of the configuration": (
+        lambda desk: desk.repo.config("taskctx.actor", SECRET),
+        ("snapshot", "--agent", "implementer", "--allow-clean"),
+        r"the actor's name:1",
+    ),
+    "branch": (
+        lambda desk: desk.repo.git("branch", "-m", SECRET),
+        ("snapshot", "--agent", "implementer", "--allow-clean"),
+        r"snapshot record:\d+",
+    ),
+    "path of a log": (
+        lambda desk: None,
+        ("update", "--agent", "implementer", "--qa-log", f"logs/{SECRET}.log"),
+        r"update record:\d+",
+    ),
+    "command of a log": (
+        lambda desk: desk.repo.write("log.txt", "1 passed in 0.1s\n"),
+        ("record-qa", "--agent", "implementer", "--from", "log.txt", "--command", f"TOKEN={SECRET} pytest"),
+        r"(qa|attach) record:\d+",
+    ),
+    "description of evidence": (
+        lambda desk: desk.repo.write("log.txt", "1 passed in 0.1s\n"),
+        ("attach", "log.txt", "--type", "other", "--description", SECRET),
+        r"attach record:\d+",
     ),
     "added line": (
         lambda desk: desk.repo.write("parser.py", f"broken\n\ntoken = {SECRET}\n"),
@@ -75,12 +107,18 @@ def test_a_secret_is_refused_and_never_printed(begun: Desk, place: str) -> None:
     assert begun.records()[-1]["force_secrets"] is True
 
 
-@pytest.mark.parametrize("way", ["title", "description", "dirty file"])
+@pytest.mark.parametrize("way", ["title", "description", "actor", "comment of a task file", "dirty file"])
 def test_a_secret_at_init_is_refused(desk: Desk, way: str) -> None:
     """In what is captured, and in what lies there already."""
     args = ["init", TASK, "--title", f"use {SECRET}" if way == "title" else "Mend"]
     if way == "description":
         args += ["--description", f"use {SECRET}"]
+    if way == "actor":
+        args += ["--actor", SECRET]
+    if way == "comment of a task file":  # it is kept whole, also what is not captured of it
+        desk.repo.write(f"tasks/{TASK}.task.yaml", f"# {SECRET}\n{TASK_TEXT}")
+        desk.repo.commit("task")
+        args = ["init", TASK]
     if way == "dirty file":
         desk.repo.write("notes.env", f"TOKEN={SECRET}\n")
     said = desk.refuses(*args)
