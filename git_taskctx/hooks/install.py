@@ -31,6 +31,7 @@ from git_taskctx.hooks.shims import (
     author,
     block_of,
     is_shell,
+    parses,
     shim,
     with_block,
     without_block,
@@ -168,22 +169,24 @@ def put_file(plan: Plan, folder: Path, event: str) -> None:
                 f"{kept} was put aside earlier, and {path} has come in its place: it is kept, and not run"
             )
         plan.steps.append(steps.put_aside(path, aside))
-    renew(plan, path, event, beside(folder))
+    renew(plan, path, event, beside(folder), before=beside(folder) / event)
 
 
-def renew(plan: Plan, path: Path, event: str, aside: Path) -> None:
-    """Write our script anew where it is missing or of another version; what somebody wrote into it is kept."""
+def renew(plan: Plan, path: Path, event: str, kept: Path, *, before: Path | None = None) -> None:
+    """Write our script anew where it is missing or not as this version writes it; what somebody wrote into it is kept.
+
+    Those lines become the hook `before` ours, where they can be one; else the whole script is kept in the folder
+    `kept`, and not run.
+    """
     data = read_script(path)
     rest, whole = without_shim(data, event) if data is not None and author(data, event) == "ours" else (b"", True)
-    if rest and whole:
-        plan.notes.append(f"{path} has lines that are not ours: they stay")
-        if not is_executable(path):
-            plan.steps.append(steps.make_executable(path))
-        return
-    if rest:
-        kept = _free(aside / event)
-        plan.steps.append(steps.put_aside(path, kept))
-        plan.notes.append(f"{path} is not as this version writes it: it is kept as {kept}, and not run")
+    if rest and whole and before is not None and not os.path.lexists(before) and parses(rest):
+        plan.steps.append(steps.put(before, rest))
+        plan.notes.append(f"{path} had lines that are not ours: they are {before} now, which is run first")
+    elif rest:
+        place = _free(kept / event)
+        plan.steps.append(steps.put_aside(path, place))
+        plan.notes.append(f"{path} is not as this version writes it: it is kept as {place}, and not run")
     if data != shim(event) or not is_executable(path) or path.is_symlink():
         plan.steps.append(steps.put(path, shim(event)))
 
@@ -378,10 +381,12 @@ def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
             plan.steps.append(steps.put(path, shim(event)))
         elif place.husky is None and not is_shell(data):
             plan.left.append((event, f"{path} is no shell script: have it run `git-taskctx hook {event}`"))
-        elif author(data, event) == "ours":
-            renew(plan, path, event, folder)
         else:
-            plan.steps.append(steps.edit(path, with_block(data, event)))
+            rest, whole = without_shim(data, event) if author(data, event) == "ours" else (data, True)
+            if rest and whole:
+                plan.steps.append(steps.edit(path, with_block(rest, event)))
+            else:
+                renew(plan, path, event, folder)
     if any(Path(step.target).is_relative_to(folder) for step in plan.steps):
         plan.notes.append(f"what is written into {folder} is for all clones: commit it before a task begins")
 

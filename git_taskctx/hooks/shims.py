@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import subprocess
 from pathlib import Path
 from typing import Literal
 
@@ -84,6 +85,11 @@ def author(data: bytes, event: str) -> Author:
 def is_shell(data: bytes) -> bool:
     """Tell whether a script is one for a POSIX shell, or says nothing of it."""
     return _SHELL.match(data) is not None if data.startswith(b"#!") else b"\0" not in data
+
+
+def parses(script: bytes) -> bool:
+    """Tell whether a shell can read a script to its end; nothing of it is run."""
+    return subprocess.run(["sh", "-n"], input=script, capture_output=True, check=False).returncode == 0
 
 
 def with_block(data: bytes, event: str) -> bytes:

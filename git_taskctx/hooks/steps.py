@@ -45,11 +45,6 @@ def edit(path: Path, data: bytes) -> Step:
     return put(real, data, mode=real.stat().st_mode & 0o7777)
 
 
-def make_executable(path: Path) -> Step:
-    """Let git run a file."""
-    return Step("write", os.fspath(path), _told(path, lambda: path.chmod(path.stat().st_mode | 0o111)))
-
-
 def put_aside(path: Path, to: Path) -> Step:
     """Give a file a second name, under which it stays when the first one is taken."""
 

@@ -14,6 +14,9 @@ from git_taskctx.hooks.shims import EVENTS, shim
 MINE = b'export PATH="$HOME/bin:$PATH"\n'
 
 
+CHECKING = CHECK.encode().split(b"\n", 1)[1]
+
+
 def with_lines(event: str, *, first: bytes = MINE, last: bytes = b"") -> bytes:
     """Return our script with lines of the user's in it."""
     head, rest = shim(event).split(b"\n", 1)
@@ -25,17 +28,45 @@ def hook(bench: Bench, event: str = "pre-commit") -> Path:
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_lines_added_to_our_script_stay(bench: Bench, event: str) -> None:
-    """`install` leaves them where they are, `uninstall` takes ours out and leaves theirs; both say so."""
+def test_uninstall_leaves_lines_that_were_added(bench: Bench, event: str) -> None:
+    """Ours are taken out of the script; it says so."""
     bench.ok("install")
     path = hook(bench, event)
     path.write_bytes(with_lines(event, last=b"npm test\n"))
-    said = bench.ok("install")
-    assert path.read_bytes() == with_lines(event, last=b"npm test\n")
-    assert f"{path} has lines that are not ours: they stay" in said.err
     assert f"{path} has lines that are not ours: they stay" in bench.ok("uninstall").err
     assert path.read_bytes() == b"#!/bin/sh\n" + MINE + b"npm test\n"
     assert os.access(path, os.X_OK)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_install_makes_lines_that_were_added_a_hook_of_their_own(bench: Bench, event: str) -> None:
+    """The gate holds again, theirs run before it, and `uninstall` gives them back."""
+    bench.ok("install")
+    path = hook(bench, event)
+    path.write_bytes(with_lines(event, first=CHECKING))
+    said = bench.ok("install")
+    before = path.parent.with_name("hooks.before-taskctx") / event
+    assert f"{path} had lines that are not ours: they are {before} now, which is run first" in said.err
+    assert path.read_bytes() == shim(event)
+    assert before.read_bytes() == b"#!/bin/sh\n" + CHECKING
+    if event == "pre-commit":
+        bench.activate()
+        bench.hold_both()
+    bench.ok("uninstall")
+    assert path.read_bytes() == b"#!/bin/sh\n" + CHECKING
+
+
+def test_lines_that_are_no_script_are_kept_and_not_run(bench: Bench) -> None:
+    """As where ours stand in the middle of theirs."""
+    bench.ok("install")
+    edited = with_lines("pre-commit", first=b"if true; then\n", last=b"fi\n")
+    hook(bench).write_bytes(edited)
+    bench.ok("install")
+    assert hook(bench).read_bytes() == shim("pre-commit")
+    kept = hook(bench).parent.with_name("hooks.before-taskctx") / "pre-commit.kept-1"
+    assert kept.read_bytes() == edited
+    bench.ok("uninstall")
+    assert kept.read_bytes() == edited
 
 
 def test_both_a_hook_before_and_lines_in_ours(bench: Bench) -> None:
@@ -110,7 +141,7 @@ def test_lines_in_a_script_of_ours_in_the_worktree_stay(bench: Bench) -> None:
     path = bench.repo.at("githooks/post-commit")
     path.write_bytes(with_lines("post-commit"))
     bench.run("install", "--write-tracked")
-    assert path.read_bytes() == with_lines("post-commit")
+    assert MINE in path.read_bytes()
     bench.run("uninstall", "--write-tracked")
     assert path.read_bytes() == b"#!/bin/sh\n" + MINE
 
