@@ -85,11 +85,11 @@ class Call:
     def _tell(self, progress: Progress) -> None:
         """Show how far long work is, where there is a terminal to show it on."""
         if self._bar is None:
-            if progress.done >= progress.total or not sys.stderr.isatty():
+            if progress.done >= progress.total or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
                 return
             from git_taskctx.report.progress import Bar
 
-            self._bar = Bar(sys.stderr)
+            self._bar = Bar(sys.stderr, colour=use_colour(sys.stderr))
         self._bar.show(progress)
 
     def config(self, commit: CommitOid | None) -> Config:

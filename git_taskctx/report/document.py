@@ -1,16 +1,20 @@
 """Text with styles, put on a terminal in colour and into a pipe plain.
 
-rich is imported only for a terminal: agents call these verbs hundreds of times a day, through pipes. Whatever came
-from a repository passes `printable` on its way out, so that no control character reaches a terminal.
+rich lays it out for a terminal, and is imported for nothing else: agents call these verbs hundreds of times a day,
+through pipes, where a table is columns of text and a sentence is a line. Whatever came from a repository passes
+`printable` on its way out, so that no control character reaches a terminal.
 """
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from git_taskctx.model.values import dataclass, field
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 Span = str | tuple[str, str]
 """Text, or text with a style: ok, bad, warn, dim, bold, path, command."""
@@ -35,7 +39,7 @@ class Table:
     headings: tuple[str, ...]
     rows: tuple[tuple[Span, ...], ...]
     cut: bool = False
-    """Whether the last column ends at the edge of a terminal; in a pipe it is whole."""
+    """Whether the last column stays on one line of a terminal, whatever is lost of it; in a pipe it is whole."""
 
 
 @dataclass(frozen=True)
@@ -72,33 +76,100 @@ class Document:
         self.parts.append(Table(tuple(headings), tuple(tuple(row) for row in rows), cut))
         return self
 
-    def plain(self, width: int | None = None) -> str:
-        """Return it without styles, each line ended; `width` is the terminal's, None where there is none."""
-        out = io.StringIO()
-        for line in self._lines(width):
-            out.write("".join(text for text, _ in line).rstrip() + "\n")
-        return out.getvalue()
+    def plain(self) -> str:
+        """Return it as a pipe gets it: without styles, each line whole and ended."""
+        return "".join(f"{line.rstrip()}\n" for line in self._lines())
 
     def write(self, stream: TextIO, *, colour: bool, width: int | None = None) -> None:
         """Print it to `stream`; `width` is the terminal's, None where there is none."""
-        if not colour:
-            stream.write(self.plain(width))
+        if width is None and not colour:
+            stream.write(self.plain())
             return
         from rich.console import Console
-        from rich.text import Text
 
-        console = Console(file=stream, force_terminal=True, highlight=False, soft_wrap=True)
-        for line in self._lines(width):
-            console.print(Text.assemble(*((text, _STYLES.get(style, "")) for text, style in line)), soft_wrap=True)
-
-    def _lines(self, width: int | None) -> Iterator[list[tuple[str, str]]]:
+        room = width or _ENDLESS
+        console = Console(
+            file=stream,
+            force_terminal=True,
+            color_system="auto" if colour else None,
+            highlight=False,
+            width=max(room, _LEAST),
+        )
         for part in self.parts:
             if isinstance(part, Table):
-                yield from _rows(part, width)
+                _print_table(console, part)
             elif isinstance(part, Paragraph):
-                yield from _broken(_printable(part.spans), width)
+                first, *more = _broken(_text(part.spans), room - 2)
+                console.print(first, *(_text(("  ",)) + line for line in more), sep="\n", soft_wrap=True)
             else:
-                yield _printable(part)
+                console.print(_text(part), soft_wrap=True)
+
+    def _lines(self) -> Iterator[str]:
+        for part in self.parts:
+            if isinstance(part, Table):
+                rows = [[_words(span) for span in row] for row in (part.headings, *part.rows)]
+                widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+                for row in rows:
+                    yield "  ".join(map(str.ljust, row, widths))
+            else:
+                yield "".join(map(_words, part.spans if isinstance(part, Paragraph) else part))
+
+
+_ENDLESS = 100_000
+"""Columns of a pipe that wants colour."""
+_LEAST = 60
+"""Columns of a table on the narrowest terminal, which breaks its lines by itself then."""
+
+_SHORT = 16
+"""Columns of a context's id: what is no wider stays on one line."""
+
+
+def _print_table(console: Console, table: Table) -> None:
+    """Print a table whose widest columns give way where it does not fit: they go on in the next line, or end in `…`."""
+    from rich.table import Table as Grid
+
+    grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
+    for heading, *column in zip(table.headings, *table.rows, strict=True):
+        grid.add_column(
+            _text(((heading, "dim"),)), overflow="fold", no_wrap=max(map(len, map(_words, column)), default=0) <= _SHORT
+        )
+    for row in table.rows:
+        cells = [_text((span,)) for span in row]
+        if table.cut:
+            cells[-1].no_wrap, cells[-1].overflow = True, "ellipsis"
+        grid.add_row(*cells)
+    console.print(grid)
+
+
+def _broken(text: Text, width: int) -> Iterable[Text]:
+    """Divide a line between words; unlike rich, leave a word that is longer whole, as it may be copied."""
+    import textwrap
+
+    ends, at = [], 0
+    for line in textwrap.wrap(
+        text.plain,
+        max(width, 1),
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        expand_tabs=False,
+    ):
+        at = text.plain.index(line, at) + len(line)
+        ends.append(at + 1)
+    for piece in (lines := text.divide(ends[:-1])):
+        piece.rstrip()
+    return lines
+
+
+def _text(spans: Iterable[Span]) -> Text:
+    from rich.text import Text
+
+    pairs = ((span, "") if isinstance(span, str) else span for span in spans)
+    return Text.assemble(*((printable(text), _STYLES.get(style, "")) for text, style in pairs))
+
+
+def _words(span: Span) -> str:
+    return printable(span if isinstance(span, str) else span[0])
 
 
 def printable(text: str) -> str:
@@ -117,54 +188,3 @@ _HARMLESS = "\n\t\xa0\u3000"
 def _visible(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
-
-
-def _printable(spans: Iterable[Span]) -> list[tuple[str, str]]:
-    pairs = ((span, "") if isinstance(span, str) else span for span in spans)
-    return [(printable(text), style) for text, style in pairs]
-
-
-def _rows(table: Table, width: int | None) -> list[list[tuple[str, str]]]:
-    heads: Sequence[Span] = [(heading, "dim") for heading in table.headings]
-    rows = [_printable(row) for row in [heads, *table.rows]]
-    widths = [max(len(row[index][0]) for row in rows) for index in range(len(table.headings))]
-    if table.cut and width is not None:
-        widths[-1] = min(widths[-1], max(width - sum(widths[:-1]) - 2 * (len(widths) - 1), _LEAST))
-    return [
-        [
-            piece
-            for index, (text, style) in enumerate(row)
-            for piece in ((_cut(text, widths[index]), style), (" " * (widths[index] - len(text) + 2), ""))
-        ]
-        for row in rows
-    ]
-
-
-_LEAST = 12
-"""Columns that are left of a cut column on the narrowest terminal."""
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1] + "…"
-
-
-def _broken(line: list[tuple[str, str]], width: int | None) -> Iterator[list[tuple[str, str]]]:
-    """Divide a line between words; what follows the first line is indented by two."""
-    whole, start = "".join(text for text, _ in line), 0
-    while width is not None and len(whole) - start > (room := max(width - 2 * (start > 0), 1)):
-        end = whole.rfind(" ", start + 1, start + room + 1)
-        if end < 0:
-            end = whole.find(" ", start + room)
-        if end < 0:
-            break
-        yield _between(line, start, end)
-        start = end + 1
-    yield _between(line, start, len(whole))
-
-
-def _between(line: list[tuple[str, str]], start: int, end: int) -> list[tuple[str, str]]:
-    found, at = [("  ", "")] if start else [], 0
-    for text, style in line:
-        found.append((text[max(start - at, 0) : max(end - at, 0)], style))
-        at += len(text)
-    return found

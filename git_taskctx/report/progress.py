@@ -1,44 +1,62 @@
-"""Long work as a line on a terminal, drawn over itself, as git draws its own."""
+"""Long work as a line on a terminal, drawn by rich; it is gone when the work is done, or given up."""
 
 from __future__ import annotations
 
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from git_taskctx.model.progress import Progress
 
-LEAST = 1024 * 1024
-"""Work of fewer bytes is over before anybody would read the line."""
+if TYPE_CHECKING:
+    from rich.progress import Progress as Line
+
+LEAST = 4 * 1024 * 1024
+"""Work of fewer bytes is over before anybody would read the line, and not much after rich is loaded."""
 
 
 class Bar:
-    """The line; it is gone when the work is done, or given up."""
+    """The line."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, colour: bool) -> None:
         self._stream = stream
-        self._shown = ""
+        self._colour = colour
+        self._line: Line | None = None
+        self._shown = -1
+        """The percentage."""
 
     def show(self, progress: Progress) -> None:
-        """Draw the line anew, where it has changed."""
+        """Draw the line anew, where the percentage has changed."""
         if progress.total < LEAST:
             return
         if progress.done >= progress.total:
             self.close()
             return
-        mib = 1024 * 1024
-        text = (
-            f"{progress.what}: {100 * progress.done // progress.total:3} % "
-            f"({progress.done / mib:.1f} of {progress.total / mib:.1f} MiB)"
-        )
-        if text != self._shown:
-            self._draw(text.ljust(len(self._shown)))
-            self._shown = text
+        percent = 100 * progress.done // progress.total
+        if percent != self._shown:
+            self._shown = percent
+            line = self._line = self._line or self._begin(progress)
+            line.update(line.task_ids[0], completed=progress.done, refresh=True)
 
     def close(self) -> None:
         """Wipe the line out."""
-        if self._shown:
-            self._draw(" " * len(self._shown) + "\r")
-            self._shown = ""
+        if self._line is not None:
+            self._line.stop()
+            self._line, self._shown = None, -1
 
-    def _draw(self, text: str) -> None:
-        self._stream.write(f"\r{text}")
-        self._stream.flush()
+    def _begin(self, progress: Progress) -> Line:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn
+        from rich.progress import Progress as Line
+
+        console = Console(file=self._stream, color_system="auto" if self._colour else None)
+        columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), DownloadColumn(binary_units=True)
+        line = Line(
+            *columns,
+            console=console,
+            auto_refresh=False,  # no thread of its own
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+        line.add_task(progress.what, total=progress.total)
+        line.start()
+        return line
