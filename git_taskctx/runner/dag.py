@@ -32,7 +32,7 @@ from git_taskctx.runner.task import IDS, RESERVED, Task
 _FAILED = ("failed", "timed out")
 
 
-@dataclass
+@dataclass(eq=False)
 class DagExecutor:
     """Some tasks, and how to run them. Raises: BadGraph with everything that is wrong with them; NotPicklable."""
 
@@ -91,6 +91,7 @@ class DagExecutor:
         """Start nothing more, and leave what did not start as waiting. From any thread, also in a listener."""
         if (run := self._run) is not None:
             run.held = why
+            run.ended.put(None)
 
 
 def _faults_of(tasks: tuple[Task, ...]) -> Iterator[str]:
@@ -172,8 +173,7 @@ class _Run:
         self.cancels += 1
         if self.cancels > 1:
             self.token.set()
-            for future in list(self.running):
-                future.cancel()
+        self.ended.put(None)
 
     def drive(self) -> RunResult:
         """Run to the end. Nothing runs any more when this returns or raises."""
@@ -209,12 +209,13 @@ class _Run:
                 self._submit(name)
         if not self.running:
             return self._hand_back()
-        ended = [self.ended.get()]
-        while not self.ended.empty():
-            ended.append(self.ended.get())
-        for future in ended:
-            if future is not None:
-                self._take(self.running.pop(future), _outcome_of(future))
+        future = self.ended.get()
+        while future is not None:
+            self._take(self.running.pop(future), future)
+            future = self.ended.get() if not self.ended.empty() else None
+        if self._is_ending() or self.stopped:
+            for future in self.running:
+                future.cancel()  # where the executor has not begun with it
         return True
 
     def _known(self, node: _Node) -> Outcome | None:
@@ -261,10 +262,15 @@ class _Run:
     def _is_ending(self) -> bool:
         return bool(self.cancels) or self.held is not None
 
-    def _take(self, name: str, outcome: Outcome) -> None:
-        node = self.nodes[name]
+    def _take(self, name: str, future: Future[Outcome]) -> None:
+        node, old = self.nodes[name], self.nodes[name].status
+        if future.cancelled():
+            node.status, node.tries = Status("pending", "", old.attempts - 1, old.refinements), node.tries - 1
+            heapq.heappush(self.ready, self.graph.rank[name])
+            return
+        outcome = _outcome_of(future)
         for type_, data in outcome.events:
-            self.emit(type_, name, node.status.attempts, **data)
+            self.emit(type_, name, old.attempts, **data)
         if outcome.state in _FAILED and node.tries <= node.task.retries and not self._is_ending():
             self._submit(name)
         else:
@@ -312,62 +318,51 @@ class _Run:
 
     def _hand_back(self) -> bool:
         """Take back what failures hand back, when nothing else can run. Returns: whether there is more to do."""
-        failed = {name: node for name, node in self.nodes.items() if node.deferred is not None}
-        if not failed:
-            return False
-        goals = {name: node.task.again.task for name, node in failed.items() if node.task.again is not None}
-        goal = min(goals.values(), key=self.graph.rank.__getitem__)
-        back = [name for name in failed if self.graph.descends(name, goal)]
-        for name in back:
-            node, outcome = failed[name], failed[name].deferred
-            if outcome is None or outcome.error is None:
-                continue
-            why = (
-                f"the same failure twice: {outcome.error.message}"
-                if node.signature == outcome.error.signature
-                else None
-            )
-            if self._is_ending() or why:
-                node.deferred = None
-                if why := self.held or why:
-                    self._close(name, replace(outcome, state="waiting", why=why))
-                self._let_go(name)
-                return True
-        self._take_back(goal, back)
+        nodes = {name: node for name, node in self.nodes.items() if node.deferred is not None}
+        if not nodes:
+            return bool(self.ready)
+        goal = min(
+            (node.task.again.task for node in nodes.values() if node.task.again), key=self.graph.rank.__getitem__
+        )
+        failed = {
+            name: node.deferred for name, node in nodes.items() if node.deferred and self.graph.descends(name, goal)
+        }
+        same = [one.error for name, one in failed.items() if one.error and one.error.signature == nodes[name].signature]
+        if not same and not self._is_ending():
+            self._take_back(goal, {name: outcome.error for name, outcome in failed.items() if outcome.error})
+            return True
+        why = self.held or (f"the same failure twice: {same[0].message}" if same else None)
+        for name, outcome in failed.items():
+            nodes[name].deferred = None
+            if why:
+                self._close(name, replace(outcome, state="waiting", why=why))
+            self._let_go(name)
         return True
 
-    def _take_back(self, goal: str, failed: list[str]) -> None:
+    def _take_back(self, goal: str, failed: Mapping[str, Failure]) -> None:
         """Begin a round: reset a task and all that comes after it."""
         if self.plan.rounds:
             self.rounds.append(dict(self.store.reader()))
-        errors = {name: outcome.error for name in failed if (outcome := self.nodes[name].deferred) is not None}
-        handed = [
-            HandBack(name, error, self.store.written_by(name)) for name, error in errors.items() if error is not None
-        ]
         self.emit("again", goal, self.nodes[goal].status.attempts, failed=tuple(failed))
+        handed = tuple(HandBack(name, error, self.store.written_by(name)) for name, error in failed.items())
         for name, node in self.nodes.items():
             if name == goal or self.graph.descends(name, goal):
-                self.store.drop(name)
-                error = errors.get(name)
+                signature = failed[name].signature if name in failed else node.signature
                 status = Status("pending", "", node.status.attempts, node.status.refinements + 1)
-                self.nodes[name] = _Node(node.task, status, signature=error.signature if error else node.signature)
-        self.nodes[goal].handed = tuple(handed)
-        self.ready.clear()
-        self.sorter = self.graph.sorter(
-            {name for name, node in self.nodes.items() if node.status.ended is not None and node.deferred is None}
-        )
-        self._take_ready()
-        for name, node in self.nodes.items():
-            if node.deferred is not None and self.graph.rank[name] in self.ready:
-                self.ready.remove(self.graph.rank[name])
-        heapq.heapify(self.ready)
+                self.nodes[name] = _Node(node.task, status, signature=signature)
+        self.nodes[goal].handed = handed
+        deferred = {name for name, node in self.nodes.items() if node.deferred is not None}
+        settled = {name for name, node in self.nodes.items() if node.status.ended is not None}
+        self.sorter = self.graph.sorter(settled - deferred)
+        self.ready = sorted(self.graph.rank[name] for name in self.sorter.get_ready() if name not in deferred)
 
     def emit(self, type: str, task: str | None = None, attempt: int = 0, **data: Any) -> None:
         """Send an event to the listener, one at a time."""
         with self.emitting:
-            if type == "deprecated" and (task, data["way"]) in self.noticed:
-                return
-            self.noticed.add((task, data.get("way")))
+            if type == "deprecated":
+                if (task, data["way"]) in self.noticed:
+                    return
+                self.noticed.add((task, data["way"]))
             self.seq += 1
             event = Event(type, self.seq, self.plan.clock(), task, attempt, data)
             if type != "output":
@@ -406,7 +401,5 @@ def _outcome_of(future: Future[Outcome]) -> Outcome:
     """Return the outcome; a worker that died, or a job that could not be sent, is a failure of the task."""
     try:
         return future.result()
-    except concurrent.futures.CancelledError as error:
-        return Outcome("cancelled", why="it did not start", error=Failure.of(error))
     except (Exception, SystemExit) as error:
         return Outcome("failed", error=Failure.of(error))

@@ -245,6 +245,19 @@ def test_the_same_failure_twice_waits() -> None:
     assert (result.status["test"].attempts, result.state) == (2, "waiting")
 
 
+def test_when_one_of_two_failures_is_the_same_both_wait() -> None:
+    """No other round begins for the sake of the second."""
+    rounds: list[int] = []
+
+    def check(ctx: TaskContext) -> None:
+        raise ValueError("same" if ctx.task == "test" else str(len(rounds)))
+
+    checks = [Task(name, check, after=["implement"], again=Again("implement", 9)) for name in ("lint", "test")]
+    result = run(Task("implement", lambda _: rounds.append(1)), *checks)
+    assert (states(result), len(rounds)) == ({"implement": "done", "lint": "waiting", "test": "waiting"}, 2)
+    assert result.status["lint"].why == result.status["test"].why == "the same failure twice: same"
+
+
 def test_two_failures_are_handed_back_together() -> None:
     """Two checks that fail in one round send the work back once, with both reports, whichever ended first."""
     seen: list[list[str]] = []
@@ -304,6 +317,30 @@ def test_cancelling_once_lets_running_tasks_end() -> None:
     result = executor.run()
     assert states(result) == {"a": "done", "b": "cancelled", "tidy": "cancelled"}
     assert (result.store["a.x"], result.state) == (1, "cancelled")
+
+
+@pytest.mark.parametrize("how", ["cancel", "hold", "stop"])
+def test_what_an_executor_has_not_begun_does_not_start(how: str) -> None:
+    """Also where all was submitted: what waits for a thread is taken back, and no attempt is counted."""
+
+    def end(_: TaskContext) -> None:
+        if how == "stop":
+            raise ValueError("x")
+        executor.cancel() if how == "cancel" else executor.hold("the budget")
+
+    gate = threading.Event()
+
+    def listen(event: Event) -> None:
+        if (event.type, event.task) == ("stage-ended", "b8"):
+            gate.set()
+
+    tasks = [Task("a", end), *(Task(f"b{n}", lambda _: gate.wait() and None) for n in range(9))]
+    with ThreadPoolExecutor(1) as pool:
+        executor = DagExecutor(tasks, pool, listen, keep_going=False)
+        result = executor.run()
+    last = result.status["b8"]
+    expected = {"cancel": "cancelled", "hold": "waiting", "stop": "skipped"}[how]
+    assert (last.state, last.attempts, last.error) == (expected, 0, None)
 
 
 def test_cancelling_twice_ends_what_runs() -> None:
@@ -453,6 +490,24 @@ def test_a_second_run_skips_what_is_known() -> None:
     assert two.ok
     three = run(*graph(2), finished=journal.kept.get)
     assert (ran[3:], states(three)) == (["b", "c"], {"a": "skipped", "b": "done", "c": "done"})
+
+
+def test_no_two_rounds_have_the_same_key() -> None:
+    """Also where a failure comes back after another one: the outcome of that earlier round is not taken for it."""
+    rounds: list[int] = []
+
+    def check(_: TaskContext) -> None:
+        if len(rounds) < 4:
+            raise ValueError(f"failure {len(rounds) % 2}")
+
+    journal = Journal()
+    tasks = [Task("implement", lambda _: rounds.append(1)), Task("test", check, after=["implement"],
+             again=Again("implement", 9))]  # fmt: skip
+    whole = run(*tasks, on_event=journal.listen)
+    keys = [event.data["key"] for event in of_type(whole.events, "stage-started")]
+    assert (whole.ok, len(keys), len(set(keys))) == (True, 8, 8)
+    resumed = run(*tasks, finished=journal.kept.get)
+    assert (resumed.ok, len(rounds), resumed.status["test"].refinements) == (True, 4, 3)
 
 
 @pytest.mark.parametrize("stop_after", range(1, 9))
