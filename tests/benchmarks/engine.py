@@ -71,24 +71,29 @@ DESIGNS = {"ours": run_ours, "copy per task": run_copies, "bare pool": run_pool}
 
 
 def measure_here(design: str, tasks: str, megabytes: str) -> None:
-    """Measure in this process, and print seconds by the clock and of CPU, and what memory grew by."""
+    """Measure in this process, and print what one task took, what each further one, and what memory grew by."""
     DESIGNS[design](10, {})  # imports, threads
     seed = store_of(int(megabytes))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    wall, cpu = time.perf_counter(), time.process_time()
-    DESIGNS[design](int(tasks), seed)
-    took = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
-    print(json.dumps({**took, "grown": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before}))
+    taken = []
+    for count in (1, int(tasks)):
+        wall, cpu = time.perf_counter(), time.process_time()
+        DESIGNS[design](count, seed)
+        taken.append((time.perf_counter() - wall, time.process_time() - cpu))
+    (first, first_cpu), (all_, all_cpu) = taken
+    further = max(1, int(tasks) - 1)
+    found = {"first": first, "wall": (all_ - first) / further, "cpu": (all_cpu - first_cpu) / further}
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / MIB
+    print(json.dumps({"grown": grown, **{name: seconds * 1000 for name, seconds in found.items()}}))
 
 
 def measure(design: str, tasks: int, megabytes: int) -> dict[str, float]:
-    """Measure in a process of its own; milliseconds a task, and MiB."""
+    """Measure in a process of its own: milliseconds of the first and of a further task, and MiB."""
     folder = Path(__file__).resolve().parents[1]
     code = _SETUP.format(paths=[os.fspath(folder), os.fspath(folder.parent)])
     argv = [sys.executable, "-c", code, design, str(tasks), str(megabytes)]
-    found = json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
-    per_task = {name: found[name] / tasks * 1000 for name in ("wall", "cpu")}
-    return {**per_task, "grown": found["grown"] / MIB}
+    found: dict[str, float] = json.loads(subprocess.run(argv, capture_output=True, text=True, check=True).stdout)
+    return found
 
 
 def print_engine(*, tasks: int, megabytes: int, copies: int, rounds: int) -> None:
@@ -99,12 +104,13 @@ def print_engine(*, tasks: int, megabytes: int, copies: int, rounds: int) -> Non
     for _ in range(rounds):
         for row in rows:
             found[row].append(measure(*row))
-    print(f"{'design':<14}{'tasks':>7}{'store':>9}{'ms a task':>11}{'CPU':>8}{'memory':>12}")
+    print(f"{'design':<14}{'tasks':>7}{'store':>9}{'first, ms':>12}{'further':>9}{'CPU':>8}{'memory':>12}")
     middle = {
         row: {name: statistics.median(one[name] for one in ones) for name in ones[0]} for row, ones in found.items()
     }
     for (design, count, size), one in middle.items():
-        print(f"{design:<14}{count:>7}{size:>5} MiB{one['wall']:>11.3f}{one['cpu']:>8.3f}{one['grown']:>8.1f} MiB")
+        times = f"{one['first']:>12.1f}{one['wall']:>9.3f}{one['cpu']:>8.3f}"
+        print(f"{design:<14}{count:>7}{size:>5} MiB{times}{one['grown']:>8.1f} MiB")
     for design, count in (("ours", tasks), ("copy per task", copies)):
         empty, full = middle[design, count, 0], middle[design, count, megabytes]
         ratios = [full[name] / empty[name] for name in ("wall", "cpu")]
