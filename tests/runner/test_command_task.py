@@ -230,7 +230,7 @@ def test_commands_run_in_other_processes(tmp_path: Path) -> None:
     assert [event.data["text"] for event in of_type(events, "output")] == ["hi\n"]
 
 
-def test_a_command_in_another_process_is_ended_too() -> None:
+def test_a_command_in_another_process_is_ended_too(temporary_folder: Path) -> None:
     """Cancelling twice reaches it there; nothing of it, and no file of ours, stays."""
     code = "import os, pathlib, sys, time; pathlib.Path(sys.argv[1]).write_text(str(os.getpid())); time.sleep(600)"
     path = Path("pid").resolve()
@@ -246,3 +246,4 @@ def test_a_command_in_another_process_is_ended_too() -> None:
         thread.join()
     assert states(results[0]) == {"a": "cancelled"}
     assert not lives(pid)
+    assert list(temporary_folder.glob("taskctx-run-*")) == []

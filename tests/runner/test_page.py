@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -24,7 +25,7 @@ ENGINE = {
 def test_an_example_runs(title: str, code: str) -> None:
     """By itself, in a process of its own, with warnings as errors; each asserts something."""
     assert "assert " in code, title
-    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    env = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "TMPDIR": os.environ["TMPDIR"]}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False, env=env
     )
