@@ -34,6 +34,7 @@ from git_taskctx.capture.keys import (
 from git_taskctx.capture.normalize import WIDTH, normalize_multiline
 from git_taskctx.capture.strict_yaml import Node, Problems, decode_text
 from git_taskctx.errors import BadData, Refused
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field, replace
@@ -168,6 +169,14 @@ def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: s
     return {
         key: value[key] for key, top in keys.items() if not any(fnmatch.fnmatchcase(top, rule) for rule in volatile)
     }
+
+
+def lasting_sha(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> str:
+    """Return the sha256 of what `without_volatile` gives, as canonical JSON. Raises: BadData where JSON has no such."""
+    try:
+        return sha256_hex(dump_canonical({"text": without_volatile(data, volatile, name=name, task=task)}))
+    except (TypeError, ValueError) as error:
+        raise BadData(f"{name} holds what JSON cannot") from error
 
 
 def _plain_status(status: str) -> str:

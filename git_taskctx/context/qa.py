@@ -11,8 +11,8 @@ from git_taskctx.context.evidence import Source, take
 from git_taskctx.context.session import Event, Session, commands_of
 from git_taskctx.context.staleness import compare_text
 from git_taskctx.errors import Refused
-from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.tree import Tree
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.codec import to_plain
@@ -111,18 +111,9 @@ def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
     raw = unquote(path)
     if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
         return reading.tree
-    return _without(reading.objects, reading.tree, raw.split(b"/")) or reading.objects.empty_tree
-
-
-def _without(objects: ObjectStore, tree: str, parts: list[bytes]) -> TreeOid | None:
-    """Return a tree without one path; None where nothing is left. Nothing is written."""
-    entries = {entry.name: entry for entry in objects.read_tree(tree)}
-    entry = entries.pop(parts[0], None)
-    if entry is not None and len(parts) > 1 and entry.mode == "40000":
-        below = _without(objects, entry.oid, parts[1:])
-        if below is not None:
-            entries[entry.name] = TreeEntry(entry.mode, entry.name, below)
-    return objects.name_tree(list(entries.values())) if entries else None
+    tree = Tree(reading.objects, reading.tree)
+    tree.remove(raw)
+    return tree.name()
 
 
 def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:

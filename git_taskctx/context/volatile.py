@@ -11,7 +11,6 @@ from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
-from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import BlobOid, TreeOid
 
@@ -58,7 +57,7 @@ def put_back_file(
     `blob` is the entry in the recorded tree, `text_sha` the sha256 of its content without the `volatile` keys, as
     canonical JSON.
     """
-    from git_taskctx.capture.taskfile import without_volatile
+    from git_taskctx.capture.taskfile import lasting_sha
 
     name = unquote(path).decode("utf-8", "surrogateescape")
     blob = repository.objects.find(f"{wanted}:{name}", limit=BLOB_LIMIT)
@@ -67,11 +66,10 @@ def put_back_file(
     if blob is None or blob.kind != "blob" or not blob.whole:
         return {}
     try:
-        text = dump_canonical({"text": without_volatile(blob.data, volatile, name=path, task=task)})
-    except (BadData, TypeError, ValueError):  # no JSON can say it: the proof goes by the tree alone
+        text_sha = lasting_sha(blob.data, volatile, name=path, task=task)
+    except BadData:  # the proof goes by the tree alone
         return {}
-    told = {"path": path, "blob": blob.oid, "text_sha": sha256_hex(text), "volatile": list(volatile)}
-    return {"task_file": told}
+    return {"task_file": {"path": path, "blob": blob.oid, "text_sha": text_sha, "volatile": list(volatile)}}
 
 
 def _text(context: Context, objects: ObjectStore, oid: str) -> object:

@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.background import Background
-from git_taskctx.git.changes import LINK, SUBMODULE
+from git_taskctx.git.changes import LINK
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.tree import FILE, PROGRAM, Tree
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass
 
-FOLDER = "40000"
 MOST = 64 * 1024 * 1024
 """Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
 _ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
@@ -45,19 +45,6 @@ class Scan:
     index_tree: TreeOid
     """What is staged."""
     tree: TreeOid
-
-
-class _Node:
-    """What is new at one name of a folder."""
-
-    __slots__ = ("children", "entries", "entry")
-
-    def __init__(self) -> None:
-        self.entry: TreeEntry | None = None
-        """The new file; None when there is none."""
-        self.children: dict[bytes, _Node] = {}
-        self.entries: dict[bytes, TreeEntry] = {}
-        """What is there so far, where it is a folder."""
 
 
 class _Path(NamedTuple):
@@ -101,16 +88,14 @@ def read_fast(
     if base is None:
         raise Declined("the index has no tree")
     converted = _attributes(repository, [path.path for path in paths if not path.gone])
-    root, total = _Node(), 0
-    for path in paths:
-        entry = None
-        if not path.gone:
-            entry, size = _entry(repository, path.path, objects, converted)
-            total += size
+    changes, total = dict[bytes, TreeEntry | None](), 0
+    for path, gone in paths:
+        entry, size = (None, 0) if gone else _entry(repository, path, objects, converted)
+        changes[path] = entry
+        total += size
         if total > MOST:
             raise Declined("the changed files are large")
-        _place(root, path.path.split(b"/"), entry)
-    tree = _with_changes(objects, base, root) if root.children else base
+    tree = _with_changes(objects, base, changes) if changes else base
     return Scan(scanned.out, head, base, tree)
 
 
@@ -176,7 +161,7 @@ def _paths(entries: list[bytes]) -> Iterator[_Path]:
                 raise Declined("a submodule changed")
             if xy[1:] == b".":
                 continue  # the worktree is as the index
-            if xy[1:] != b"D" and mode not in (b"100644", b"100755", b"120000"):
+            if xy[1:] != b"D" and mode.decode() not in (FILE, PROGRAM, LINK):
                 raise Declined("a path is neither file nor link")
             yield _Path(path, gone=xy[1:] == b"D")
         else:
@@ -233,62 +218,19 @@ def _entry(
         raise Declined("a file changed while it was read")
     if path in converted and b"\r" in data:
         raise Declined("line ends may be converted")
-    mode = "100755" if before.st_mode & 0o100 else "100644"
+    mode = PROGRAM if before.st_mode & 0o100 else FILE
     return TreeEntry(mode, name, objects.add("blob", data)), len(data)
 
 
-def _place(root: _Node, parts: list[bytes], entry: TreeEntry | None) -> None:
-    node = root
-    for part in parts:
-        node = node.children.setdefault(part, _Node())
-    node.entry = entry
-
-
-def _with_changes(objects: ObjectStore, base: TreeOid, root: _Node) -> TreeOid:
+def _with_changes(objects: ObjectStore, base: TreeOid, changes: Mapping[bytes, TreeEntry | None]) -> TreeOid:
     try:
-        _read_folders(objects, base, root)
+        tree = Tree(objects, base)
+        tree.read_ahead(changes)
+        for path, entry in changes.items():
+            if entry is None:
+                tree.remove(path)
+            else:
+                tree.put(path, entry.oid, entry.mode)
+        return tree.write()
     except CouldNotTell as error:  # git takes an untouched folder's oid on trust, so its tree may be missing
         raise Declined(error.message) from error
-    return TreeOid(_splice(objects, root) or objects.add("tree", b""))
-
-
-def _read_folders(objects: ObjectStore, base: str, root: _Node) -> None:
-    """Read what the folders that are touched hold so far, level by level."""
-    level = [(base, root)]
-    while level:
-        objects.read_ahead([tree for tree, _ in level])
-        below = []
-        for tree, node in level:
-            node.entries = {entry.name: _as_git_writes(entry) for entry in objects.read_tree(tree)}
-            for name, child in node.children.items():
-                old = node.entries.get(name)
-                if child.children and old is not None and old.mode == FOLDER:
-                    below.append((old.oid, child))
-        level = below
-
-
-def _splice(objects: ObjectStore, node: _Node) -> str | None:
-    """Return the tree of a folder with what is new in it; None when nothing is left."""
-    entries = node.entries
-    for name, child in node.children.items():
-        entries.pop(name, None)
-        new = child.entry
-        if child.children:
-            below = _splice(objects, child)
-            if below is not None and new is not None:
-                raise Declined("a file is in the place of a folder that the index still has")
-            if below is not None:
-                new = TreeEntry(FOLDER, name, below)
-        if new is not None:
-            entries[name] = new
-    return objects.add_tree(list(entries.values())) if entries else None
-
-
-def _as_git_writes(entry: TreeEntry) -> TreeEntry:
-    """Return an entry with one of the modes that git still writes (`canon_mode`); old tools wrote 100664 or 040000."""
-    if entry.mode in ("100644", "100755", FOLDER, LINK, SUBMODULE):
-        return entry
-    mode = int(entry.mode, 8)
-    if stat.S_ISREG(mode):
-        return entry._replace(mode="100755" if mode & 0o100 else "100644")
-    return entry._replace(mode=LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else SUBMODULE)

@@ -11,8 +11,9 @@ import time
 from collections.abc import Mapping, Sequence
 
 from git_taskctx.git.changes import compare_trees
-from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.tree import FILE, PROGRAM, Tree
 from git_taskctx.model.oids import CommitOid, TreeOid
 
 NOTES_REF = "refs/notes/taskctx"
@@ -45,9 +46,9 @@ def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dic
             entries = {entry.name: entry for entry in objects.read_tree(tree, names)}
             for target, rest in wanted:
                 leaf, branch = entries.get(rest), entries.get(rest[:2])
-                if leaf is not None and leaf.mode != "40000":
+                if leaf is not None and leaf.mode != FOLDER:
                     found[target].append(leaf.oid)
-                if branch is not None and branch.mode == "40000" and rest[2:]:
+                if branch is not None and branch.mode == FOLDER and rest[2:]:
                     below.setdefault(branch.oid, []).append((target, rest[2:]))
         level = below
     return found
@@ -81,8 +82,14 @@ def append_notes(
     """
     tree = _tree_of(objects, commit) if commit else None
     if additions:
-        notes = {target.encode(): lines for target, lines in additions.items()}
-        tree = _splice(objects, tree, notes, top=True)
+        editor = Tree(objects, tree)
+        for target, lines in additions.items():
+            path = _find_place(editor, target.encode())
+            leaf = editor.find(path)
+            old = note_lines(objects.get(leaf.oid, "blob")) if leaf else []
+            text = "".join(line + "\n" for line in sorted({*old, *lines}))
+            editor.put(path, objects.add_blob(text.encode("utf-8", "surrogateescape")))
+        tree = editor.write()
     parents = "".join(f"parent {parent}\n" for parent in (commit, merged) if parent)
     who = f"git-taskctx <git-taskctx@localhost> {int(time.time())} +0000"
     text = f"tree {tree or objects.empty_tree}\n{parents}author {who}\ncommitter {who}\n\n{message}\n"
@@ -99,7 +106,7 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
     objects = repository.objects
     old = TreeOid(_tree_of(objects, ours)) if ours else objects.empty_tree
     changes = compare_trees(repository, old, TreeOid(_tree_of(objects, theirs)))
-    notes = [(change.path.replace(b"/", b""), change.oid) for change in changes if change.mode in ("100644", "100755")]
+    notes = [(change.path.replace(b"/", b""), change.oid) for change in changes if change.mode in (FILE, PROGRAM)]
     width = len(objects.zero)
     notes = [(name, oid) for name, oid in notes if re.fullmatch(rb"[0-9a-f]{%d}" % width, name)]
     sizes = objects.sizes({oid for _, oid in notes})
@@ -114,23 +121,17 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
     return found
 
 
-def _splice(objects: ObjectStore, tree: str | None, notes: Mapping[bytes, Sequence[str]], *, top: bool) -> str:
-    """Add to all notes of one tree at once, so that no tree is written that the next note would replace."""
-    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree else {}
-    below: dict[bytes, dict[bytes, Sequence[str]]] = {}
-    for rest, lines in notes.items():
-        leaf, branch = entries.get(rest), entries.get(rest[:2])
-        wide = top or branch is not None or sum(len(name) == len(rest) for name in entries) >= WIDE
-        if leaf is None and len(rest) > 2 and wide and (branch is None or branch.mode == "40000"):
-            below.setdefault(rest[:2], {})[rest[2:]] = lines
-            continue
-        old = note_lines(objects.get(leaf.oid, "blob")) if leaf else []
-        text = "".join(line + "\n" for line in sorted({*old, *lines}))
-        entries[rest] = TreeEntry("100644", rest, objects.add_blob(text.encode("utf-8", "surrogateescape")))
-    for name, deeper in below.items():
-        branch = entries.get(name)
-        entries[name] = TreeEntry("40000", name, _splice(objects, branch.oid if branch else None, deeper, top=False))
-    return objects.add_tree(list(entries.values()))
+def _find_place(tree: Tree, target: bytes) -> bytes:
+    """Return the path at which an object's note is, or is to be put."""
+    folder, rest = tree, target
+    while len(rest) > 2 and rest not in folder.entries:
+        branch = folder.entries.get(rest[:2])
+        wide = folder is tree or branch or sum(len(name) == len(rest) for name in folder.entries) >= WIDE
+        if not wide or (isinstance(branch, TreeEntry) and branch.mode != FOLDER):
+            break
+        folder, rest = folder.open(rest[:2]), rest[2:]
+    levels = range(0, len(target) - len(rest), 2)
+    return b"".join(target[at : at + 2] + b"/" for at in levels) + rest
 
 
 def _tree_of(objects: ObjectStore, commit: str) -> str:

@@ -21,6 +21,8 @@ from git_taskctx.git.process import Git, stop, way_out
 from git_taskctx.model.oids import BlobOid, TreeOid
 
 Kind = Literal["commit", "tree", "blob", "tag"]
+FOLDER = "40000"
+"""The mode of a tree in a tree."""
 
 _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
@@ -270,7 +272,7 @@ class ObjectStore:
 
 
 def _raw_tree(entries: list[TreeEntry]) -> bytes:
-    ordered = sorted(entries, key=lambda entry: entry.name + (b"/" if entry.mode == "40000" else b""))
+    ordered = sorted(entries, key=lambda entry: entry.name + (b"/" if entry.mode == FOLDER else b""))
     return b"".join(entry.mode.encode() + b" " + entry.name + b"\0" + bytes.fromhex(entry.oid) for entry in ordered)
 
 

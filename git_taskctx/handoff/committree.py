@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, compare_trees
-from git_taskctx.git.private import private_folder
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.tree import Tree
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 
@@ -16,7 +14,7 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
     """Return `tree` with every path that was dirty at init, and is still as it was then, as `parent` has it.
 
     After a clean start that is `tree` itself. Where the task put a file in the place of a folder, or a folder in that
-    of a file, what was below or there before it does not come back. The new trees are written to the repository.
+    of a file, what was below or there before it does not come back. The new trees are taken to be written.
     """
     dirt = {change.path for change in compare_trees(repository, repository.tree_of(chain.init_head), chain.init_tree)}
     if not dirt:
@@ -29,18 +27,14 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
     new = [change for change in changes if change.path not in old or not _has_room(change, put)]
     if len(new) == len(changes):
         return tree
-    zero = repository.objects.zero
-    gone = b"".join(b"0 %s\t%s\0" % (zero.encode(), change.path) for change in new)
-    there = b"".join(
-        b"%s %s\t%s\0" % (change.mode.encode(), change.oid.encode(), change.path)
-        for change in new
-        if change.mode != ABSENT
-    )
-    with private_folder(repository) as folder:  # as a commit is made: what is new goes into the index of the parent
-        git = repository.git.with_env(GIT_INDEX_FILE=os.fspath(folder / "index"), GIT_NO_REPLACE_OBJECTS="1")
-        git.run("read-tree", base)
-        git.run("update-index", "-z", "--index-info", stdin=gone + there)
-        return TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())
+    made = Tree(repository.objects, base)
+    made.read_ahead(change.path for change in new)
+    for change in new:  # first what goes: a file may come into the place of a folder
+        made.remove(change.path)
+    for change in new:
+        if change.mode != ABSENT:
+            made.put(change.path, change.oid, change.mode)
+    return made.write()
 
 
 def _has_room(change: Change, put: set[bytes]) -> bool:

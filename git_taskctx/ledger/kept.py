@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.damaged import lost
-from git_taskctx.git.objects import ObjectStore, TreeEntry
+from git_taskctx.git.objects import FOLDER, ObjectStore
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.tree import Tree
 from git_taskctx.ledger.entry import anchor_data, page_of
 from git_taskctx.ledger.refs import context_ref_name
 from git_taskctx.model.context import Context
-from git_taskctx.model.oids import BlobOid, TreeOid
+from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.record import Record
 
 PREVIOUS = "previous.json"
@@ -54,7 +55,10 @@ def add_kept(
     if previous is not None:
         blobs[PREVIOUS] = objects.add_blob(previous.to_bytes())
     try:
-        return _splice(objects, old, blobs)
+        tree = Tree(objects, old)
+        for path, oid in blobs.items():
+            tree.put(path.encode(), oid)
+        return tree.write()
     except CouldNotTell as error:
         if old is None or objects.has(old):
             raise
@@ -84,27 +88,12 @@ def _name(path: str) -> str:
     return path.rpartition("/")[2] if path.startswith("rounds/") else path
 
 
-def _splice(objects: ObjectStore, tree: str | None, blobs: Mapping[str, BlobOid]) -> TreeOid:
-    entries = {entry.name: entry for entry in objects.read_tree(tree)} if tree else {}
-    below: dict[str, dict[str, BlobOid]] = {}
-    for path, oid in blobs.items():
-        name, _, rest = path.partition("/")
-        if rest:
-            below.setdefault(name, {})[rest] = oid
-        else:
-            entries[name.encode()] = TreeEntry("100644", name.encode(), oid)
-    for name, deeper in below.items():
-        old = entries.get(name.encode())
-        entries[name.encode()] = TreeEntry("40000", name.encode(), _splice(objects, old.oid if old else None, deeper))
-    return objects.add_tree(list(entries.values()))
-
-
 def _walk(objects: ObjectStore, tree: str, prefix: str = "") -> Iterator[tuple[str, str]]:
     for entry in objects.read_tree(tree):
         if not _NAME.fullmatch(entry.name):
             raise BadData(f"the tree {tree} holds a file that git-taskctx does not write", hint=f"git ls-tree {tree}")
         path = prefix + entry.name.decode()
-        if entry.mode == "40000":
+        if entry.mode == FOLDER:
             yield from _walk(objects, entry.oid, f"{path}/")
         else:
             yield path, entry.oid

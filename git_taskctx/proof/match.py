@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import compare_many
-from git_taskctx.git.objects import TreeEntry
 from git_taskctx.git.quoting import quote, unquote
-from git_taskctx.git.repository import Repository
-from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.git.repository import BLOB_LIMIT, Repository
+from git_taskctx.git.tree import Tree
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 SHOWN = 20
 """So many paths are named in a reason."""
-TASK_FILE_LIMIT = 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -197,33 +195,29 @@ class Matcher:
         if not (isinstance(path, str) and isinstance(blob, str) and isinstance(text_sha, str)):
             return False
         try:
-            return (
-                self._text_sha(commit, path, claim.record.task) == text_sha
-                and self._with(commit.tree, path, blob) == claim.tree
+            return self._text_sha(commit, path, claim.record.task) == text_sha and self._is_with(
+                commit, path, blob, claim.tree
             )
-        except (BadData, CouldNotTell, TypeError, ValueError):
+        except (BadData, CouldNotTell, ValueError):  # a record may name a blob by what is no oid
             return False
 
     def _text_sha(self, commit: Commit, path: str, task: str) -> str | None:
-        from git_taskctx.capture.taskfile import without_volatile
+        from git_taskctx.capture.taskfile import lasting_sha
 
         name = unquote(path).decode("utf-8", "surrogateescape")
-        found = self._repository.objects.find(f"{commit.tree}:{name}", limit=TASK_FILE_LIMIT)
+        found = self._repository.objects.find(f"{commit.tree}:{name}", limit=BLOB_LIMIT)
         if found is None or found.kind != "blob" or not found.whole:
             return None
-        text = without_volatile(found.data, self.policy.task.volatile, name=path, task=task)
-        return sha256_hex(dump_canonical({"text": text}))
+        return lasting_sha(found.data, self.policy.task.volatile, name=path, task=task)
 
-    def _with(self, tree: str, path: str, blob: str) -> TreeOid:
-        """Return the name of a tree with another blob at a path; nothing is written."""
-        return _spliced(self._repository, tree, unquote(path).split(b"/"), blob)
-
-
-def _spliced(repository: Repository, tree: str, parts: list[bytes], blob: str) -> TreeOid:
-    entries = {entry.name: entry for entry in repository.objects.read_tree(tree)}
-    entry = entries.get(parts[0])
-    if entry is None or (len(parts) > 1) != (entry.mode == "40000"):
-        raise CouldNotTell(f"the tree {tree} has no such file")
-    oid = blob if len(parts) == 1 else _spliced(repository, entry.oid, parts[1:], blob)
-    entries[entry.name] = TreeEntry(entry.mode, entry.name, oid)
-    return repository.objects.name_tree(list(entries.values()))
+    def _is_with(self, commit: Commit, path: str, blob: str, wanted: TreeOid) -> bool:
+        """Return whether a commit's tree with another blob at a path is `wanted`; nothing is written."""
+        tree, raw = Tree(self._repository.objects, commit.tree), unquote(path)
+        held = tree.find(raw)
+        if held is None:
+            return False
+        tree.put(raw, held.oid, held.mode)
+        if tree.name() != commit.tree:  # not as git writes trees: a name may stand twice in one
+            return False
+        tree.put(raw, blob, held.mode)
+        return tree.name() == wanted

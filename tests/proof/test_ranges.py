@@ -394,6 +394,11 @@ def test_volatile_keys(tmp_path: Path) -> None:
     assert amended.told("HEAD") == "verified by commit"
     scene.desk.ok("adopt", "HEAD", "--task", TASK)
     assert scene.clone("adopted", branch="main").told("HEAD") == "verified by commit"
+    entries = scene.repo.run("cat-file", "tree", "HEAD^{tree}").stdout
+    twice = b"100644 parser.py\0" + b"\x11" * 20 + entries  # a name that stands twice hides neither
+    odd = scene.repo.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", input=twice)
+    crafted = scene.repo.git("commit-tree", "-p", "HEAD~1", "-m", "x", odd)
+    assert "has another tree" in scene.desk.refuses("adopt", crafted, "--task", TASK)
     amend("cancelled", "other words")
     assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
     assert "has another tree" in scene.clone("other", branch="main").refuses("adopt", "HEAD", "--task", TASK)

@@ -1,0 +1,124 @@
+"""A tree that is changed by path: only the folders on the way are read, and only those are written anew.
+
+After git-revise, whose trees know their own names: one that nobody changed is named as it was read.
+"""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Callable, Iterable
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.changes import LINK, SUBMODULE
+from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
+from git_taskctx.model.oids import TreeOid
+
+FILE, PROGRAM = "100644", "100755"
+_Naming = Callable[[list[TreeEntry]], TreeOid]
+
+
+class Tree:
+    """A folder as it was read, and as it was changed since; without an oid a new one."""
+
+    __slots__ = ("_objects", "_oid", "entries")
+
+    def __init__(self, objects: ObjectStore, oid: str | None = None) -> None:
+        """Read one folder. Raises: CouldNotTell."""
+        self._objects = objects
+        self._oid = oid
+        self.entries: dict[bytes, TreeEntry | Tree] = {
+            entry.name: _as_git_writes(entry) for entry in (objects.read_tree(oid) if oid else ())
+        }
+        """By name; a folder that was opened is a tree itself."""
+
+    def open(self, name: bytes) -> Tree:
+        """Return the folder with a name, made where there is none. Raises: CouldNotTell, also where it is a file."""
+        entry = self.entries.get(name)
+        if isinstance(entry, Tree):
+            return entry
+        if entry is not None and entry.mode != FOLDER:
+            raise CouldNotTell(f"a file is in the place of the folder {name!r}")
+        self.entries[name] = folder = Tree(self._objects, entry.oid if entry else None)
+        return folder
+
+    def read_ahead(self, paths: Iterable[bytes]) -> None:
+        """Read the folders on the way to many paths, with one question for each level. Raises: CouldNotTell."""
+        level = [(self, {tuple(path.split(b"/")[:-1]) for path in paths})]
+        while level:
+            below: dict[tuple[Tree, bytes], set[tuple[bytes, ...]]] = {}
+            for tree, ways in level:
+                for name, *rest in filter(None, ways):
+                    entry = tree.entries.get(name)
+                    if isinstance(entry, TreeEntry) and entry.mode == FOLDER:
+                        below.setdefault((tree, name), set()).add(tuple(rest))
+            self._objects.read_ahead([tree.entries[name].oid for tree, name in below])  # type: ignore[union-attr]
+            level = [(tree.open(name), ways) for (tree, name), ways in below.items()]
+
+    def find(self, path: bytes) -> TreeEntry | None:
+        """Return the entry of a file, a link or a submodule; None without. Raises: CouldNotTell."""
+        name, _, rest = path.partition(b"/")
+        entry = self.entries.get(name)
+        if rest:
+            return self.open(name).find(rest) if _is_folder(entry) else None
+        return entry if isinstance(entry, TreeEntry) and entry.mode != FOLDER else None
+
+    def put(self, path: bytes, oid: str, mode: str = FILE) -> None:
+        """Set the entry at a path. Raises: CouldNotTell where a file is in the way, or a folder that holds some."""
+        self._oid = None
+        name, _, rest = path.partition(b"/")
+        if rest:
+            self.open(name).put(rest, oid, mode)
+        elif _is_folder(self.entries.get(name)) and not self.open(name).is_empty:
+            raise CouldNotTell(f"a folder is in the place of the file {name!r}")
+        else:
+            self.entries[name] = TreeEntry(mode, name, oid)
+
+    def remove(self, path: bytes) -> None:
+        """Take away what is at a path, if anything; a folder that has nothing left goes too. Raises: CouldNotTell."""
+        self._oid = None
+        name, _, rest = path.partition(b"/")
+        if rest and _is_folder(self.entries.get(name)):
+            self.open(name).remove(rest)
+        elif not rest:
+            self.entries.pop(name, None)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is in it, but for folders of which that is true."""
+        return all(isinstance(entry, Tree) and entry.is_empty for entry in self.entries.values())
+
+    def name(self) -> TreeOid:
+        """Return its oid; nothing is written."""
+        return self._named(self._objects.name_tree)
+
+    def write(self) -> TreeOid:
+        """Take it, and what is new below it, to be written by the store's next `flush`; return its oid."""
+        return self._named(self._objects.add_tree)
+
+    def _named(self, naming: _Naming) -> TreeOid:
+        if self._oid is not None:
+            return TreeOid(self._oid)
+        entries = list[TreeEntry]()
+        for name, entry in self.entries.items():
+            if isinstance(entry, TreeEntry):
+                entries.append(entry)
+            elif not entry.is_empty:  # git has no empty folders
+                entries.append(TreeEntry(FOLDER, name, entry._named(naming)))
+        return naming(entries)
+
+
+def _is_folder(entry: TreeEntry | Tree | None) -> bool:
+    return isinstance(entry, Tree) or (entry is not None and entry.mode == FOLDER)
+
+
+def _as_git_writes(entry: TreeEntry) -> TreeEntry:
+    """Return an entry with one of the modes that git still writes (`canon_mode` in cache.h).
+
+    Old tools wrote 100664 and 040000, and git reads them; a folder that it writes anew has them no more.
+    """
+    if entry.mode in (FILE, PROGRAM, FOLDER, LINK, SUBMODULE):
+        return entry
+    mode = int(entry.mode, 8)
+    if stat.S_ISREG(mode):
+        return entry._replace(mode=PROGRAM if mode & 0o100 else FILE)
+    return entry._replace(mode=LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else SUBMODULE)
