@@ -113,8 +113,7 @@ class Session:
         sealed, head = self.chain.sealed, self.repository.find_commit("HEAD")
         if sealed is None or head is None:
             return None
-        words = ("merge-base", "--is-ancestor", sealed, head)
-        return sealed if sealed == head or self.repository.git.run(*words, ok=(0, 1, 128)).code == 0 else None
+        return sealed if sealed == head or self.repository.is_ancestor(sealed, head) else None
 
     @property
     def saved(self) -> int:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from git_taskctx.errors import TryAgain
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
+from git_taskctx.git.refs import RefConflict, RefMove, Refs, tries
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import FILE, PROGRAM, Tree
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -94,6 +96,41 @@ def append_notes(
     who = f"git-taskctx <git-taskctx@localhost> {int(time.time())} +0000"
     text = f"tree {tree or objects.empty_tree}\n{parents}author {who}\ncommitter {who}\n\n{message}\n"
     return CommitOid(objects.add("commit", text.encode("utf-8")))
+
+
+def write_notes(
+    objects: ObjectStore,
+    refs: Refs,
+    make: Callable[[str | None], str | None],
+    *,
+    moves: Sequence[RefMove] = (),
+    reason: str,
+) -> None:
+    """Move the notes to the commit that `make` makes on top of the one they are at, and `moves` with them, or nothing.
+
+    By compare-and-swap: where others wrote meanwhile `make` is asked again; None from it leaves all as it is. Objects
+    taken so far are written first.
+
+    Raises: TryAgain when somebody else moved the other refs, or the notes never stood still; ReadOnly; GitFailed.
+    """
+    conflict = RefConflict("")
+    for _ in tries():
+        current = refs.find(NOTES_REF)
+        new = make(current)
+        if new is None:
+            return
+        objects.flush()
+        try:
+            refs.move([*moves, RefMove(NOTES_REF, new, current)], reason=reason)
+        except RefConflict as error:
+            conflict = error
+            refs.reread()
+            if refs.find(NOTES_REF) == current and any(refs.find(move.ref) != move.old for move in moves):
+                raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
+        else:
+            return
+    hint = conflict.hint or f"git show-ref {NOTES_REF}   # then try again"
+    raise TryAgain(f"cannot write to the ledger: {conflict.message}", hint=hint)
 
 
 def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import GitFailed
@@ -26,6 +26,10 @@ BRANCHES = "refs/heads/"
 """Where branches are."""
 STALE = 10.0
 """Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
+
+
+ATTEMPTS = 50
+"""How often a write is tried while others write to the same place."""
 
 
 class RefConflict(GitFailed):
@@ -100,6 +104,19 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
         hint = f"rm {shlex.quote(os.fspath(lock))}   # if no git is running{when}" if lock else None
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)
     raise GitFailed(f"`git update-ref`: {done.complaint}", hint=way_out(done, git.cwd))
+
+
+def tries(*, pause: float = 0.002) -> Iterator[None]:
+    """Yield `ATTEMPTS` times: at once, then after pauses that grow by `pause` seconds each.
+
+    How much of a pause is waited is drawn by lot, so that two writers do not keep step.
+    """
+    yield
+    for attempt in range(1, ATTEMPTS):
+        import random
+
+        time.sleep(random.uniform(0, pause * attempt))  # noqa: S311
+        yield
 
 
 class Refs:

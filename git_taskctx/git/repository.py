@@ -253,6 +253,12 @@ class Repository:
         header = self.objects.get(commit, "commit").split(b"\n\n", 1)[0]
         return tuple(CommitOid(line[7:].decode()) for line in header.split(b"\n") if line.startswith(b"parent "))
 
+    def is_ancestor(self, commit: str, descendant: str) -> bool | None:
+        """Return whether a commit is another or in its history, as written there; None where one is missing."""
+        git = self.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+        done = git.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))
+        return {0: True, 1: False}.get(done.code)
+
     def operation(self) -> Operation | None:
         """Name the operation in progress, as `git status` would."""
         for name, operation in _OPERATIONS:

@@ -9,22 +9,18 @@ through which the first anchor is found again.
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.damaged import damaged
-from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note
-from git_taskctx.git.refs import RefConflict, RefMove, Refs, find_ref
+from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note, write_notes
+from git_taskctx.git.refs import RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entry import Entry, anchor_of
 from git_taskctx.ledger.forks import follow
 from git_taskctx.model.canonical import MAX_BYTES
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
-
-ATTEMPTS = 50
-"""How often a write is tried while others move the notes ref."""
 
 
 def read_entries(repository: Repository, context_id: str) -> list[Entry]:
@@ -154,30 +150,13 @@ def append_records(
 
     Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
     """
-    objects = repository.objects
-    conflict, hint = "", None
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            import random
 
-            time.sleep(random.uniform(0, 0.002 * attempt))  # noqa: S311 - so that two writers do not keep step
-        current = refs.find(NOTES_REF)
+    def make(current: str | None) -> str:
         if _is_built_upon(repository, context_id, current, tip):
             raise TryAgain("another process wrote to this context meanwhile", hint="run the same command again")
-        commit = append_notes(objects, current, additions, message=f"taskctx: {reason}")
-        objects.flush()
-        try:
-            refs.move([*moves, RefMove(NOTES_REF, commit, current)], reason=reason)
-        except RefConflict as error:
-            conflict, hint = error.message, error.hint
-            refs.reread()
-            if refs.find(NOTES_REF) == current and any(refs.find(move.ref) != move.old for move in moves):
-                raise TryAgain("another process moved this context's refs", hint="run the same command again") from None
-            continue
-        return
-    raise TryAgain(
-        f"cannot write to the ledger: {conflict}", hint=hint or f"git show-ref {NOTES_REF}   # then try again"
-    )
+        return append_notes(repository.objects, current, additions, message=f"taskctx: {reason}")
+
+    write_notes(repository.objects, refs, make, moves=moves, reason=reason)
 
 
 def _sequence(entry: Entry) -> tuple[int, str]:

@@ -206,11 +206,8 @@ def reaches(repository: Repository, commit: Commit, wanted: CommitOid) -> bool |
         at = find_commit(repository, at.parent)
     if not repository.objects.has(wanted):
         return None
-    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
-    told = git.run("merge-base", "--is-ancestor", wanted, commit.oid, ok=(0, 1, 128)).code
-    if told == 1 and repository.is_shallow:
-        return None
-    return {0: True, 1: False}.get(told)
+    reached = repository.is_ancestor(wanted, commit.oid)
+    return None if reached is False and repository.is_shallow else reached
 
 
 def first_parents(commits: Mapping[CommitOid, Commit], tip: Commit) -> Iterable[Commit]:

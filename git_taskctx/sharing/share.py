@@ -7,9 +7,7 @@ ours move by compare-and-swap alone. Snapshots, and with them the content of fil
 from __future__ import annotations
 
 import os
-import random
 import shlex
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx.context.caller import Caller
@@ -18,7 +16,7 @@ from git_taskctx.context.opening import load_from_ref
 from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.quoting import quote, shown
-from git_taskctx.git.refs import RefMove, find_ref, move_refs
+from git_taskctx.git.refs import RefMove, find_ref, move_refs, tries
 from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import fold
@@ -37,8 +35,6 @@ from git_taskctx.sharing.leaving import what_leaves
 from git_taskctx.sharing.merge import merge_ledger
 from git_taskctx.store import CONTEXT
 
-ATTEMPTS = 50
-"""How often a push is tried while others push."""
 PAUSE = 0.05
 """Seconds; the longest pause before the second try, and so much more before each that follows."""
 HELD = 10
@@ -132,8 +128,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
     """
     git, url = caller.repository.git, url_of(caller.repository.git, remote)
     fetched, held, before = 0, 0, list[Sent]()
-    for attempt in range(ATTEMPTS):
-        time.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311 - so that two writers do not keep step
+    for _ in tries(pause=PAUSE):
         merged = fetch(caller, remote, with_snapshots=with_snapshots)
         fetched += merged.records
         theirs = find_ref(git, f"{place_of(git, remote)}/notes") if merged.there else None
@@ -275,7 +270,7 @@ def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], tup
 
 def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
     """Return how the commit of a task that ended elsewhere comes to where its files may lie in the worktree."""
-    if repository.git.run("merge-base", "--is-ancestor", commit, "HEAD", ok=(0, 1, 128)).code == 0:
+    if repository.is_ancestor(commit, "HEAD"):
         return ()
     is_dirty = repository.git.run("status", "--porcelain", "-z").out
     aside = "git stash -u && git pull   # its files are in its commit; the stash keeps what lies here"
