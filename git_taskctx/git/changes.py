@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from typing import IO
 
-from git_taskctx.errors import CouldNotTell
+from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.change import Change
+from git_taskctx.git.objects import QUESTIONS
+from git_taskctx.git.process import Git, Result, stop
+from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import replace
@@ -16,9 +22,7 @@ LINK = "120000"
 SUBMODULE = "160000"
 NO_INDEX = f"/nonexistent-{os.urandom(8).hex()}"
 """No file has this name: git compares two trees without reading an index first."""
-_RAW = (
-    "-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=none",
-)  # fmt: skip
+_RAW = ("-r", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=none")
 
 
 def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:
@@ -29,20 +33,8 @@ def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Ch
     if old == new:
         return []
     if (old, new) not in repository.compared:
-        repository.objects.flush()
-        repository.compared[old, new] = _compare(repository, old, new)
+        (repository.compared[old, new],) = compare_many(repository, [(old, new)])
     return list(repository.compared[old, new])
-
-
-def _compare(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:
-    raw = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1").run(
-        "-c", "diff.orderFile=/dev/null", "diff-tree", *_RAW, "--end-of-options", old, new, ok=(0, 128)
-    )
-    if raw.code != 0:
-        raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {raw.complaint}", hint="git fsck")
-    fields = raw.out.split(b"\0")[:-1]
-    changes = [_change(meta, path) for meta, path in zip(fields[::2], fields[1::2], strict=True)]
-    return sorted(changes, key=lambda change: change.path)
 
 
 def compare_many(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> list[list[Change]]:
@@ -50,32 +42,76 @@ def compare_many(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]
 
     Raises: CouldNotTell when an object on the way is missing.
     """
-    if not pairs:
-        return []
-    repository.objects.flush()
-    questions = b"".join(b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs)
-    raw = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1").run(
-        "-c", "diff.orderFile=/dev/null", "diff-tree", "--stdin", *_RAW, stdin=questions, ok=(0, 128)
-    )
-    if raw.code != 0:
-        raise CouldNotTell(f"cannot compare trees: {raw.complaint}", hint="git fsck")
-    found, at = [], 0
-    for head in questions.splitlines(keepends=True):  # git says each pair again before what differs
-        if not raw.out.startswith(head, at):
-            raise CouldNotTell("cannot compare trees: git answered something else than was asked", hint="git fsck")
-        changes, at = [], at + len(head)
-        while raw.out.startswith(b":", at):
-            middle = raw.out.index(b"\0", at)
-            end = raw.out.index(b"\0", middle + 1)
-            changes.append(_change(raw.out[at:middle], raw.out[middle + 1 : end]))
-            at = end + 1
-        found.append(changes)
+    git = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1")
+    git = git.with_settings(("diff.orderFile=/dev/null",))
+    found = []
+    for _, answer in diff_pairs(repository, git, _RAW, pairs):
+        changes = [_change(*split_raw(line)) for line in answer.split(b"\n")[:-1]]
+        found.append(sorted(changes, key=lambda change: change.path))
     return found
 
 
-def _change(meta: bytes, path: bytes) -> Change:
-    old_mode, mode, old_oid, oid, status = meta[1:].decode().split(" ")
-    return Change(path, status[0], old_mode, mode, old_oid, oid)  # type: ignore[arg-type]
+def diff_pairs(
+    repository: Repository, git: Git, options: Sequence[str], pairs: Sequence[tuple[TreeOid, TreeOid]]
+) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
+    """Yield what `git diff-tree` says of each pair of trees, one at a time: together that may be large.
+
+    One process answers about `QUESTIONS` of them. Raises: CouldNotTell when an object on the way is missing.
+    """
+    repository.objects.flush()
+    for start in range(0, len(pairs), QUESTIONS):
+        yield from _ask(repository, git, ("diff-tree", *options, "--stdin"), pairs[start : start + QUESTIONS])
+
+
+def _ask(
+    repository: Repository, git: Git, command: Sequence[str], pairs: Sequence[tuple[TreeOid, TreeOid]]
+) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
+    heads = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
+    process, began = git.start(*command), time.perf_counter()
+    try:
+        with contextlib.suppress(BrokenPipeError):  # its code tells
+            _end_of(process.stdin).write(b"".join(heads))
+            _end_of(process.stdin).close()
+        at, lines = -1, list[bytes]()
+        for line in _end_of(process.stdout):  # git says each pair before its diff, in which no such line stands
+            if at + 1 < len(heads) and line == heads[at + 1]:
+                if at >= 0:
+                    yield pairs[at], b"".join(lines)
+                at, lines = at + 1, []
+            else:
+                lines.append(line)
+        complaint = _end_of(process.stderr).read()
+        # git 2.39 passes over a pair of which a tree is missing, and ends with 0 (`diff_tree_stdin`).
+        passed_over = process.wait() == 0 and at + 1 != len(pairs)
+        git.trace(began, process.returncode, command)
+        if process.returncode != 0 or passed_over:
+            old, new = pairs[at + 1 if passed_over else max(at, 0)]
+            why = "one of them is missing" if passed_over else Result(process.returncode, b"", complaint).complaint
+            fetch = f"git diff --stat {old} {new}   # lets git fetch what this partial clone left out"
+            hint = fetch if repository.is_partial else "git fsck"
+            raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {why}", hint=hint)
+        yield pairs[at], b"".join(lines)
+    finally:
+        stop(process)
+
+
+def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:
+    if pipe is None:
+        raise GitFailed("`git diff-tree --stdin` has no pipes")
+    return pipe
+
+
+def split_raw(line: bytes) -> tuple[list[str], list[bytes]]:
+    """Return the fields and the paths of a line of `--raw`; git quotes what has odd characters (diff-format)."""
+    meta, *paths = line.split(b"\t")
+    return meta[1:].decode().split(" "), [
+        unquote(path.decode("utf-8", "surrogateescape")) if path.startswith(b'"') else path for path in paths
+    ]
+
+
+def _change(fields: list[str], paths: list[bytes]) -> Change:
+    old_mode, mode, old_oid, oid, status = fields
+    return Change(paths[0], status[0], old_mode, mode, old_oid, oid)  # type: ignore[arg-type]
 
 
 def pair_renames(changes: list[Change]) -> list[Change]:

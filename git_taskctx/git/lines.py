@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.changes import ABSENT, SUBMODULE
+from git_taskctx.git.changes import ABSENT, SUBMODULE, diff_pairs, split_raw
 from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.repository import Repository
@@ -28,7 +28,7 @@ LARGE = 32 * 1024 * 1024
 BINARY = 8000
 """Bytes of a file in which git looks for a NUL, to tell binary from text (xdiff-interface.c)."""
 _OPTIONS = (
-    "diff-tree", "--stdin", "-r", "-z", "--raw", "--patch", "--full-index", "--find-renames=50%", "-l1000",
+    "-r", "--raw", "--patch", "--full-index", "--find-renames=50%", "-l1000",
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--diff-algorithm=myers", "--indent-heuristic",
     "--unified=0", "--inter-hunk-context=0", "--ignore-submodules=none", "--submodule=short",
 )  # fmt: skip
@@ -248,41 +248,28 @@ def _runs(owners: Sequence[int], text: Sequence[bytes], history: Sequence[State]
 
 def _compare(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> _Diffs:
     """Return what differs between the two trees of each pair, all in one process. Raises: CouldNotTell."""
-    repository.objects.flush()
-    questions = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
     with private_folder(repository) as folder:
-        done = bare_git(repository, folder).run(*_OPTIONS, stdin=b"".join(questions), ok=(0, 128))
-    if done.code != 0:
-        compare = " && ".join(f"git diff --stat {old} {new}" for old, new in dict.fromkeys(pairs[:10]))
-        fetch = f"{compare}   # lets git fetch what this partial clone left out"
-        raise CouldNotTell(
-            f"cannot compare trees: {done.complaint}", hint=fetch if repository.is_partial else "git fsck"
-        )
-    diffs, at = {}, 0
-    for pair, question in zip(pairs, questions, strict=True):  # git says each pair again before what differs
-        if not done.out.startswith(question, at):
-            raise CouldNotTell("cannot compare trees: git answered something else than was asked", hint="git fsck")
-        diffs[pair], at = _read_diff(done.out, at + len(question))
-    return diffs
+        answers = diff_pairs(repository, bare_git(repository, folder), _OPTIONS, pairs)
+        return {pair: _read_diff(answer) for pair, answer in answers}
 
 
-def _read_diff(out: bytes, at: int) -> tuple[_Diff, int]:
-    """Read one comparison: all paths in raw form, a NUL, then the patch of each; return where it ends."""
+def _read_diff(answer: bytes) -> _Diff:
+    """Read one comparison: all paths in raw form, an empty line, then the patch of each."""
     deltas: list[_Delta] = []
-    while out.startswith(b":", at):
-        meta, at = _until(out, at + 1, b"\0")
-        old_path, at = _until(out, at, b"\0")
-        old_mode, mode, old_oid, oid, status = meta.decode().split(" ")
-        path, at = _until(out, at, b"\0") if status[0] == "R" else (old_path, at)
-        deltas.append(_Delta(status[0], old_path, path, old_mode, mode, old_oid, oid, None))  # type: ignore[arg-type]
+    at = 0
+    while answer.startswith(b":", at):
+        end = answer.index(b"\n", at)
+        (old_mode, mode, old_oid, oid, status), paths = split_raw(answer[at:end])
+        deltas.append(_Delta(status[0], paths[0], paths[-1], old_mode, mode, old_oid, oid, None))  # type: ignore[arg-type]
+        at = end + 1
     at += bool(deltas)
     diff = {}
     for delta in deltas:
-        hunks, at = _read_patch(out, at)
+        hunks, at = _read_patch(answer, at)
         if delta.status == "T":  # told as a deletion and an addition
-            hunks, at = _read_patch(out, at)
+            hunks, at = _read_patch(answer, at)
         diff[delta.path] = delta._replace(hunks=hunks)
-    return diff, at
+    return diff
 
 
 def _read_patch(out: bytes, at: int) -> tuple[list[_Hunk] | None, int]:
@@ -304,8 +291,3 @@ def _read_patch(out: bytes, at: int) -> tuple[list[_Hunk] | None, int]:
         if out.startswith(b"diff --git ", at):
             break
     return hunks, at
-
-
-def _until(out: bytes, at: int, end: bytes) -> tuple[bytes, int]:
-    stop = out.index(end, at)
-    return out[at:stop], stop + len(end)

@@ -8,7 +8,6 @@ because the bytes of a compressed one depend on the zlib at hand. The patch appl
 from __future__ import annotations
 
 import base64
-import contextlib
 import gzip
 import io
 import os
@@ -16,12 +15,12 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
-from git_taskctx.errors import CouldNotTell, GitFailed
-from git_taskctx.git.objects import QUESTIONS, ObjectStore
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.changes import diff_pairs
+from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine
-from git_taskctx.git.process import Git, Result, stop
+from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.canonical import sha256_hex
@@ -35,7 +34,7 @@ THRESHOLD = "32m"
 """Files over this are binary, whatever is in them (`core.bigFileThreshold`)."""
 
 _OPTIONS = (
-    "diff-tree", "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+    "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
     "--diff-algorithm=myers", "--no-indent-heuristic", "--unified=3", "--inter-hunk-context=0", "--no-relative",
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
@@ -137,52 +136,14 @@ def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *
 
     Raises: CouldNotTell when objects are missing.
     """
-    repository.objects.flush()
     made = dict.fromkeys(pairs, Patch(b"", 0, 0))
     wanted = [(old, new) for old, new in made if old != new]
     if wanted:
         with private_folder(repository) as folder:
             git = bare_git(repository, folder)
-            for start in range(0, len(wanted), QUESTIONS):
-                for pair, raw in _diffs(repository, git, wanted[start : start + QUESTIONS]):
-                    made[pair] = _parse(raw, repository.objects if binaries else None)
+            for pair, raw in diff_pairs(repository, git, _OPTIONS, wanted):
+                made[pair] = _parse(raw, repository.objects if binaries else None)
     return [made[pair] for pair in pairs]
-
-
-def _diffs(
-    repository: Repository, git: Git, pairs: list[tuple[TreeOid, TreeOid]]
-) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
-    """Yield the diff of each pair, one at a time: together they may be large. Raises: CouldNotTell."""
-    heads = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
-    process = git.start(*_OPTIONS, "--stdin")
-    try:
-        with contextlib.suppress(BrokenPipeError):  # its code tells
-            _end_of(process.stdin).write(b"".join(heads))
-            _end_of(process.stdin).close()
-        at, lines = -1, list[bytes]()
-        for line in _end_of(process.stdout):  # git says each pair before its diff, in which no such line stands
-            if at + 1 < len(heads) and line == heads[at + 1]:
-                if at >= 0:
-                    yield pairs[at], b"".join(lines)
-                at, lines = at + 1, []
-            else:
-                lines.append(line)
-        complaint = _end_of(process.stderr).read()
-        if process.wait(git.time_limit) != 0 or at + 1 != len(pairs):
-            old, new = pairs[max(at, 0)]
-            why = Result(process.returncode, b"", complaint).complaint
-            fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
-            hint = fetch if repository.is_partial else "git fsck"
-            raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {why}", hint=hint)
-        yield pairs[at], b"".join(lines)
-    finally:
-        stop(process)
-
-
-def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise GitFailed("`git diff-tree --stdin` has no pipes")
-    return pipe
 
 
 def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:

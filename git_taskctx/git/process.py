@@ -153,10 +153,14 @@ class Git:
             stop(process, gently=True)
             raise
         result = Result(process.returncode, out, err)
-        trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {result.code}  {_words(args)}")
+        self.trace(began, result.code, args)
         if result.code not in ok:
             raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=way_out(result, self.cwd))
         return result
+
+    def trace(self, began: float, code: int, args: Sequence[str | bytes]) -> None:
+        """Write down how long a process took, by `time.perf_counter`, and how it ended."""
+        trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {code}  {_words(args)}")
 
     def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
         """Wait for a process; where it takes long, look what it may be waiting for. Raises: Fatal, TimeoutExpired."""
