@@ -11,53 +11,24 @@ import json
 import re
 from typing import Any
 
+from git_taskctx.capture.strict_json import JsonFault, JsonReader, Value
 from git_taskctx.errors import BadData
-from git_taskctx.model.values import dataclass, field
 
-DEEPEST = 100
 _COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")
 """One that stands behind a value on the same line, and belongs to it."""
 _SKIPPED = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
-_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
-_SCALAR = re.compile(r"true|false|null|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _BLANK = " \t\r\n"
 
 
-@dataclass
-class Node:
-    """A value and where it stands."""
-
-    start: int
-    end: int
-    value: Any = None
-    """The value of a scalar."""
-    items: list[Node] | None = None
-    """The values of an array, or of an object's members."""
-    keys: list[str] | None = None
-    """The keys of an object's members."""
-    begins: list[int] = field(default_factory=list)
-    """Where each item, or member with its key, begins."""
-
-    def find(self, key: str) -> Node | None:
-        """Return the member of an object, the last of that name as JSON readers do; None without."""
-        return self.items[self.index(key)] if self.items and self.keys and key in self.keys else None
-
-    def index(self, key: str) -> int:
-        """Return which member has a key."""
-        keys = self.keys or []
-        return len(keys) - 1 - keys[::-1].index(key)
-
-    def plain(self) -> Any:
-        """Return the value as Python has it."""
-        if self.items is None:
-            return self.value
-        values = [item.plain() for item in self.items]
-        return dict(zip(self.keys, values, strict=True)) if self.keys is not None else values
-
-
-def parse(text: str, *, what: str) -> Node:
+def parse(text: str, *, what: str) -> Value:
     """Parse JSON that may have comments and trailing commas. Raises: BadData with line and column."""
-    return _Parser(text, what).whole()
+    reader = JsonReader(text)
+    reader.at = int(text.startswith("\ufeff"))
+    try:
+        return reader.read()
+    except JsonFault as fault:
+        line, column = reader.place(fault.at)
+        raise BadData(f"{what}:{line}:{column}: {fault}") from fault
 
 
 def render(value: Any) -> str:
@@ -65,7 +36,7 @@ def render(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
-def insert(text: str, node: Node, value: Any, *, key: str | None = None) -> str:
+def insert(text: str, node: Value, value: Any, *, key: str | None = None) -> str:
     """Put a value behind the last one of a container; with its key where that is an object."""
     name = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
     items = node.items or []
@@ -89,7 +60,7 @@ def insert(text: str, node: Node, value: Any, *, key: str | None = None) -> str:
     return text[:end] + "," + text[end:at] + new + text[at:]
 
 
-def remove(text: str, node: Node, index: int) -> tuple[str, bool]:
+def remove(text: str, node: Value, index: int) -> tuple[str, bool]:
     """Take an item out of a container. Returns: the text, and whether the container has to go with it: we made it."""
     items = node.items or []
     begin, end = node.begins[index], items[index].end
@@ -127,7 +98,7 @@ def _render(value: Any, step: str | None) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _step(text: str, node: Node, indent: str) -> str:
+def _step(text: str, node: Value, indent: str) -> str:
     """Return by how much a container's items are moved in."""
     width = len(indent) - len(_indent(text, node.start))
     return indent[-width:] if 0 < width <= len(indent) else "  "
@@ -137,77 +108,3 @@ def _indent(text: str, at: int) -> str:
     """Return the white space that the line of a place begins with."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
-
-
-class _Parser:
-    def __init__(self, text: str, what: str) -> None:
-        self.text, self.what, self.at = text, what, 0
-
-    def whole(self) -> Node:
-        node = self._value(0)
-        self._skip()
-        if self.at < len(self.text):
-            self._fail("nothing more was expected")
-        return node
-
-    def _value(self, depth: int) -> Node:
-        self._skip()
-        if depth > DEEPEST:
-            self._fail(f"nested deeper than {DEEPEST}")
-        if self.text.startswith(("{", "["), self.at):
-            return self._container(depth)
-        match = _STRING.match(self.text, self.at) or _SCALAR.match(self.text, self.at)
-        if match is None:
-            self._fail("a value was expected")
-        return self._scalar(match)
-
-    def _scalar(self, match: Any) -> Node:
-        try:
-            value = json.loads(match[0])
-        except ValueError:
-            self._fail("this does not read")
-        self.at = match.end()
-        return Node(match.start(), match.end(), value)
-
-    def _container(self, depth: int) -> Node:
-        is_object = self.text[self.at] == "{"
-        close = "}" if is_object else "]"
-        node = Node(self.at, self.at, items=[], keys=[] if is_object else None)
-        items = []
-        self.at += 1
-        while True:
-            self._skip()
-            if self.text.startswith(close, self.at):
-                break
-            node.begins.append(self.at)
-            if node.keys is not None:
-                node.keys.append(self._key())
-            items.append(self._value(depth + 1))
-            self._skip()
-            if self.text.startswith(",", self.at):
-                self.at += 1
-            elif not self.text.startswith(close, self.at):
-                self._fail(f"',' or '{close}' was expected")
-        self.at += 1
-        node.items, node.end = items, self.at
-        return node
-
-    def _key(self) -> str:
-        match = _STRING.match(self.text, self.at)
-        if match is None:
-            self._fail("a key was expected")
-        key = self._scalar(match).value
-        self._skip()
-        if not self.text.startswith(":", self.at):
-            self._fail("':' was expected")
-        self.at += 1
-        return str(key)
-
-    def _skip(self) -> None:
-        match = _SKIPPED.match(self.text, self.at)
-        self.at = match.end() if match else self.at
-
-    def _fail(self, why: str) -> Any:
-        line = self.text.count("\n", 0, self.at) + 1
-        column = self.at - self.text.rfind("\n", 0, self.at)
-        raise BadData(f"{self.what}:{line}:{column}: {why}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from git_taskctx.agents import jsontext, marked
 from git_taskctx.agents.dialects import Dialect, Moment
-from git_taskctx.agents.jsontext import Node
+from git_taskctx.capture.strict_json import Value
 from git_taskctx.errors import BadData
 
 SECONDS = 60
@@ -69,7 +69,7 @@ def add(text: str | None, dialect: Dialect, role: str | None, *, what: str) -> s
 
 def _add_events(text: str, wanted: dict[str, list[Any]], what: str) -> str:
     for event, entries in wanted.items():
-        hooks = _root(text, what).find("hooks") or Node(0, 0)
+        hooks = _root(text, what).find("hooks") or Value(0, 0)
         lists = hooks.find(event)
         if lists is None:
             text = jsontext.insert(text, hooks, entries, key=event)
@@ -120,17 +120,17 @@ def without_role(hooks: dict[str, list[Any]]) -> dict[str, list[Any]]:
     return dict(json.loads(re.sub(_ROLE, "", json.dumps(hooks))))
 
 
-def _others(entry: Node) -> dict[str, Any]:
+def _others(entry: Value) -> dict[str, Any]:
     return {key: value for key, value in entry.plain().items() if key != "hooks"}
 
 
-def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Node], int]]:
+def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Value], int]]:
     """Yield each entry that is ours: the containers down to it, and its place in the last of them."""
     root = _root(text, what)
     hooks = _hooks(root, what)
     mine = re.compile(rf"\s*git[ -]taskctx agent-hook \S+ --agent {dialect.name}(?:\s|$)")
 
-    def is_mine(node: Node) -> bool:
+    def is_mine(node: Value) -> bool:
         run = node.find("command")
         return run is not None and isinstance(run.value, str) and mine.match(run.value) is not None
 
@@ -149,14 +149,14 @@ def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Node], 
                         yield [root, hooks, lists, entry, handlers], number  # type: ignore[list-item]
 
 
-def _root(text: str, what: str) -> Node:
+def _root(text: str, what: str) -> Value:
     root = jsontext.parse(text, what=what)
     if root.keys is None:
         raise BadData(f"{what} holds no JSON object", hint=f"echo '{{}}' > '{what}'   # where nothing is in it")
     return root
 
 
-def _hooks(root: Node, what: str) -> Node | None:
+def _hooks(root: Value, what: str) -> Value | None:
     hooks = root.find("hooks")
     if hooks is not None and hooks.keys is None:
         raise BadData(f"{what}: hooks is no object")

@@ -1,6 +1,6 @@
-"""JSON with the place of everything, as `strict_yaml` gives YAML: scalars stay the text that was written.
+"""JSON with the place of everything: strictly, as `strict_yaml` gives YAML, or as people keep it, comments and all.
 
-A comma too many and a comment are told and read over, so that they do not hide what else is wrong.
+A comma too many and a comment are noted and read over, so that they do not hide what else is wrong.
 """
 
 from __future__ import annotations
@@ -8,9 +8,10 @@ from __future__ import annotations
 import bisect
 import json
 import re
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from git_taskctx.capture.strict_yaml import CONTROL, MAX_DEPTH, NO_TEXT, Node, Problems
+from git_taskctx.model.values import dataclass, field
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
@@ -18,39 +19,96 @@ _SCALAR = re.compile(r"(?:-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|t
 _DECODER = json.JSONDecoder()
 
 
-class _Stop(Exception):
-    """The text cannot be read on; the problem has been noted."""
+class JsonFault(Exception):
+    """The text cannot be read on."""
+
+    def __init__(self, message: str, at: int) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+@dataclass
+class Value:
+    """A value and where it stands."""
+
+    start: int
+    end: int
+    value: Any = None
+    """The value of a scalar."""
+    items: list[Value] | None = None
+    """The values of an array, or of an object's members."""
+    keys: list[str] | None = None
+    """The keys of an object's members."""
+    begins: list[int] = field(default_factory=list)
+    """Where each item, or member with its key, begins."""
+
+    def find(self, key: str) -> Value | None:
+        """Return the member of an object, the last of that name as JSON readers do; None without."""
+        return self.items[self.index(key)] if self.items and self.keys and key in self.keys else None
+
+    def index(self, key: str) -> int:
+        """Return which member has a key."""
+        keys = self.keys or []
+        return len(keys) - 1 - keys[::-1].index(key)
+
+    def plain(self) -> Any:
+        """Return the value as Python has it."""
+        if self.items is None:
+            return self.value
+        values = [item.plain() for item in self.items]
+        return dict(zip(self.keys, values, strict=True)) if self.keys is not None else values
 
 
 def parse_json(text: str, problems: Problems) -> Node | None:
     """Parse one value, adding to `problems`; None when it cannot be read to its end."""
-    parser = _Parser(text, problems)
+    reader = JsonReader(text)
     try:
-        return parser.read()
-    except _Stop:
+        return reader.node(reader.read())
+    except JsonFault as fault:
+        reader.odd.append((fault.at, str(fault)))
         return None
+    finally:
+        for at, message in reader.odd:
+            problems.add(*reader.place(at), message)
 
 
-class _Parser:
+class JsonReader:
     """Reads one text from its beginning to its end."""
 
-    def __init__(self, text: str, problems: Problems) -> None:
-        self.text, self.problems, self.at = text, problems, 0
-        self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    def __init__(self, text: str) -> None:
+        self.text, self.at = text, 0
+        self.odd: list[tuple[int, str]] = []
+        """What is read over, and is no JSON, or says nothing for sure; with its place."""
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    def read(self) -> Node:
+    def read(self) -> Value:
+        """Return the value that the text holds. Raises: JsonFault."""
         value = self._value(1)
         if self._next():
             self._stop("the file goes on after its value: remove the rest")
         return value
 
-    def _place(self, at: int) -> tuple[int, int]:
-        line = bisect.bisect_right(self.starts, at)
-        return line, at - self.starts[line - 1] + 1
+    def place(self, at: int) -> tuple[int, int]:
+        """Return line and column of a character, from 1."""
+        line = bisect.bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1] + 1
+
+    def node(self, value: Value) -> Node:
+        """Return a value as `strict_yaml` has it: scalars as they were written, and of two equal keys the first."""
+        place = self.place(value.start)
+        if value.items is None:
+            text = value.value if isinstance(value.value, str) else self.text[value.start : value.end]
+            return Node(None if value.value is None else text, *place)
+        items = [self.node(item) for item in value.items]
+        if value.keys is None:
+            return Node(tuple(items), *place)
+        members = dict[str, Node]()
+        for key, item in zip(value.keys, items, strict=True):
+            members.setdefault(key, item)
+        return Node(members, *place)
 
     def _stop(self, message: str, at: int | None = None) -> NoReturn:
-        self.problems.add(*self._place(self.at if at is None else at), message)
-        raise _Stop
+        raise JsonFault(message, self.at if at is None else at)
 
     def _next(self) -> str:
         """Pass over blanks and comments; return the character that stands there, none at the end."""
@@ -60,46 +118,46 @@ class _Parser:
             comment = _COMMENT.match(self.text, self.at)
             if comment is None:
                 return self.text[self.at : self.at + 1]
-            self.problems.add(*self._place(self.at), "JSON has no comments: remove it")
+            self.odd.append((self.at, "JSON has no comments: remove it"))
             self.at = comment.end()
 
-    def _value(self, depth: int) -> Node:
+    def _value(self, depth: int) -> Value:
         if depth > MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} deep")
-        first = self._next()
-        place = self._place(self.at)
-        if first == "{":
-            return Node(self._members(depth), *place)
-        if first == "[":
-            items: list[Node] = []
-            while self._more("]", first=not items):
-                items.append(self._value(depth + 1))
-            return Node(tuple(items), *place)
+        first, start = self._next(), self.at
+        if first and first in "{[":
+            return self._container(first, depth)
         if first == '"':
-            return Node(self._string(), *place)
-        scalar = _SCALAR.match(self.text, self.at)
+            text = self._string()
+            return Value(start, self.at, text)
+        scalar = _SCALAR.match(self.text, start)
         if scalar is None:
-            self._stop(_what_is_wrong(self.text[self.at : self.at + 1]))
+            self._stop(_what_is_wrong(first))
         self.at = scalar.end()
-        return Node(None if scalar[0] == "null" else scalar[0], *place)
+        return Value(start, self.at, json.loads(scalar[0]))
 
-    def _members(self, depth: int) -> dict[str, Node]:
-        members: dict[str, Node] = {}
-        first = True
-        while self._more("}", first=first):
-            first = False
-            if self._next() != '"':
-                self._stop("a key must be text in double quotes")
-            at, key = self.at, self._string()
-            if self._next() != ":":
-                self._stop(f"a colon is missing after the key {key[:40]!r}")
-            self.at += 1
-            value = self._value(depth + 1)
-            if key in members:
-                self.problems.add(*self._place(at), f"{key[:40]!r} stands twice: keep one")
-            else:
-                members[key] = value
-        return members
+    def _container(self, first: str, depth: int) -> Value:
+        node = Value(self.at, self.at, items=[], keys=[] if first == "{" else None)
+        items, known = list[Value](), set[str]()
+        while self._more("]" if node.keys is None else "}", first=not items):
+            node.begins.append(self.at)
+            if node.keys is not None:
+                node.keys.append(self._key(known))
+                known.add(node.keys[-1])
+            items.append(self._value(depth + 1))
+        node.items, node.end = items, self.at
+        return node
+
+    def _key(self, known: set[str]) -> str:
+        if self._next() != '"':
+            self._stop("a key must be text in double quotes")
+        at, key = self.at, self._string()
+        if self._next() != ":":
+            self._stop(f"a colon is missing after the key {key[:40]!r}")
+        self.at += 1
+        if key in known:
+            self.odd.append((at, f"{key[:40]!r} stands twice: keep one"))
+        return key
 
     def _more(self, end: str, *, first: bool) -> bool:
         """Pass over what opens, divides or ends a list or an object; tell whether another item follows."""
@@ -109,7 +167,7 @@ class _Parser:
                 at = self.at
                 self.at += 1
                 if self._next() == end:
-                    self.problems.add(*self._place(at), f"a comma before the '{end}': remove it")
+                    self.odd.append((at, f"a comma before the '{end}': remove it"))
             elif self._next() != end:
                 missing = "a comma" if self._next() else f"the '{end}' at the end"
                 self._stop(f"{missing} is missing")
@@ -133,7 +191,7 @@ class _Parser:
             self._stop(f"{problem}: write \\\\ for a backslash", error.pos)
         text = str(found)
         if CONTROL.search(text):
-            self.problems.add(*self._place(begin), NO_TEXT)
+            self.odd.append((begin, NO_TEXT))
         return text
 
 

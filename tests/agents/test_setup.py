@@ -386,13 +386,13 @@ def test_a_skill_that_was_changed_stays(hooked: Hooked) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", ".claude/settings.json:1:1: a value was expected"),
-        ('{\n  "a": 1\n  "b": 2\n}', ".claude/settings.json:3:3: ',' or '}' was expected"),
-        ("{} {}", ".claude/settings.json:1:4: nothing more was expected"),
+        ("", ".claude/settings.json:1:1: a value is missing: the file ends here"),
+        ('{\n  "a": 1\n  "b": 2\n}', ".claude/settings.json:3:3: a comma is missing"),
+        ("{} {}", ".claude/settings.json:1:4: the file goes on after its value: remove the rest"),
         ("[]", ".claude/settings.json holds no JSON object"),
         ('{"hooks": []}', ".claude/settings.json: hooks is no object"),
         ('{"hooks": {"Stop": {}}}', ".claude/settings.json: hooks.Stop is no list"),
-        ("[" * 5000, ".claude/settings.json:1:102: nested deeper than 100"),
+        ("[" * 5000, ".claude/settings.json:1:33: nested more than 32 deep"),
         (b"\xff", ".claude/settings.json is no UTF-8"),
     ],
 )
