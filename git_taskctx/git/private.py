@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from git_taskctx.files import undisturbed
+from git_taskctx.files import lock_folder, undisturbed
 from git_taskctx.git.repository import Repository
 
 ROOM = 16 * 1024 * 1024
@@ -100,7 +99,7 @@ def private_folder(repository: Repository) -> Iterator[Path]:
             import tempfile
 
             folder = Path(tempfile.mkdtemp(prefix="git-taskctx-", dir=_outside(repository)))
-            descriptor = _lock(folder)
+            descriptor = lock_folder(folder, flags=os.O_NOFOLLOW)
         yield folder
     finally:
         with undisturbed():
@@ -114,10 +113,10 @@ def _make_folder(folder: Path) -> int:
     home = folder.parent
     home.mkdir(mode=0o700, exist_ok=True)
     _require_room(home)
-    held = _lock(home)
+    held = lock_folder(home, flags=os.O_NOFOLLOW)
     try:
         folder.mkdir(mode=0o700)
-        descriptor = _lock(folder)
+        descriptor = lock_folder(folder, flags=os.O_NOFOLLOW)
         _sweep(home, but=folder)
     finally:
         os.close(held)
@@ -129,12 +128,6 @@ def _require_room(home: Path) -> None:
     found = os.statvfs(home)
     if found.f_bavail * found.f_frsize < ROOM or (found.f_files and found.f_favail < INODES):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), home)
-
-
-def _lock(folder: Path) -> int:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    fcntl.flock(descriptor, fcntl.LOCK_EX)
-    return descriptor
 
 
 def _outside(repository: Repository) -> str | None:
@@ -158,17 +151,11 @@ def _sweep(home: Path, *, but: Path) -> None:
         if folder == but:
             continue
         try:
-            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = lock_folder(folder, wait=False, flags=os.O_NOFOLLOW)
         except OSError:
-            continue  # gone already, or not ours
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            continue  # in use
-        else:
-            _remove(folder)
-        finally:
-            os.close(descriptor)
+            continue  # in use, gone already, or not ours
+        _remove(folder)
+        os.close(descriptor)
 
 
 def _c_quote(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import shlex
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import GitFailed
-from git_taskctx.files import ReadOnly
+from git_taskctx.files import ReadOnly, lock_folder
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.model.values import dataclass
@@ -170,11 +169,10 @@ def sweep_locks(common_dir: Path, *refs: str) -> None:
 def _break(lock: Path) -> bool:
     """Remove a lock that nobody can be holding any more; one at a time, so that no younger one goes in its place."""
     try:
-        folder = os.open(lock.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = lock_folder(lock.parent)
     except OSError:
         return False
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
         if abs(time.time() - lock.lstat().st_mtime) < STALE:
             return False
         lock.unlink()
