@@ -201,7 +201,7 @@ class Session:
             drafts.append(draft)
         check_records(self.caller, drafts)
         context = self._context_after(chain, details, time, changes or {})
-        self._check_size(context)
+        self.warnings += size_warning(context)
         drafts = [replace(draft, context_sha=context.sha) for draft in drafts]
         records = link(drafts, self._tip, signer_of(self.repository, context.policy))
         entries = [Entry(record, record.to_line()) for record in records]
@@ -296,14 +296,17 @@ class Session:
             ),
         )
 
-    def _check_size(self, context: Context) -> None:
-        limits, size = context.policy.limits, len(context.to_bytes())
-        if size <= limits.context_kib * 1024:
-            return
-        text = f"the context of {self.task} has {size // 1024} KiB, more than {limits.context_kib}"
-        if limits.enforce:
-            raise Refused(text, hint="shorten the findings, or raise limits.context_kib")
-        self.warnings.append(text)
+
+def size_warning(context: Context) -> tuple[str, ...]:
+    """Warn of a context that is larger than its policy wants it. Raises: Refused where the policy enforces that."""
+    limits, size = context.policy.limits, len(context.to_bytes())
+    allowed = limits.context_kib * 1024
+    if size <= allowed:
+        return ()
+    text = f"the context has {size} bytes, more than {allowed} (limits.context_kib = {limits.context_kib})"
+    if limits.enforce:
+        raise Refused(text, hint="shorten the task file or the findings, or raise limits.context_kib")
+    return (text,)
 
 
 def with_baseline(block: Immutable, results: QaResults) -> Immutable:

@@ -15,9 +15,9 @@ from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
 from git_taskctx.context.files import context_files
 from git_taskctx.context.gather import Captured, Ground, capture_file, capture_words, committed_in
 from git_taskctx.context.guard import refuse_task
-from git_taskctx.context.session import commands_of, signer_of
+from git_taskctx.context.session import commands_of, signer_of, size_warning
 from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
-from git_taskctx.errors import Fatal, Refused
+from git_taskctx.errors import Fatal
 from git_taskctx.files import read_plain
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.quoting import quote
@@ -282,18 +282,6 @@ def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captur
         coordination=chain.coordination({}),
         audit=Audit(caller.actor, draft.time, caller.actor, 1, draft.commit),
     )
-
-
-def size_warning(context: Context) -> tuple[str, ...]:
-    """Warn of a context that is larger than its policy wants it. Raises: Refused where the policy enforces that."""
-    limits, size = context.policy.limits, len(context.to_bytes())
-    allowed = limits.context_kib * 1024
-    if size <= allowed:
-        return ()
-    text = f"the context has {size} bytes, more than {allowed} (limits.context_kib = {limits.context_kib})"
-    if limits.enforce:
-        raise Refused(text, hint="shorten the task file, or raise limits.context_kib")
-    return (text,)
 
 
 def _write_first(caller: Caller, context: Context, record: Record, task_data: bytes | None) -> None:

@@ -12,7 +12,6 @@ from git_taskctx.context.session import Event, Session, commands_of, with_baseli
 from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.begin import size_warning
 from git_taskctx.ledger.kept import TASK_FILE
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Immutable
@@ -70,7 +69,6 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
     if not changes:
         return Rebuilt((), (), warnings)
     refuse_task(session.caller, policy.secrets, captured.immutable, captured.path, captured.data)
-    warnings += size_warning(context.replace(immutable=captured.immutable, policy=policy))
     same_text = _same_text(changes, context.immutable, captured.immutable)
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)
     extra: dict[str, Any] = {

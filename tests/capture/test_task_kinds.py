@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from desk import TASK, Desk
 
+from git_taskctx.context.session import size_warning
 from git_taskctx.errors import Refused
-from git_taskctx.handoff.begin import size_warning
 from git_taskctx.model.context import load_context
 from git_taskctx.model.policy import LimitsPolicy
 from git_taskctx.model.values import replace
@@ -175,7 +175,7 @@ def test_the_size_of_a_context(begun: Desk) -> None:
     with pytest.raises(Refused) as caught:
         size_warning(sized(64 * 1024 + 2, enforce=True))
     assert caught.value.message == said
-    assert caught.value.hint == "shorten the task file, or raise limits.context_kib"
+    assert caught.value.hint == "shorten the task file or the findings, or raise limits.context_kib"
 
 
 @pytest.mark.parametrize(("count", "warnings"), [(1000, ""), (1001, "the first 1000 are listed")])
