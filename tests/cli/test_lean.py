@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import shutil
+import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -92,10 +96,66 @@ def test_number_of_git_processes_does_not_grow_with_the_work(repo: GitRepo, word
     assert counts[0] == counts[1] <= len(few) + 2
 
 
-def test_a_brief_takes_no_process_of_its_own(repo: GitRepo) -> None:
-    """What a role needs follows from what `get` reads anyway."""
-    words = ("get", "--role", "reviewer", "--format", "md")
-    assert len(_processes(repo, *words)) == len(_processes(repo, "get"))
+@pytest.fixture
+def git_calls(tmp_path: Path) -> Path:
+    """A folder whose `git` writes every call down, with the variables that say where objects and the index are."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    script = folder / "git"
+    script.write_text(
+        f"""#!{sys.executable}
+import os, sys
+where = [os.environ.get(name) for name in ("GIT_DIR", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE")]
+with open({os.fspath(folder / "calls")!r}, "a") as file:
+    file.write(repr([where, sys.argv[1:]]) + "\\n")
+os.execv({shutil.which("git")!r}, ["git", *sys.argv[1:]])
+"""
+    )
+    script.chmod(0o755)
+    return folder
+
+
+def _command(words: list[str]) -> str:
+    """Return which of git's commands a command line runs."""
+    settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
+    return next(word for at, word in enumerate(words) if at not in settings and not word.startswith("-"))
+
+
+EVERY = {"rev-parse": 1, "config": 1, "for-each-ref": 1, "cat-file": 1}
+"""What finds the repository, reads its settings and the context."""
+READ = {"status": 1, "write-tree": 1, "check-attr": 1, "cat-file": 2}
+"""What reads the worktree beside that; its new objects are in quarantine, and read by a process of their own."""
+WRITE = {"unpack-objects": 1, "update-ref": 1}
+"""What puts something on record."""
+
+
+@pytest.mark.parametrize(
+    ("words", "commands"),
+    [
+        (("get",), EVERY),
+        (("get", "--role", "reviewer", "--format", "md"), EVERY),
+        (("log",), EVERY),
+        (("diff",), EVERY),
+        (("verify",), EVERY | READ),
+        (("status",), EVERY | READ | {"symbolic-ref": 1}),
+        (("start", "--agent", "reviewer"), EVERY | READ | WRITE),
+        (("snapshot", "--agent", "implementer"), EVERY | READ | WRITE | {"diff-tree": 2, "unpack-objects": 2}),
+        (("block", "--agent", "reviewer", "--finding", "x"), EVERY | WRITE),
+        (("hook", "pre-commit"), EVERY | READ | {"diff-index": 1}),
+        (("hook", "post-commit"), EVERY),
+        (("hook", "post-checkout", "1" * 40, "2" * 40, "0"), {"rev-parse": 1, "config": 1}),
+    ],
+    ids=lambda words: " ".join(words[:2]) if isinstance(words, tuple) else "",
+)
+def test_the_git_commands_of_a_verb(
+    repo: GitRepo, git_calls: Path, words: tuple[str, ...], commands: dict[str, int]
+) -> None:
+    """Each everyday verb runs just these git commands, and none of them twice over."""
+    path = f"{git_calls}{os.pathsep}{os.environ['PATH']}"
+    run_taskctx(*words, cwd=repo.path, env={"PATH": path})
+    calls = [ast.literal_eval(line) for line in (git_calls / "calls").read_text().splitlines()]
+    assert Counter(_command(words) for _, words in calls) == commands
+    assert len({repr(call) for call in calls}) == len(calls)
 
 
 def test_missing_files_under_a_flag_take_no_process_each(repo: GitRepo) -> None:
