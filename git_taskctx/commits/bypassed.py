@@ -49,7 +49,10 @@ class Standing:
 
     @property
     def take_back(self) -> str:
-        """The command that takes them out of the history, and leaves the files as they are."""
+        """The command that takes them out of the history, and leaves the files as they are.
+
+        `git reset` has nothing to go back to before a first commit.
+        """
         return f"git reset --soft {self.below[:12]}" if self.below else "git update-ref -d HEAD"
 
 

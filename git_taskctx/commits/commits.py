@@ -184,6 +184,7 @@ def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
     head = repository.find_commit("HEAD")
     if head in (None, expected) or repository.operation() in ("rebase", "am"):
         return []
+    # log.showSignature would put what gpg says between the lines (git-log).
     told = repository.git.run(
         "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
     )

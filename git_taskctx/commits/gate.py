@@ -83,7 +83,7 @@ def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
     """Return the paths that the commit is about to change, sorted; none where that cannot be told."""
     git = caller.repository.git.with_env(GIT_INDEX_FILE=os.fspath(attempt.index))
     found = git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--", ok=(0, 128))
-    if found.code:
+    if found.code:  # on an unborn branch `HEAD` is a bad revision, and every path of the index is new
         found = git.run("ls-files", "-z", ok=(0, 128))
     return tuple(sorted(quote(path) for path in found.out.split(b"\0")[:-1]))
 

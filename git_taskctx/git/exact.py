@@ -43,10 +43,12 @@ def _settle(git: Git, index: Path, began: int) -> TreeOid:
     """
     previous = None
     for _ in range(PASSES):
+        # Without `--sparse` git leaves out what lies outside a sparse-checkout cone (git-add).
         added = git.run("--literal-pathspecs", "add", "-A", "--sparse", ok=(0, 1, 128))
         _refuse_left_out(added)
         with contextlib.suppress(FileNotFoundError):
             os.utime(index, ns=(began, began))
+        # git refuses a tree with a blob that is not here, as in a partial clone, but for `--missing-ok`.
         tree = TreeOid(git.run("write-tree", "--missing-ok").out.decode().strip())
         if tree == previous:
             return tree

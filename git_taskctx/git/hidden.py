@@ -81,6 +81,7 @@ def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
     """
     files = list(_list_flagged(repository, index))
     regular = [file.path for file in files if file.found_mode in REGULAR]
+    # hash-object --stdin-paths reads a path in quotes as C has them; its help does not say so (2.39).
     names = b"".join(b'"' + _escaped(path) + b'"\n' for path in regular)
     hashed = repository.git.run("hash-object", "--stdin-paths", stdin=names).out.decode().split() if regular else []
     oids = dict(zip(regular, hashed, strict=True))

@@ -63,6 +63,7 @@ def note_lines(data: bytes) -> list[str]:
 
 def grep_notes(repository: Repository, commits: Sequence[str], pattern: str) -> list[str]:
     """Return the lines of all notes in which an extended regular expression is found; some stand there many times."""
+    # grep.lineNumber, grep.column and color.grep would change what it prints (git-grep, CONFIGURATION).
     found = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1").run(
         "grep", "-h", "-a", "-E", "--no-color", "--no-textconv", "--no-line-number", "--no-column",
         "--no-recurse-submodules", "-e", pattern, *commits, ok=(0, 1),

@@ -91,9 +91,9 @@ class ObjectStore:
         if name in self._pending:
             kind, data = self._pending[name]
             return Object(name, kind, data)
-        if "\n" in name:
+        if "\n" in name:  # `cat-file --batch` takes a name a line
             return None
-        if name == self.empty_tree:
+        if name == self.empty_tree:  # git knows it where nobody has written it
             return Object(name, "tree", b"")
         if name in self._ahead:
             return self._ahead.pop(name)

@@ -30,11 +30,13 @@ PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_O
 
 _SET = {
     "LANGUAGE": "en",
+    # `git status` writes the index it has refreshed, and that of each submodule; see git(1).
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_PAGER": "cat",
 }
+# In a server's hooks git sets GIT_QUARANTINE_PATH, and then refuses to move any ref (git-receive-pack, QUARANTINE).
 _DROP = re.compile(
     r"GIT_(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|GIT_EXTERNAL_DIFF|GIT_DIFF_OPTS|GIT_PREFIX|GIT_TRACE.*|"
     r"GIT_REFLOG_ACTION|GIT_QUARANTINE_PATH"

@@ -121,6 +121,8 @@ def list_remote(git: Git, remote: str, *patterns: str) -> dict[str, str]:
 
 def fetch_refs(git: Git, remote: str, refspecs: Sequence[str], *words: str) -> None:
     """Fetch just these refs, and no tags; `words` say how much history, as in `--depth=1`. Raises: GitFailed."""
+    # Also where refs are named git moves the remote-tracking branches that remote.*.fetch maps them to; an empty
+    # --refmap keeps it from that (git-fetch).
     alone = ("--no-tags", "--no-write-fetch-head", "--refmap=")
     _talk(git, "fetch", "-q", *alone, *words, "--end-of-options", remote, *refspecs)
 
@@ -145,6 +147,7 @@ def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, .
 
     Raises: GitFailed where nothing could be asked.
     """
+    # A lease with nothing expected is refused where the ref is there already (git-push).
     leases = (f"--force-with-lease={one.ref}:{one.expected or ''}" for one in refs)
     specs = (f"{one.oid}:{one.ref}" for one in refs)
     words = ("push", "--porcelain", "--no-verify", *leases, "--end-of-options", remote, *specs)

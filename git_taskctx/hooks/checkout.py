@@ -13,5 +13,6 @@ def after_checkout(caller: Caller, situation: Situation) -> list[Line]:
     old, _, flag = (*situation.args, "", "", "")[:3]
     if flag != "1" or not is_oid(old):  # files were checked out, no branch
         return []
+    # After `git clone` and `git worktree add` HEAD was nowhere, which is all zeros (githooks, post-checkout).
     told = follow_switch(caller, CommitOid(old) if old.strip("0") else None)
     return [Line(one.text, one.hint) for one in told]

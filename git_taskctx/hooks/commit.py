@@ -16,6 +16,7 @@ from git_taskctx.model.verdict import Outcome
 
 def before_commit(caller: Caller, situation: Situation) -> list[Line]:
     """Stop a commit that may not be made. Raises: TaskctxError, with the paths that it is about."""
+    # Only `git commit` amends; a merge runs pre-merge-commit in its place (githooks).
     head = caller.repository.find_commit("HEAD") if situation.name == "pre-commit" else None
     put_aside = is_put_aside(caller.repository, situation.environ)
     attempt = Attempt(

@@ -107,6 +107,7 @@ def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
 def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
     """Make the scratch repository, and return the hooks that cannot be fired without the user's own scripts."""
     top.mkdir()
+    # init.templateDir may hold hooks of the user's own (git-init).
     git.run("init", "-q", "--template=", "--initial-branch=main", ".")
     (top / ".git" / "hooks").mkdir(exist_ok=True)
     for key, value, _ in place.settings:

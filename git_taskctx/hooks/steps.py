@@ -121,12 +121,12 @@ def add_config(git: Git, scope: str, key: str, value: str) -> Step:
 
 
 def unset_config(git: Git, scope: str, key: str, value: str) -> Step:
-    """Take a key out of git's configuration, where it has this value."""
+    """Take a key out of git's configuration, where it has this value; with 5 git says that it has not (git-config)."""
     return Step("unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5)))
 
 
 def remove_section(git: Git, scope: str, section: str) -> Step:
-    """Take a section out of git's configuration."""
+    """Take a section out of git's configuration; git 2.39 ends with 128 where there is none."""
     return Step("unset", section, lambda: git.run("config", scope, "--remove-section", section, ok=(0, 128)))
 
 

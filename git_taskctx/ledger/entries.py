@@ -104,6 +104,7 @@ def find_context_ids(repository: Repository, task: str, notes: str = NOTES_REF) 
     """Return the contexts of a task that a ledger alone knows, by what its commits say and write; the newest last."""
     if notes == NOTES_REF and find_ref(repository.git, NOTES_REF) is None:
         return []
+    # With log.showRoot off, git shows nothing of what a first commit holds (git-log).
     options = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-F", f"--grep=taskctx: {task}: ")
     written = repository.git.run("-c", "log.showRoot=true", "log", *options, notes, "--").out.decode().splitlines()
     words = [line.split() for line in written if line.startswith(":")]
