@@ -103,6 +103,11 @@ class Store:
         active = files.read_plain(self.root / "active", limit=4096) or b""
         return None if self._is_put_away(active.decode("utf-8", "replace").strip()) else _read_marker(self._marker)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no context is active here, by either of the two notes of it."""
+        return self.active() is None and self.marker() is None
+
     def _is_put_away(self, active: str) -> bool:
         """Tell whether the context that is noted as active lies in the archive: only the notes of it are left."""
         if is_task_id(active) and files.require_plain(self.folder(active), folder=True):

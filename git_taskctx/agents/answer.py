@@ -199,7 +199,7 @@ class _Called:
             if reads:
                 ahead.start()
             store = Store(repository)
-            if store.active() is None and store.marker() is None:
+            if store.is_idle:
                 yield None
                 return
             actor = self.environ.get("GIT_TASKCTX_ACTOR") or "agent-hook"

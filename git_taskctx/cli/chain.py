@@ -184,7 +184,7 @@ def verify(
     return Answer(
         verdict,
         text=lambda document: text.verdict(document, verdict),
-        notes=lambda document: text.verdict_notes(document, verdict),
+        notes=lambda document: text.notes(document, verdict.warnings, verdict.hints),
         code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[verdict.outcome],
         reason=verdict.summary,
         hints=verdict.hints,

@@ -72,7 +72,8 @@ def _read_event() -> Any:
 
 
 def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
-    from git_taskctx.report.proofs import proof, proof_notes
+    from git_taskctx.report.proofs import proof
+    from git_taskctx.report.text import notes
 
     if reports is not None:
         _write_reports(found, call.folder / reports)
@@ -81,7 +82,7 @@ def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
         found,
         raw=raw,
         text=lambda document: proof(document, found),
-        notes=lambda document: proof_notes(document, found),
+        notes=lambda document: notes(document, found.warnings, found.hints),
         code=CODES[found.verdict.value],
         reason=found.summary,
         hints=found.hints,

@@ -56,7 +56,7 @@ def require_approved(session: Session) -> None:
             hint=f"git taskctx unblock --agent {first.by} --finding {first.id}   # once it is mended",
         )
     if session.context.policy.commit.require == "validated" and not chain.validated:
-        missing = [agent for agent in chain.agents if not _is_done(chain, agent)]
+        missing = [agent for agent in chain.agents if not chain.seats[agent].approves]
         raise Refused(
             f"not validated: {_listed(missing)} {'has' if len(missing) == 1 else 'have'} not approved this tree",
             hint=_next_step(chain, missing[0]),
@@ -70,9 +70,7 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
     policy for a part; CouldNotTell when objects are missing.
     """
     chain, repository = session.chain, session.repository
-    expected = chain.expected
-    if expected is None:
-        raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+    expected = session.require_snapshot()
     if parent != chain.parent and not is_amended_part(chain, parent):
         raise Refused(
             f"the task must be one commit on {_short(chain.parent)}, and this one sits on {_short(parent)}",
@@ -232,11 +230,6 @@ def _listed(names: Sequence[str]) -> str:
     """Return some names as a person says them, `SHOWN` of them at most."""
     shown = [*names[:SHOWN], f"{len(names) - SHOWN} more"] if len(names) > SHOWN else names
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _is_done(chain: Chain, agent: str) -> bool:
-    seat = chain.seats[agent]
-    return seat.done_tree is not None and not seat.stale
 
 
 def _next_step(chain: Chain, missing: str) -> str:

@@ -56,7 +56,7 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
     Raises: Refused, by the state of the chain and by policy; any error that keeps the answer from being told.
     """
     store = caller.store
-    if store.active() is None and store.marker() is None:
+    if store.is_idle:
         return ()
     with open_current(caller, gated=True) as (session, caught):
         if caught.sealed is not None:
@@ -91,9 +91,7 @@ def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
 def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     """Let a commit pass; False when another process wrote meanwhile, so that it must be judged again."""
     chain, context, present = session.chain, session.context, Present(reading)
-    expected = chain.expected
-    if expected is None:
-        raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+    expected = session.require_snapshot()
     held = _tree_of(session, reading, attempt.index)
     # What is staged is judged below: staging what was snapshotted is no drift, however strict the policy.
     verdict = judge(context, chain, expected, present, strict=False)

@@ -19,6 +19,7 @@ from git_taskctx.ledger.entries import append_records, drifted_paths
 from git_taskctx.ledger.entry import Entry, on_anchors
 from git_taskctx.ledger.kept import add_kept
 from git_taskctx.ledger.refs import commits_folder, context_ref_name, keep_commits, snapshots_folder
+from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import Policy
@@ -150,6 +151,13 @@ class Session:
                 f"{agent!r} is not an agent of {self.task}",
                 hint="git taskctx status   # agents: " + ", ".join(self.chain.agents),
             )
+
+    def require_snapshot(self) -> Expectation:
+        """Return the owner's last snapshot. Raises: Refused without one."""
+        chain = self.chain
+        if chain.expected is None:
+            raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+        return chain.expected
 
     def snapshot_ref(self, agent: str, n: int) -> str:
         """Name the ref that keeps a snapshot's tree."""

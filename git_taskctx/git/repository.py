@@ -121,12 +121,7 @@ class Repository:
         """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
         process, self._asked = self._asked or self.git.start(*_SETTINGS), None
         found = self.git.finish(process, *_SETTINGS, ok=(0, 1))
-        fields = found.out.decode("utf-8", "replace").split("\0")[:-1]
-        result: list[tuple[str, str | None, str]] = []
-        for origin, entry in zip(fields[::2], fields[1::2], strict=True):
-            key, newline, value = entry.partition("\n")
-            result.append((key, value if newline else None, origin))
-        return result
+        return parse_settings(found.out.decode("utf-8", "replace"))
 
     def begin(self) -> None:
         """Let git read what is asked next, its settings and objects, while the caller loads what it needs."""
@@ -305,6 +300,16 @@ class Repository:
             stop(self._asked)
         if "objects" in self.__dict__:
             self.objects.close()
+
+
+def parse_settings(listed: str) -> list[tuple[str, str | None, str]]:
+    """Return what `git config -z --show-origin` lists: key, value (None where only the key stands), origin."""
+    fields = listed.split("\0")[:-1]
+    entries = (entry.partition("\n") for entry in fields[1::2])
+    return [
+        (key, value if newline else None, origin)
+        for (key, newline, value), origin in zip(entries, fields[::2], strict=True)
+    ]
 
 
 def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = False) -> Repository:

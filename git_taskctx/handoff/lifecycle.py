@@ -59,7 +59,7 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
     """
     store = caller.store
     store.check()
-    if store.active() is None and store.marker() is None:
+    if store.is_idle:
         store.deactivate()  # the notes of one that was put away
         return None
     try:

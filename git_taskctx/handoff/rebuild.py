@@ -70,7 +70,7 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
         return Rebuilt((), (), warnings)
     refuse_task(session.caller, policy.secrets, captured.immutable, captured.path, captured.data)
     same_text = _same_text(changes, context.immutable, captured.immutable)
-    approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.done_tree and not seat.stale)
+    approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.approves)
     extra: dict[str, Any] = {
         "fields": [change.field for change in changes],
         "capture": to_plain(captured.capture),

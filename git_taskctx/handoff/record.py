@@ -107,18 +107,13 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> N
             f"{agent} edited the tree, and chain.may_edit leaves it out: it may hand back, but not say done",
             hint=f"git taskctx snapshot --agent {agent} && git taskctx start --agent {earlier}",
         )
-    pending = [name for name in chain.agents[: chain.position(agent)] if not _is_done(chain, name)]
+    pending = [name for name in chain.agents[: chain.position(agent)] if not chain.seats[name].approves]
     if pending:
         raise Refused(f"{pending[0]} has not approved this tree", hint=f"git taskctx start --agent {pending[0]}")
     if session.context.policy.qa.require:
         from git_taskctx.context.qa import require_qa
 
         require_qa(session, chain, agent, tree)
-
-
-def _is_done(chain: Chain, agent: str) -> bool:
-    seat = chain.seats[agent]
-    return seat.done_tree is not None and not seat.stale
 
 
 def _become_owner(session: Session, reading: Reading, agent: str, options: Options) -> tuple[list[Event], Chain]:

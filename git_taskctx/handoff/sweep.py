@@ -74,7 +74,7 @@ def sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
         store.check()
         return _sweep(caller, ttl, dry_run=True)
     with store.locked():
-        if store.active() is None and store.marker() is None:
+        if store.is_idle:
             store.deactivate()  # the notes of one that was put away would be taken for one whose files are gone
         return _sweep(caller, ttl, dry_run=False)
 

@@ -35,7 +35,7 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
         with open_session(caller, write=True) as session:
             if not session.archived:
                 told = _follow(session, old, head)
-    if store.active() is None and store.marker() is None:
+    if store.is_idle:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
             told.append(Told(f"{waiting} was put away when this branch was left", f"git taskctx recover {waiting}"))

@@ -21,7 +21,7 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
     A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
     the verdict stands, and says that it was not counted. A task whose validated tree has been committed is sealed.
     """
-    if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
+    if caller.task is None and caller.store.is_idle:
         caller.store.check()
         return Verdict(
             subject="worktree",

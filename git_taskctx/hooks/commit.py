@@ -36,7 +36,7 @@ def before_commit(caller: Caller, situation: Situation) -> list[Line]:
 
 def after_commit(caller: Caller, situation: Situation) -> list[Line]:
     """End the task when its commit was made; record a part of it, and a commit that went around the gate."""
-    if caller.store.active() is None and caller.store.marker() is None:
+    if caller.store.is_idle:
         return []
     caught = catch_up(caller, gated=True)
     lines = [Line(text, "git taskctx status", warns=True) for text in caught.told]

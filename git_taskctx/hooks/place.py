@@ -11,7 +11,7 @@ from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
 from git_taskctx.git.process import PLACES, Git
-from git_taskctx.git.repository import Repository
+from git_taskctx.git.repository import Repository, parse_settings
 from git_taskctx.hooks.shims import BESIDE
 
 CONFIG_HOOKS = (2, 54)
@@ -205,12 +205,7 @@ def look_again(place: Place) -> Place:
 
 def _read_settings(git: Git) -> list[tuple[str, str | None, str]]:
     found = git.run("config", "-z", "--show-origin", "--get-regexp", _PATTERN, ok=(0, 1))
-    fields = found.out.decode("utf-8", "surrogateescape").split("\0")[:-1]
-    settings = []
-    for origin, entry in zip(fields[::2], fields[1::2], strict=True):
-        key, newline, value = entry.partition("\n")
-        settings.append((key, value if newline else None, origin))
-    return settings
+    return parse_settings(found.out.decode("utf-8", "surrogateescape"))
 
 
 def _path(out: bytes) -> Path:

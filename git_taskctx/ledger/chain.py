@@ -96,7 +96,7 @@ class Chain:
     @property
     def validated(self) -> bool:
         """True when every agent is done, none of it is stale, and nothing blocks."""
-        done = all(seat.done_tree is not None and not seat.stale for seat in self.seats.values())
+        done = all(seat.approves for seat in self.seats.values())
         return done and self.owner == self.agents[-1] and not self.open_findings and not self.at_work
 
     def position(self, agent: str) -> int:

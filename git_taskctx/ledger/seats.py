@@ -74,6 +74,11 @@ class Seat:
         return self.snapshots[-1] if self.snapshots else None
 
     @property
+    def approves(self) -> bool:
+        """True while its `done` stands."""
+        return self.done_tree is not None and not self.stale
+
+    @property
     def open_findings(self) -> tuple[Finding, ...]:
         """What it found and has not closed."""
         return tuple(finding for finding in self.findings if finding.closed_at is None)

@@ -44,7 +44,7 @@ def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str,
     if len(data) > MAX_BYTES:
         raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
     try:
-        value = _DECODER.decode(data.decode("utf-8"))
+        value = DECODER.decode(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise BadData(f"{what} is not valid JSON: {_first_line(error)}", hint=hint) from error
     if not isinstance(value, dict):
@@ -70,7 +70,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+"""Refuses, with a ValueError, a key that stands twice and numbers that JSON has not."""
 
 
 def _check_depth(value: object, *, what: str, hint: str | None) -> None:

@@ -53,7 +53,7 @@ class Overview:
 
 def overview(caller: Caller) -> Overview:
     """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
-    if caller.task is None and caller.store.active() is None and caller.store.marker() is None:
+    if caller.task is None and caller.store.is_idle:
         caller.store.check()
         return Overview(task=None, next=ways_from_here(caller))
     with open_current(caller) as (session, caught):
@@ -148,7 +148,7 @@ def _last_step(session: Session, earlier: str) -> str:
     if chain.open_findings:
         finding = chain.open_findings[0]
         return f"git taskctx unblock --agent {finding.by} --finding {finding.id}"
-    behind = [agent for agent in chain.agents[:-1] if chain.seats[agent].stale or chain.seats[agent].done_tree is None]
+    behind = [agent for agent in chain.agents[:-1] if not chain.seats[agent].approves]
     edited = expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents)
     if behind or edited:
         back = behind[0] if behind else earlier

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from git_taskctx.model.proof import CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.report.document import Document, Span
-from git_taskctx.report.text import hints, warnings
 
 POLICY_FILE = ".taskctx.toml"
 """The file that a report points at where a reason is about no path."""
@@ -33,12 +32,6 @@ def proof(document: Document, what: Proof) -> None:
             _commit(document, one)
     if left < 0:
         document.line(f"  and {-left} more that need not be proved")
-
-
-def proof_notes(document: Document, what: Proof) -> None:
-    """Write what is said beside it: settings that were left out, and what to type."""
-    warnings(document, what.warnings)
-    hints(document, what.hints)
 
 
 def _commit(document: Document, one: CommitProof) -> None:

@@ -225,12 +225,6 @@ def verdict(document: Document, what: Verdict) -> None:
         document.line(("drift budget of ", "dim"), f"{what.expected_agent}: {what.budget}")
 
 
-def verdict_notes(document: Document, what: Verdict) -> None:
-    """Write what is said beside a verdict: what is odd about the records, and what to type."""
-    warnings(document, what.warnings)
-    hints(document, what.hints)
-
-
 def resolved(document: Document, what: Resolved) -> None:
     """Say how drift was resolved."""
     if what.accepted is None:

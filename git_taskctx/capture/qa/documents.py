@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, NoReturn
+from typing import Any
 
 from git_taskctx.capture.qa.events import read_events
 from git_taskctx.capture.qa.junit import read_junit
 from git_taskctx.capture.qa.linters import TOO_MANY
 from git_taskctx.capture.qa.reporters import read_document
 from git_taskctx.capture.qa.text import UNREAD
+from git_taskctx.model.canonical import DECODER
 from git_taskctx.model.qa import QaReport
 
 MAX_CONTAINERS = 1_000_000
@@ -94,9 +95,9 @@ def _read(
         if head["event"]:
             found = text.find("\n", begin)
             end = found if found >= 0 else len(text)
-            value = _DECODER.decode(text[begin:end])
+            value = DECODER.decode(text[begin:end])
             return (value if isinstance(value, dict) else None), end, True
-        value, end = _DECODER.raw_decode(text, begin)
+        value, end = DECODER.raw_decode(text, begin)
     except json.JSONDecodeError as error:
         return None, max(end if head["event"] else error.pos, head.end()), not _is_of_a_tool(text, head)
     except (ValueError, RecursionError):
@@ -115,18 +116,3 @@ def _tool_of(head: re.Match[str]) -> str:
 
 def _unread(head: re.Match[str], note: str) -> QaReport:
     return QaReport(_tool_of(head), "unknown", note=note)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object. Raises: ValueError where a key stands twice."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
-        raise ValueError("a key stands twice")
-    return made
-
-
-def _no_number(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number")
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_once, parse_constant=_no_number)
