@@ -92,10 +92,10 @@ def find_context(repository: Repository, context_id: str) -> Context | None:
 
 
 def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
-    for entry in repository.objects.read_tree(tree):
-        if entry.name == CONTEXT.encode():
-            return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
-    raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
+    entry = repository.objects.find_entry(tree, CONTEXT.encode())
+    if entry is None:
+        raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
+    return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
 
 
 def _load(caller: Caller, holds: str | None = None) -> Session:

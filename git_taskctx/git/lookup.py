@@ -23,7 +23,7 @@ def find_file(objects: ObjectStore, tree: TreeOid, path: bytes) -> tuple[bytes, 
             return None
         parts, oid = path.split(b"/"), str(tree)
         for index, name in enumerate(parts):
-            entry = next((one for one in objects.read_tree(oid) if one.name == name), None)
+            entry = objects.find_entry(oid, name)
             if entry is None:
                 return None
             oid, last = entry.oid, index == len(parts) - 1

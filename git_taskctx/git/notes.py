@@ -16,7 +16,7 @@ from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
 from git_taskctx.git.refs import RefConflict, RefMove, Refs, tries
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import FILE, PROGRAM, Tree
-from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.oids import CommitOid
 
 NOTES_REF = "refs/notes/taskctx"
 WIDE = 64
@@ -39,7 +39,9 @@ def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dic
     All are looked up side by side, a level of the fan-out at a time, so that each tree is read once.
     """
     found: dict[str, list[str]] = {target: [] for target in targets}
-    level = {_tree_of(objects, commit): [(target, target.encode()) for target in found]}
+    level: dict[str, list[tuple[str, bytes]]] = {
+        objects.tree_of(commit): [(target, target.encode()) for target in found]
+    }
     while level:
         objects.read_ahead(list(level))
         below: dict[str, list[tuple[str, bytes]]] = {}
@@ -83,7 +85,7 @@ def append_notes(
 
     `merged` becomes its second parent: a commit whose lines are all in it.
     """
-    tree = _tree_of(objects, commit) if commit else None
+    tree = objects.tree_of(commit) if commit else None
     if additions:
         editor = Tree(objects, tree)
         for target, lines in additions.items():
@@ -142,8 +144,8 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
     Raises: CouldNotTell where objects are missing.
     """
     objects = repository.objects
-    old = TreeOid(_tree_of(objects, ours)) if ours else objects.empty_tree
-    changes = compare_trees(repository, old, TreeOid(_tree_of(objects, theirs)))
+    old = objects.tree_of(ours) if ours else objects.empty_tree
+    changes = compare_trees(repository, old, objects.tree_of(theirs))
     notes = [(change.path.replace(b"/", b""), change.oid) for change in changes if change.mode in (FILE, PROGRAM)]
     width = len(objects.zero)
     notes = [(name, oid) for name, oid in notes if re.fullmatch(rb"[0-9a-f]{%d}" % width, name)]
@@ -170,8 +172,3 @@ def _find_place(tree: Tree, target: bytes) -> bytes:
         folder, rest = folder.open(rest[:2]), rest[2:]
     levels = range(0, len(target) - len(rest), 2)
     return b"".join(target[at : at + 2] + b"/" for at in levels) + rest
-
-
-def _tree_of(objects: ObjectStore, commit: str) -> str:
-    data = objects.get(commit, "commit")
-    return data[5 : data.index(b"\n")].decode()

@@ -225,6 +225,15 @@ class ObjectStore:
             TreeEntry(mode.decode(), name, raw.hex()) for mode, name, raw in entries if names is None or name in names
         ]
 
+    def find_entry(self, tree: str, name: bytes) -> TreeEntry | None:
+        """Return one entry of a tree; None without. Raises: CouldNotTell."""
+        return next(iter(self.read_tree(tree, (name,))), None)
+
+    def tree_of(self, commit: str) -> TreeOid:
+        """Return the tree of a commit. Raises: CouldNotTell when it is missing."""
+        data = self.get(commit, "commit")
+        return TreeOid(data[5 : data.index(b"\n")].decode())
+
     def flush(self) -> None:
         """Write every object taken so far in one process, durably unless they are in quarantine.
 

@@ -106,6 +106,11 @@ class Repository:
         named = self.git.environment().get("GIT_OBJECT_DIRECTORY")
         return self.toplevel / named if named else self.common_dir / "objects"
 
+    @property
+    def as_written(self) -> Git:
+        """A git that sees history as the commits have it: without replacements (git-replace) and grafts."""
+        return self.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+
     @functools.cached_property
     def objects(self) -> ObjectStore:
         """The object store, read through one long-running process."""
@@ -240,8 +245,7 @@ class Repository:
             return self.objects.empty_tree
         if commit in self.kept_trees and not self.objects.has(commit):
             return self.kept_trees[commit]
-        data = self.objects.get(commit, "commit")
-        return TreeOid(data[5 : data.index(b"\n")].decode())
+        return self.objects.tree_of(commit)
 
     def parents_of(self, commit: CommitOid) -> tuple[CommitOid, ...]:
         """Return the parents written in the raw commit, also where history is cut (shallow, grafts)."""
@@ -250,8 +254,7 @@ class Repository:
 
     def is_ancestor(self, commit: str, descendant: str) -> bool | None:
         """Return whether a commit is another or in its history, as written there; None where one is missing."""
-        git = self.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
-        done = git.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))
+        done = self.as_written.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))
         return {0: True, 1: False}.get(done.code)
 
     def operation(self) -> Operation | None:
@@ -285,9 +288,7 @@ class Repository:
     def _names_blob(self, tree: str, path: bytes) -> bool:
         """Tell whether a tree has a file of that name, whether or not its content is here. Raises: CouldNotTell."""
         name, _, rest = path.partition(b"/")
-        if b" " + name + b"\0" not in self.objects.get(tree, "tree"):
-            return False
-        entry = next((one for one in self.objects.read_tree(tree) if one.name == name), None)
+        entry = self.objects.find_entry(tree, name)
         if entry is None or entry.mode == "160000":
             return False
         return (

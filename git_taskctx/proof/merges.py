@@ -152,7 +152,7 @@ def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterato
 
     It cannot where no history is cut between the parents and the one base; more bases are merged by theirs in turn.
     """
-    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    git = repository.as_written
     cuts = set(shallow_commits(repository))
     for merge in merges:
         found = git.run("merge-base", "--all", *merge.parents, ok=(0, 1)).out.decode().split()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
@@ -97,7 +96,7 @@ def _range_of(repository: Repository, update: Update, known: Sequence[CommitOid]
 
 def _new_commits(repository: Repository, tip: CommitOid, without: Sequence[CommitOid]) -> Iterator[CommitOid]:
     """Yield the commits along first parents that the remote does not have, newest first."""
-    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    git = repository.as_written
     excluded = (f"^{commit}" for commit in without)
     listed = git.run("rev-list", "--first-parent", "--end-of-options", tip, *excluded)
     yield from (CommitOid(oid) for oid in listed.out.decode().split())

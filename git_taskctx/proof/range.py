@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping
@@ -145,7 +144,7 @@ def shallow_commits(repository: Repository) -> list[CommitOid]:
 
 def between(repository: Repository, tips: Iterable[CommitOid], without: Iterable[CommitOid]) -> list[CommitOid]:
     """Return what `tips` reach and `without` do not, newest first and none after its parents."""
-    git = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
+    git = repository.as_written
     listed = git.run("rev-list", "--topo-order", "--end-of-options", *tips, *(f"^{one}" for one in without))
     return [CommitOid(oid) for oid in listed.out.decode().split()]
 
