@@ -32,13 +32,11 @@ class Tree:
         """By name; a folder that was opened is a tree itself."""
 
     def open(self, name: bytes) -> Tree:
-        """Return the folder with a name, made where there is none. Raises: CouldNotTell, also where it is a file."""
+        """Return the folder with a name, made anew where there is none. Raises: CouldNotTell."""
         entry = self.entries.get(name)
         if isinstance(entry, Tree):
             return entry
-        if entry is not None and entry.mode != FOLDER:
-            raise CouldNotTell(f"a file is in the place of the folder {name!r}")
-        self.entries[name] = folder = Tree(self._objects, entry.oid if entry else None)
+        self.entries[name] = folder = Tree(self._objects, entry.oid if entry and entry.mode == FOLDER else None)
         return folder
 
     def read_ahead(self, paths: Iterable[bytes]) -> None:
@@ -63,13 +61,17 @@ class Tree:
         return entry if isinstance(entry, TreeEntry) and entry.mode != FOLDER else None
 
     def put(self, path: bytes, oid: str, mode: str = FILE) -> None:
-        """Set the entry at a path. Raises: CouldNotTell where a file is in the way, or a folder that holds some."""
+        """Set the entry at a path; what is in its way goes, as in git's index (`add_index_entry`).
+
+        Raises: CouldNotTell where that is a folder that was opened, and still holds something.
+        """
         self._oid = None
         name, _, rest = path.partition(b"/")
+        old = self.entries.get(name)
         if rest:
             self.open(name).put(rest, oid, mode)
-        elif _is_folder(self.entries.get(name)) and not self.open(name).is_empty:
-            raise CouldNotTell(f"a folder is in the place of the file {name!r}")
+        elif isinstance(old, Tree) and not old.is_empty:
+            raise CouldNotTell(f"{name!r} is in the place of a folder that still holds something")
         else:
             self.entries[name] = TreeEntry(mode, name, oid)
 

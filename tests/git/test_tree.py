@@ -48,7 +48,7 @@ def test_any_changes_give_the_tree_that_git_gives(repo: GitRepo, objects: Object
                 continue
             try:
                 tree.put(path, oid, mode)
-            except CouldNotTell:  # a file in the place of a folder, or a folder in that of a file
+            except CouldNotTell:  # a folder that holds something is in the way
                 continue
             objects.flush()
             repo.git("update-index", "-z", "--index-info", input=b"%s %s\t%s\0" % (mode.encode(), oid.encode(), path))
