@@ -137,7 +137,7 @@ def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may
 def _left_out(proof: Proof) -> Iterator[str]:
     left = sum(one.verdict.value != "verified" and not one.required for one in proof.commits)
     if left and proof.verdict.value == "verified":
-        told = "is not proved, need not be, and is" if left == 1 else "are not proved, need not be, and are"
+        told = "is unproven, not required, and" if left == 1 else "are unproven, not required, and"
         yield f"{left} of {len(proof.commits)} commits {told} left out"
 
 
@@ -167,7 +167,7 @@ def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[li
     rows = zip(attested, works, traces, strict=True)
     missing = [
         f"{one.commit.oid[:12]}: the tree that {turn.agent or 'the task'} left is not in this clone, and what it changed "
-        "is told with what came after (git taskctx fetch --with-snapshots)"
+        "is shown with what came after (git taskctx fetch --with-snapshots)"
         for one, work in zip(attested, works, strict=True)
         for turn in work.missing
     ]

@@ -41,7 +41,7 @@ def require_settled(session: Session) -> None:
     chain = session.chain
     if chain.at_work and session.context.policy.commit.require != "budget":
         raise Refused(
-            f"{chain.owner} is at work since {chain.since}, and nothing it does now has been approved",
+            f"{chain.owner} has been at work since {chain.since}, and nothing it does now has been approved",
             hint=f"git taskctx snapshot --agent {chain.owner}   # when its work is done",
         )
 

@@ -107,7 +107,7 @@ def _at_work(session: Session, reading: Reading) -> Verdict:
     return Verdict(
         subject="worktree",
         outcome=Outcome.COULD_NOT_TELL,
-        summary=f"{chain.owner} is at work since {chain.since}; {progress}",
+        summary=f"{chain.owner} has been at work since {chain.since}; {progress}",
         expected_agent=chain.owner,
         expected_tree=chain.settled_tree,
         tree=reading.tree,

@@ -108,7 +108,7 @@ def _choose(
         text = f"{commit.oid[:12]} has another tree than was validated for {told.task} ({claim.tree[:12]})"
         if reasons:
             against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
-            text = f"{commit.oid[:12]} is not proved by it for {told.task} ({against})"
+            text = f"the records of {told.task} do not prove {commit.oid[:12]} ({against})"
         differing = matcher.find_paths((commit.tree, reason) for reason in fit.reasons)
         paths = tuple(path for some in differing.values() for path in some)
         hint = f"git taskctx log --task {told.task} --context {told.context}"

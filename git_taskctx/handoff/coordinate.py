@@ -40,7 +40,7 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
             hint=f"git taskctx unblock --agent {finding.by} --finding {finding_id}",
         )
     if finding.closed_at is not None:
-        raise Refused(f"{finding_id} is closed since {finding.closed_at}", hint="git taskctx status")
+        raise Refused(f"{finding_id} was closed at {finding.closed_at}", hint="git taskctx status")
     session.commit([Event("unblock", agent, extra={"finding": finding_id})], reason=f"{session.task}: {agent} unblocks")
     return finding
 

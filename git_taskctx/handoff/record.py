@@ -104,7 +104,7 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> N
     if not session.context.policy.may_edit(agent, chain.agents) and tree != chain.tenure_tree:
         earlier = chain.agents[max(chain.position(agent) - 1, 0)]
         raise Refused(
-            f"{agent} edited the tree, and chain.may_edit leaves it out: it may hand back, but not say done",
+            f"{agent} cannot approve its own edits (chain.may_edit): it may hand back, but not say done",
             hint=f"git taskctx snapshot --agent {agent} && git taskctx start --agent {earlier}",
         )
     pending = [name for name in chain.agents[: chain.position(agent)] if not chain.seats[name].approves]
@@ -128,7 +128,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
         return [event], preview(session, [event])
     if chain.at_work:
         raise Refused(
-            f"{chain.owner} is at work since {chain.since}, and the tree is its own",
+            f"{chain.owner} has been at work since {chain.since}, and the tree is its own",
             hint=at_work_hint(chain, agent),
         )
     if options.attest is None:

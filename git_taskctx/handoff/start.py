@@ -55,7 +55,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
                 return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
             if note is None:  # row 5
                 raise Refused(
-                    f"{chain.owner} is at work since {chain.since}{_progress(chain, reading)}",
+                    f"{chain.owner} has been at work since {chain.since}{_progress(chain, reading)}",
                     hint=at_work_hint(chain, agent),
                 )
             return _take_over(session, agent, reading, note)
@@ -101,7 +101,7 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
     if expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents):
         earlier = chain.agents[max(chain.position(owner) - 1, 0)]
         raise Refused(
-            f"{owner} edited the tree, and chain.may_edit leaves it out",
+            f"{owner} edited the tree, which chain.may_edit does not allow",
             hint=f"git taskctx start --agent {earlier}",
         )
 

@@ -83,7 +83,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.ORDER: (Weight.VIOLATED, "the records are not in the order of their times"),
     Code.NOT_DONE: (Weight.VIOLATED, "an agent of the chain has not approved"),
     Code.STALE: (Weight.VIOLATED, "an approval was for a tree or a text that was replaced"),
-    Code.EDITED_BY: (Weight.VIOLATED, "an agent approved its own edits, and chain.may_edit leaves it out"),
+    Code.EDITED_BY: (Weight.VIOLATED, "an agent approved its own edits, which chain.may_edit does not allow"),
     Code.FINDING_OPEN: (Weight.VIOLATED, "a finding is open"),
     Code.BUDGET_OPEN: (Weight.VIOLATED, "drift was found, and not resolved"),
     Code.NO_NOTE: (Weight.VIOLATED, "drift was resolved, or vouched for, without saying why"),

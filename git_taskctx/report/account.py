@@ -258,7 +258,7 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
     claim = claim_about(one, candidate)
     if told.reasons:
-        gaps.append("the records do not make one chain, so nothing that rests on them is told")
+        gaps.append("the records do not make one chain, so nothing that depends on them is shown")
     else:
         if claim is not None:
             told, later = _divide(told, claim.record.seq)

@@ -38,10 +38,10 @@ def checked(document: Document, title: str, *, wired: Sequence[str], old: bool, 
         document.line("  add: ", (lack.add, "command"))
     count, wrong = len(checked.prompts), len({lack.path for lack in checked.lacks})
     if not count:
-        document.line("it has no prompts or commands here that could go round the context")
+        document.line("it has no prompts or commands here that could bypass the context")
         return
     what = "1 prompt or command" if count == 1 else f"{count} prompts and commands"
-    document.line(f"{what} read, {f'{wrong} to be mended' if wrong else 'none to be mended'}")
+    document.line(f"{what} read, {f'{wrong} to be changed' if wrong else 'none to be changed'}")
 
 
 def _diff(document: Document, name: str, before: bytes | None, after: bytes | None) -> None:

@@ -288,7 +288,7 @@ def _standing(role: Role, state: State) -> Iterator[str]:
 
 
 def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[Section]:
-    for act, title in (("mend", "Findings for you to mend"), ("close", "Findings for you to close")):
+    for act, title in (("mend", "Findings for you to fix"), ("close", "Findings for you to close")):
         chosen = [one for one in findings if one.act == act]
         if not chosen:
             continue
@@ -298,7 +298,7 @@ def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[Section]:
                 shell_words(("git", "taskctx", "unblock", "--agent", one.by, "--finding", _line(one.id)))
                 for one in chosen
             )
-            blocks += [_words("Once they are mended:"), _shell(closing)]
+            blocks += [_words("Once they are fixed:"), _shell(closing)]
         yield Section("now", title if role.agent else "Open findings", tuple(blocks), 3)
 
 

@@ -13,7 +13,7 @@ _STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"
 SHOWN = 10
 """So many paths of a reason are shown to people."""
 NOT_REQUIRED = 20
-"""So many commits that need not be proved are shown to people."""
+"""How many commits that are not required to be proved are shown to people."""
 
 
 def proof(document: Document, what: Proof) -> None:
@@ -31,7 +31,7 @@ def proof(document: Document, what: Proof) -> None:
         if one.required or left >= 0:
             _commit(document, one)
     if left < 0:
-        document.line(f"  and {-left} more that need not be proved")
+        document.line(f"  and {-left} more, not required")
 
 
 def _commit(document: Document, one: CommitProof) -> None:
@@ -39,7 +39,7 @@ def _commit(document: Document, one: CommitProof) -> None:
     if one.by is not None:
         verdict.append(f" by {one.by}")
     about = f" {one.task}" if one.task else ""
-    aside: Span = "" if one.required else (" (need not be)", "dim")
+    aside: Span = "" if one.required else (" (not required)", "dim")
     document.line((one.commit[:12], "bold"), "  ", *verdict, about, aside, (f"  {one.subject}", "dim"))
     for reason in one.reasons:
         document.sentence("  ", (reason.code.value, _STYLE[one.verdict]), f": {reason.message}")
@@ -61,7 +61,7 @@ def counted(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
 
 
 def noticed(what: Proof) -> Iterator[tuple[CommitProof, Reason]]:
-    """Yield what does not count: notices, and reasons of commits that need not be proved."""
+    """Yield what does not count: notices, and reasons of commits that are not required."""
     for one in what.commits:
         for reason in one.notices if one.required else (*one.reasons, *one.notices):
             yield one, reason

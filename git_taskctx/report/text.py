@@ -81,8 +81,8 @@ def begun_notes(document: Document, what: Begun) -> None:
         shown = ", ".join(what.dirty[:5]) + (", …" if count > 5 else "")
         document.sentence(
             ("warning: ", "warn"),
-            f"{count} path{'s were' if count > 1 else ' was'} dirty before the task and "
-            f"{'are' if count > 1 else 'is'} nobody's work: {shown}",
+            f"{count} path{'s were' if count > 1 else ' was'} already dirty, and "
+            f"{'are' if count > 1 else 'is'} not part of the task: {shown}",
         )
     step = f"git taskctx snapshot --agent {what.context.agents[0]}{_WHY}when its work is done"
     notes(document, what.warnings, (step,))
@@ -228,7 +228,7 @@ def verdict(document: Document, what: Verdict) -> None:
 def resolved(document: Document, what: Resolved) -> None:
     """Say how drift was resolved."""
     if what.accepted is None:
-        document.line(("resolved: ", "ok"), f"the drift budget was {what.budget} and is 0")
+        document.line(("resolved: ", "ok"), "no unresolved drift is left")
         return
     snapshot = what.accepted.snapshot
     document.sentence(

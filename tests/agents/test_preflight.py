@@ -22,7 +22,7 @@ PLACES = {
 def test_without_hooks(hooked: Hooked) -> None:
     """An agent that does not call us fails the check, and the command that sets it up is named."""
     said = hooked.ends(1, "agent-setup", "claude", "--check")
-    assert said.out == ("Claude Code: no hooks\nit has no prompts or commands here that could go round the context\n")
+    assert said.out == ("Claude Code: no hooks\nit has no prompts or commands here that could bypass the context\n")
     assert said.err == "hint: git taskctx agent-setup claude\n"
 
 
@@ -40,7 +40,7 @@ def test_prompts_that_go_their_own_way(hooked: Hooked, agent: str) -> None:
         f"{prompt}: does not read the task from the context\n  add: git taskctx get --role reviewer --format md\n"
         f"{command}: does not use the task context\n"
         "  add: git taskctx status, or the words 'git-taskctx: no task prompt' where it is about no task\n"
-        "2 prompts and commands read, 2 to be mended\n"
+        "2 prompts and commands read, 2 to be changed\n"
     )
     data = hooked.ends(1, "agent-setup", agent, "--check", "--format", "json").document()
     assert data["error"]["paths"] == [prompt, command]
@@ -48,7 +48,7 @@ def test_prompts_that_go_their_own_way(hooked: Hooked, agent: str) -> None:
     hooked.repo.write(command, "First `git taskctx init TASK`.\n")
     name = {"codex": ".codex/hooks.json", "cursor": ".cursor/hooks.json"}.get(agent, f".{agent}/settings.json")
     assert hooked.ok("agent-setup", agent, "--check").out == (
-        f"{DIALECTS[agent].title}: hooks in place ({name})\n2 prompts and commands read, none to be mended\n"
+        f"{DIALECTS[agent].title}: hooks in place ({name})\n2 prompts and commands read, none to be changed\n"
     )
 
 

@@ -154,7 +154,7 @@ def test_what_git_asks_about_is_stopped(desk: Gated, form: str) -> None:
     make, _ = FORMS[form]
     first, (*commit,) = make(desk)
     desk.passes(*first)
-    assert "implementer is at work" in desk.blocked(*(word for word in commit if word != "--no-verify"))[0]
+    assert "implementer has been at work" in desk.blocked(*(word for word in commit if word != "--no-verify"))[0]
     assert bypasses(desk) == []
 
 

@@ -50,7 +50,7 @@ def test_an_agent_at_work_is_no_reason_to_pass(desk: Gated) -> None:
     desk.init()
     desk.repo.write("parser.py", "mended\n")
     assert desk.blocked("commit", "-a", "-m", "early") == [
-        "error: implementer is at work since <time>, and nothing it does now has been approved",
+        "error: implementer has been at work since <time>, and nothing it does now has been approved",
         "paths: parser.py",
         "hint: git taskctx snapshot --agent implementer   # when its work is done",
     ]
@@ -260,7 +260,7 @@ def test_snapshot_does_not_let_an_agent_commit_at_work(desk: Gated) -> None:
     desk.repo.config("taskctx.commit.require", "snapshot")
     desk.init()
     desk.repo.write("parser.py", "half\n")
-    assert "implementer is at work" in desk.blocked("commit", "-a", "-m", "half")[0]
+    assert "implementer has been at work" in desk.blocked("commit", "-a", "-m", "half")[0]
 
 
 @pytest.mark.parametrize("command", ["merge", "revert", "cherry-pick"])
@@ -290,7 +290,7 @@ def test_a_merge_without_conflict_is_blocked(desk: Gated) -> None:
     desk.repo.write("main", "main\n")
     desk.repo.commit("main")
     desk.init()
-    assert "implementer is at work" in desk.blocked("merge", "--no-edit", "side")[0]
+    assert "implementer has been at work" in desk.blocked("merge", "--no-edit", "side")[0]
 
 
 def test_volatile_keys_of_the_task_file_pass(desk: Gated) -> None:

@@ -19,7 +19,7 @@ def test_in_a_linked_worktree_and_a_sub_folder(validated: Gated, tmp_path: Path)
     linked.passes("commit", "-q", "-a", "-m", "no task here")
     linked.ok("init", "TASK-2", "--title", "Another")
     linked.repo.write("sub/file", "x\n")
-    assert "implementer is at work" in linked.blocked("commit", "-a", "-m", "x")[0]
+    assert "implementer has been at work" in linked.blocked("commit", "-a", "-m", "x")[0]
     linked.ok("snapshot", "--agent", "implementer")
     linked.ok("snapshot", "--agent", "reviewer")
     linked.ok("snapshot", "--agent", "validator", "--done")

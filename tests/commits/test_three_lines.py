@@ -137,7 +137,7 @@ ALL = "paths: file-0, file-1, file-2, file-3, file-4, and 3 more"
 RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
     (
         _at_work,
-        "error: implementer is at work since <time>, and nothing it does now has been approved",
+        "error: implementer has been at work since <time>, and nothing it does now has been approved",
         "paths: parser.py",
         "hint: git taskctx snapshot --agent implementer   # when its work is done",
     ),

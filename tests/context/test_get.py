@@ -158,11 +158,11 @@ def test_handing_back_as_the_brief_says(whole: Desk) -> None:
     whole.to_reviewer()
     whole.ok("start", "--agent", "reviewer")
     whole.ok("block", "--agent", "reviewer", "--finding", "what is wrong")
-    assert "### Findings for you to mend\n\n    F1 by reviewer: what is wrong\n" in brief(whole, "implementer")
+    assert "### Findings for you to fix\n\n    F1 by reviewer: what is wrong\n" in brief(whole, "implementer")
     whole.ok("start", "--agent", "implementer")
     whole.implement("mended well\n")
     whole.ok("start", "--agent", "reviewer")
-    closing = brief(whole, "reviewer").partition("Once they are mended:\n\n```sh\n")[2].partition("\n")[0]
+    closing = brief(whole, "reviewer").partition("Once they are fixed:\n\n```sh\n")[2].partition("\n")[0]
     whole.ok(*closing.removeprefix("git taskctx ").split())
     assert "Findings" not in brief(whole, "reviewer") + brief(whole, "implementer") + brief(whole, "validator")
 
@@ -225,7 +225,7 @@ def test_what_is_refused(whole: Desk) -> None:
         "hint: git taskctx status   # agents: implementer, reviewer, validator\n"
     )
     assert whole.refuses("get", "--tokens", "--format", "md", code=129) == (
-        "error: --tokens is told as text or json\nhint: git taskctx get --tokens\n"
+        "error: --tokens prints text or json\nhint: git taskctx get --tokens\n"
     )
     assert "invalid value for '--format'" in whole.refuses("status", "--format", "md", code=129)
 

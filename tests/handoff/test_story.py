@@ -214,7 +214,7 @@ def test_a_checkpoint_stays_at_work(begun: Desk) -> None:
     begun.repo.write("parser.py", "half\n")
     said = begun.ok("snapshot", "--agent", "implementer", "--wip")
     assert said.out.startswith("checkpoint 1 of implementer: ")
-    assert begun.ends(3, "verify").out.startswith("worktree: could not tell\nimplementer is at work since ")
+    assert begun.ends(3, "verify").out.startswith("worktree: could not tell\nimplementer has been at work since ")
     begun.refuses("start", "--agent", "reviewer")
     begun.implement()
     begun.ok("start", "--agent", "reviewer")
@@ -227,7 +227,7 @@ def test_dirt_from_before_is_nobodys_work(desk: Desk) -> None:
     desk.repo.write("README", "my notes\n")
     desk.repo.write("scratch", "mine\n")
     said = desk.init()
-    assert "warning: 2 paths were dirty before the task and are nobody's work: README, scratch\n" in said.err
+    assert "warning: 2 paths were already dirty, and are not part of the task: README, scratch\n" in said.err
     desk.validate()
     assert "my notes" not in desk.ok("diff", "--agent", "implementer").out
     snapshot = desk.seat("validator")["worktree_snapshot"]

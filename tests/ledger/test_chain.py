@@ -663,7 +663,7 @@ def test_row_5_the_owner_is_at_work(room: Room) -> None:
     """Its changes are nobody else's; `snapshot` and the way to take over are named."""
     room.edit("half")
     error = room.refused("reviewer")
-    assert "implementer is at work since" in error.message
+    assert "implementer has been at work since" in error.message
     assert "1 path changed: a" in error.message
     assert "snapshot --agent implementer" in (error.hint or "")
     assert "--take-over" in (error.hint or "")
@@ -674,7 +674,7 @@ def test_row_5_holds_back_too_where_something_changed(room: Room) -> None:
     room.to("implementer")
     room.start("reviewer")
     room.edit("half")
-    assert "reviewer is at work" in room.refused("implementer").message
+    assert "reviewer has been at work" in room.refused("implementer").message
 
 
 def test_row_5_take_over_records_the_dead_agents_changes_as_its_own(room: Room) -> None:
@@ -926,7 +926,7 @@ def test_only_the_role_that_found_closes(room: Room) -> None:
         with pytest.raises(Refused, match="found by reviewer"):
             unblock(session, "implementer", "F1")
         unblock(session, "reviewer", "F1")
-        with pytest.raises(Refused, match="closed since"):
+        with pytest.raises(Refused, match="was closed at"):
             unblock(session, "reviewer", "F1")
 
 

@@ -112,7 +112,7 @@ def test_words_for_people(scene: Scene) -> None:
         "1 of 1 that must be proved is unproven; 2 commits in main..topic (proof.scope = tip)\n"
         f"{first}  unproven  more\n"
         "  no-record: no record is about it or its tree\n"
-        f"{done}  verified by commit TASK-1 (need not be)  Mend the parser\n"
+        f"{done}  verified by commit TASK-1 (not required)  Mend the parser\n"
     )
     aside = "there is no remote to ask, and outside a task nobody validates"
     assert said.err == f"hint: git taskctx list   # tasks known here; {aside}\n"
@@ -356,7 +356,8 @@ def test_adopt_refuses_any_other(tmp_path: Path) -> None:
     assert f"{other[:12]} has another tree than was validated for TASK-1 ({was})\n" in said
     assert "parser.py" in said
     scene.repo.git("revert", "--no-edit", "HEAD")
-    assert "is not proved by it for TASK-1 (parent-differs: " in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+    told = f"error: the records of TASK-1 do not prove {scene.repo.head()[:12]} (parent-differs: "
+    assert scene.desk.refuses("adopt", "HEAD", "--task", TASK).startswith(told)
     assert "no records of TASK-9" in scene.desk.refuses("adopt", "HEAD", "--task", "TASK-9", code=3)
     assert scene.repo.git("rev-parse", NOTES) == before
 
@@ -366,7 +367,8 @@ def test_adopt_refuses_a_fork(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     record = scene.repo.git("notes", "--ref=taskctx", "show", scene.done).splitlines()[3]
     scene.repo.git("notes", "--ref=taskctx", "append", "-m", record.replace("A U Thor", "Somebody"), "HEAD")
-    assert "is not proved by it for TASK-1 (fork: " in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+    told = f"error: the records of TASK-1 do not prove {scene.repo.head()[:12]} (fork: "
+    assert scene.desk.refuses("adopt", "HEAD", "--task", TASK).startswith(told)
 
 
 def test_volatile_keys(tmp_path: Path) -> None:

@@ -125,7 +125,7 @@ git taskctx record-qa --agent implementer --from LOG --command "CHECK" --exit-co
 
 You own the tree; your status is in_progress.
 
-### Findings for you to mend
+### Findings for you to fix
 
     F1 by validator: tabs in names
       still break
@@ -235,7 +235,7 @@ implementer owns the tree; your status is blocked.
     F1 by validator: tabs in names
       still break
 
-Once they are mended:
+Once they are fixed:
 
 ```sh
 git taskctx unblock --agent validator --finding F1

@@ -317,7 +317,7 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
     page = read(desk, TASK)
     seen.append(page.lines[5:9])
     assert [[plain(line) for line in lines] for lines in seen] == [
-        ["Worktree: could not tell", "implementer is at work since <time>; nothing changed yet"],
+        ["Worktree: could not tell", "implementer has been at work since <time>; nothing changed yet"],
         ["Worktree: as recorded", "the worktree is as implementer left it (snapshot 1, <time>)"],
         [
             "Worktree: drift",
@@ -519,7 +519,7 @@ def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
 
 
 def test_a_violated_commit_is_shown_as_one(desk: Desk, tmp_path: Path) -> None:
-    """Records that were edited are listed for what they are; nothing that rests on them is told."""
+    """Records that were edited are listed for what they are; nothing that depends on them is shown."""
     desk.init()
     desk.validate()
     desk.repo.commit("Mend the parser")
@@ -530,7 +530,7 @@ def test_a_violated_commit_is_shown_as_one(desk: Desk, tmp_path: Path) -> None:
         repo.git("notes", "--ref=taskctx", "add", "-f", "-F", "-", place, input=note.replace("A U Thor", "Mallory", 4))
     page = read(desk, "HEAD")
     assert page.lines[5] == "Commit: violated"
-    assert "the records do not make one chain, so nothing that rests on them is told" in page.lines
+    assert "the records do not make one chain, so nothing that depends on them is shown" in page.lines
     assert page.section("Findings", "Drift") == [
         "Findings",
         "Could not tell: the records do not add up.",

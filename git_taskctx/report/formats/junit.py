@@ -1,4 +1,4 @@
-"""A proof as JUnit XML: a suite for the range, a case for each commit; one that need not be proved is skipped."""
+"""A proof as JUnit XML: a suite for the range, a case for each commit; one that is not required is skipped."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _case(one: CommitProof) -> str:
         text = "\n".join(f"{reason.code.value}: {reason.message}" for reason in one.reasons)
         told = _element(_WRONG[one.verdict] if one.required else "skipped", codes, text)
     elif not one.required:
-        told = _element("skipped", "need not be proved", "")
+        told = _element("skipped", "not required", "")
     if one.notices:
         notices = "\n".join(f"{notice.code.value}: {notice.message}" for notice in one.notices)
         told += f"      <system-out>{_text(notices)}</system-out>\n"

@@ -258,7 +258,7 @@ def test_with_notes_alone_several_editors_are_told_together(tmp_path: Path, args
     clone.repo.git("fetch", "-q", "origin", "refs/notes/taskctx:refs/notes/taskctx")
     said = clone.ok("export", commit, "--format", "agent-trace", *args)
     assert said.err == (
-        f"warning: {commit[:12]}: the tree that implementer left is not in this clone, and what it changed is told "
+        f"warning: {commit[:12]}: the tree that implementer left is not in this clone, and what it changed is shown "
         "with what came after (git taskctx fetch --with-snapshots)\n"
     )
     record = json.loads(said.out)

@@ -113,7 +113,7 @@ def test_json_says_it_all() -> None:
 
 
 def test_junit() -> None:
-    """A violated commit is a failure, an unproven one an error, one that need not be proved is skipped."""
+    """A violated commit is a failure, an unproven one an error, one that is not required is skipped."""
     xml = JUnitXml.fromstring(render_junit(MIXED).encode())
     assert (xml.tests, xml.failures, xml.errors) == (5, 1, 1)
     (suite,) = xml

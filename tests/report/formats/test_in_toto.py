@@ -282,7 +282,7 @@ def test_a_range_leaves_out_what_need_not_be_proved(tmp_path: Path) -> None:
     scene.repo.commit("others")
     assert scene.done
     said = scene.desk.ok("export", f"{scene.base}..HEAD", "--format", "in-toto")
-    assert said.err == "warning: 1 of 2 commits is not proved, need not be, and is left out\n"
+    assert said.err == "warning: 1 of 2 commits is unproven, not required, and left out\n"
     assert [json.loads(line)["subject"][0]["digest"]["gitCommit"] for line in said.out.splitlines()] == [scene.done] * 2
     moved = scene.move_main()
     scene.repo.checkout("main")
