@@ -17,6 +17,7 @@ from git_taskctx.config.keys import (
 )
 from git_taskctx.config.kinds import Misfit, describe, show_key
 from git_taskctx.errors import BadConfig
+from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field
 
@@ -25,6 +26,8 @@ MAX_BYTES = 256 * 1024
 COMMITTED_FILE = ".taskctx.toml"
 PYPROJECT_FILE = "pyproject.toml"
 POLICY_FILES = (COMMITTED_FILE, PYPROJECT_FILE)
+TABLES = ("run", "stage", "pipeline")
+"""What makes up pipelines, beside the keys of the policy."""
 PYPROJECT_LIMIT = 16 * 1024 * 1024
 """Bytes of a `pyproject.toml` that is looked into; most of it is other tools'."""
 
@@ -38,6 +41,8 @@ class CommittedPolicy:
     """Dotted names of the keys that stand in the file; all others are built-in defaults."""
     name: str = COMMITTED_FILE
     """How messages call the file."""
+    pipelines: Pipelines | None = None
+    """What `run` executes; None where the file names no stage."""
 
 
 def parse_policy(data: bytes, *, what: str) -> Policy:
@@ -113,10 +118,21 @@ def _toml_problem(problem: str, text: str, what: str) -> str:
 
 
 def _read_policy(table: Mapping[str, Any], what: str, prefix: str = "") -> CommittedPolicy:
-    found = dict(_read_table(table, "", what, prefix))
+    ours = {name: value for name, value in table.items() if name not in TABLES and not _is_passed_over(name, value)}
+    found = dict(_read_table(ours, "", what, prefix))
     values = values_of(Policy()) | found
     check_may_edit(values, where=f"{what}: {prefix}chain.may_edit")
-    return CommittedPolicy(build_policy(values), frozenset(found), what)
+    pipelines, theirs = None, {name: table[name] for name in TABLES if name in table}
+    if theirs:
+        from git_taskctx.config.pipelines import read_pipelines
+
+        pipelines = read_pipelines(theirs, what, prefix)
+    return CommittedPolicy(build_policy(values), frozenset(found), what, pipelines)
+
+
+def _is_passed_over(name: str, value: Any) -> bool:
+    """Return whether a table is for other tools, and for later versions of this one: `[x-NAME]`."""
+    return name.startswith("x-") and isinstance(value, dict)
 
 
 def _tables() -> list[str]:
@@ -140,4 +156,4 @@ def _read_table(table: Mapping[str, Any], parent: str, what: str, prefix: str) -
             yield from _read_table(value, key + ".", what, prefix)
         else:
             kind = "table" if isinstance(value, dict) else "key"
-            raise unknown_error(f"{what}: unknown {kind} {prefix}{key}", key, [*kinds(), *_tables()])
+            raise unknown_error(f"{what}: unknown {kind} {prefix}{key}", key, [*kinds(), *_tables(), *TABLES])

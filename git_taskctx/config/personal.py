@@ -22,6 +22,7 @@ from git_taskctx.config.keys import (
 from git_taskctx.config.kinds import KINDS, Misfit
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.codec import to_plain
+from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass
 
@@ -45,6 +46,8 @@ class Config:
     or git's text."""
     warnings: tuple[str, ...]
     """Personal settings, or a whole file, that were left out, and why."""
+    pipelines: Pipelines | None = None
+    """As committed: nobody's own settings change what is run."""
 
 
 def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> Config:
@@ -78,7 +81,14 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
             continue
         values[key], origins[key] = value, origin
     check_may_edit(values, where=f"{_place(origins['chain.may_edit'])}: chain.may_edit")
-    return Config(build_policy(values), own.get("actor"), own.get("lifecycle.on_complete"), origins, tuple(warnings))
+    return Config(
+        build_policy(values),
+        own.get("actor"),
+        own.get("lifecycle.on_complete"),
+        origins,
+        tuple(warnings),
+        committed.pipelines,
+    )
 
 
 def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) -> str | None:

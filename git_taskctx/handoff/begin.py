@@ -100,6 +100,7 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             told = {"capture": to_plain(captured.capture), "commands": commands_of(captured.immutable)}
             draft = replace(draft, extra={**draft.extra, **told})
             context = _new_context(caller, config.policy, draft, captured, head.branch)
+            context = replace(context, pipelines=config.pipelines)
             uncommitted = _uncommitted_policy(caller, base, reading)
         refuse_task(caller, config.policy.secrets, context.immutable, captured.path, captured.data)
         check_records(caller, [draft])

@@ -14,9 +14,8 @@ from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.ledger.kept import TASK_FILE
 from git_taskctx.model.codec import to_plain
-from git_taskctx.model.context import Immutable
+from git_taskctx.model.context import Context, Immutable
 from git_taskctx.model.oids import BlobOid, CommitOid
-from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
 
 UNCOUNTED = ("sources", "repo_paths")
@@ -61,11 +60,13 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
     session.require_open(may_be_blocked=True)
     context = session.context
     with read_worktree(session.repository, keep=False) as reading:
-        captured = _capture(session, _ground(session, newer, reading), any_status=any_status)
+        captured = _capture(session, _ground(session, newer, reading), any_status=any_status, alone=newer is None)
     captured = replace(captured, immutable=with_baseline(captured.immutable, session.chain.baseline))
     policy = newer.config.policy if newer else context.policy
     warnings = (*(newer.config.warnings if newer else ()), *captured.warnings)
-    changes = tuple(_differences(_shown(context.immutable, context.policy), _shown(captured.immutable, policy)))
+    pipelines = newer.config.pipelines if newer else context.pipelines
+    new = context.replace(immutable=captured.immutable, policy=policy, pipelines=pipelines)
+    changes = tuple(_differences(_shown(context), _shown(new)))
     if not changes:
         return Rebuilt((), (), warnings)
     refuse_task(session.caller, policy.secrets, captured.immutable, captured.path, captured.data)
@@ -76,7 +77,7 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
         "capture": to_plain(captured.capture),
         "commands": commands_of(captured.immutable),
     }
-    edits: dict[str, Any] = {"immutable": captured.immutable, "policy": policy}
+    edits: dict[str, Any] = {"immutable": captured.immutable, "policy": policy, "pipelines": pipelines}
     if captured.data is not None:
         sha = BlobOid(session.repository.objects.hash("blob", captured.data))
         extra["task_file_sha"] = sha
@@ -104,12 +105,15 @@ def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:
     return Ground(session.context.policy, next(taken, records[0].base), reading, committed)
 
 
-def _capture(session: Session, ground: Ground, *, any_status: bool) -> Captured:
-    """Capture the task from where it was captured; what the command line said of it stays."""
+def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool) -> Captured:
+    """Capture the task from where it was captured; what the command line said of it stays.
+
+    alone: whether no other policy is taken, so that there must be a text to capture.
+    """
     old, path = session.context.immutable, session.context.git.task_file
     if path is None:
         captured = capture_words(old.task_snapshot, ground)
-        if not (captured.immutable.standards_citations or old.standards_citations):
+        if alone and not (captured.immutable.standards_citations or old.standards_citations):
             raise Refused(
                 f"{session.task} was not captured from a file, and cites no standard",
                 hint=f"git taskctx get --task {session.task}",
@@ -126,11 +130,12 @@ def _capture(session: Session, ground: Ground, *, any_status: bool) -> Captured:
     return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
 
 
-def _shown(immutable: Immutable, policy: Policy) -> dict[str, Any]:
-    """Return what counts of the block and the policy, with citations by their sections."""
-    plain = {key: value for key, value in to_plain(immutable).items() if key not in UNCOUNTED}
+def _shown(context: Context) -> dict[str, Any]:
+    """Return what counts of the block, the policy and the pipelines, with citations by their sections."""
+    plain = {key: value for key, value in to_plain(context.immutable).items() if key not in UNCOUNTED}
     citations = {f"{one['file']}#{one['section']}": one for one in plain["standards_citations"]}
-    return {**plain, "standards_citations": citations, "policy": to_plain(policy)}
+    shown = {**plain, "standards_citations": citations, "policy": to_plain(context.policy)}
+    return shown if context.pipelines is None else {**shown, "pipelines": to_plain(context.pipelines)}
 
 
 def _same_text(changes: tuple[FieldChange, ...], old: Immutable, new: Immutable) -> bool:

@@ -9,6 +9,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
 from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
+from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.snapshot import WorktreeSnapshot
@@ -182,6 +183,8 @@ class Context:
     coordination: Mapping[str, Coordination]
     audit: Audit
     evidence: tuple[Evidence, ...] = ()
+    pipelines: Pipelines | None = field(default=None, metadata={"optional": True})
+    """What `run` executes, as committed in the base."""
 
     def to_bytes(self) -> bytes:
         """Serialize; the same value is the same bytes on every machine."""
