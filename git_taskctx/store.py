@@ -13,7 +13,8 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
-from git_taskctx.model.canonical import MAX_BYTES, sha256_hex
+from git_taskctx.limits import MAX_BYTES
+from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
 

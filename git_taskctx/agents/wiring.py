@@ -12,6 +12,7 @@ from git_taskctx.agents import jsontext, marked
 from git_taskctx.agents.dialects import Dialect, Moment
 from git_taskctx.capture.strict_json import Value
 from git_taskctx.errors import BadData
+from git_taskctx.limits import load_toml
 
 SECONDS = 60
 """How long an agent waits for a hook; who stops has the worktree read, and that may be large."""
@@ -197,6 +198,6 @@ def remove_toml(text: str, *, what: str) -> str | None:
 
 def _toml(text: str, what: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
+        return load_toml(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise BadData(f"{what} does not read: {error}") from error

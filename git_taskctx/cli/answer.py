@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.values import dataclass
@@ -27,5 +27,5 @@ class Answer:
     """One sentence for the `error` of the JSON document when the code is not 0."""
     hints: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
-    raw: bytes | None = None
-    """Bytes for stdout as they are."""
+    raw: bytes | Iterable[bytes] | None = None
+    """Bytes for stdout as they are, whole or in pieces."""

@@ -225,7 +225,8 @@ def begin(values: Mapping[str, Any], folder: str | None) -> Call:
 def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | None = None) -> None:
     """Write an answer: data to stdout, everything else to stderr; what is to be typed goes on as the actor named."""
     if answer.raw is not None and form != "json":
-        write_bytes(answer.raw)
+        for piece in (answer.raw,) if isinstance(answer.raw, bytes) else answer.raw:
+            write_bytes(piece)
         form = "raw"
     if form == "json":
         from git_taskctx.report.machine import error_object, render_json

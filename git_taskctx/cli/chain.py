@@ -217,17 +217,15 @@ def diff(
     place = os.fspath(call.repository.toplevel / found.path)
     if path:
         return Answer({"path": place}, text=lambda document: document.line(place))
+    data = None
+    if call.format == "json":
+        whole = found.patch.data.decode("utf-8", "replace")
+        data = {"agent": found.agent, "round": found.n, "type": kind, "path": place, "sha256": found.patch.sha}
+        data["diff"] = whole
     return Answer(
-        {
-            "agent": found.agent,
-            "round": found.n,
-            "type": kind,
-            "path": place,
-            "sha256": found.sha,
-            "diff": found.data.decode("utf-8", "replace"),
-        },
-        raw=found.data,
-        notes=lambda document: None if found.data else text.nothing_changed(document, found.agent, found.n, kind),
+        data,
+        raw=found.patch.pieces(),
+        notes=lambda document: None if found.patch.size else text.nothing_changed(document, found.agent, found.n, kind),
     )
 
 

@@ -17,6 +17,7 @@ from git_taskctx.config.keys import (
 )
 from git_taskctx.config.kinds import Misfit, describe, show_key
 from git_taskctx.errors import BadConfig
+from git_taskctx.limits import load_toml
 from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field
@@ -99,14 +100,12 @@ def _parse_toml(data: bytes, what: str) -> dict[str, Any]:
 
     try:
         text = data.decode("utf-8-sig")
-        return tomllib.loads(text)
+        return load_toml(text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadConfig(f"{what}:{line}: not UTF-8") from error
     except tomllib.TOMLDecodeError as error:
         raise BadConfig(_toml_problem(str(error), text, what)) from error
-    except RecursionError as error:
-        raise BadConfig(f"{what}: nested too deeply") from error
 
 
 def _toml_problem(problem: str, text: str, what: str) -> str:

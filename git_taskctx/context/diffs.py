@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from typing import Literal
 
@@ -10,6 +9,7 @@ from git_taskctx.context.session import Session
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.git.patch import Patch, make_patches
 from git_taskctx.ledger.seats import Expectation
+from git_taskctx.limits import TooLarge, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import FOLDER
@@ -25,9 +25,7 @@ class StoredDiff:
     n: int
     path: str
     """Of the gzipped file, from the top of the worktree."""
-    data: bytes
-    sha: str
-    """sha256 of the normalized diff."""
+    patch: Patch
 
 
 def find_diff(session: Session, agent: str | None, number: int | None, kind: DiffKind) -> StoredDiff:
@@ -42,7 +40,7 @@ def find_diff(session: Session, agent: str | None, number: int | None, kind: Dif
     patch = _read(session, name, sha) if sha is not None else None
     if patch is None:
         patch = _make(session, taken, kind)
-    return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch.data, patch.sha)
+    return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch)
 
 
 def _find_snapshot(session: Session, agent: str | None, number: int | None) -> Expectation:
@@ -76,9 +74,10 @@ def _read(session: Session, name: str, sha: str) -> Patch | None:
     if data is None:
         return None
     try:
-        patch = Patch(gzip.decompress(data), 0, 0)
-    except (OSError, EOFError, zlib.error):
+        size = sum(map(len, unpacked(data)))
+    except (TooLarge, zlib.error):
         return None
+    patch = Patch(packed=data, size=size)
     return patch if patch.sha == sha else None
 
 

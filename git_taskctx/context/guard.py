@@ -128,9 +128,8 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
     Raises: Refused.
     """
     guard = Guard(caller, reading.repository, policy)
-    added = list(patch.added_lines())
-    guard.total = sum(len(line) for one in added for _, line in one.lines)
-    hits = [hit for one in added for hit in guard.lines(one.name, (one.old, one.new), one.lines)]
+    guard.total = patch.size
+    hits = [hit for one in patch.added_lines() for hit in guard.lines(one.name, (one.old, one.new), one.lines)]
     blobs = {name: oid for name, oid in _new_blobs(reading, since).items() if oid in patch.binaries}
     hits += _search_whole(guard, reading, blobs)
     guard.remember()

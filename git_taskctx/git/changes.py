@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import IO
 
 from git_taskctx.errors import CouldNotTell, GitFailed
@@ -45,54 +45,76 @@ def compare_many(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]
     git = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1")
     git = git.with_settings(("diff.orderFile=/dev/null",))
     found = []
-    for _, answer in diff_pairs(repository, git, _RAW, pairs):
-        changes = [_change(*split_raw(line)) for line in answer.split(b"\n")[:-1]]
+    for _, lines in diff_pairs(repository, git, _RAW, pairs):
+        changes = [_change(*split_raw(line.removesuffix(b"\n"))) for line in lines]
         found.append(sorted(changes, key=lambda change: change.path))
     return found
 
 
 def diff_pairs(
-    repository: Repository, git: Git, options: Sequence[str], pairs: Sequence[tuple[TreeOid, TreeOid]]
-) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
-    """Yield what `git diff-tree` says of each pair of trees, one at a time: together that may be large.
+    repository: Repository,
+    git: Git,
+    options: Sequence[str],
+    pairs: Sequence[tuple[TreeOid, TreeOid]],
+    *,
+    apart: Collection[bytes] = (),
+) -> Iterator[tuple[tuple[TreeOid, TreeOid], Iterator[bytes]]]:
+    """Yield the lines that `git diff-tree` says of each pair of trees, to be read before the next ones.
 
-    One process answers about `QUESTIONS` of them. Raises: CouldNotTell when an object on the way is missing.
+    One process answers about `QUESTIONS` of them; it does not look at the paths `apart`. Raises: CouldNotTell when an
+    object on the way is missing.
     """
     repository.objects.flush()
+    paths: list[str | bytes] = ["--", *(b":(exclude,top,literal)" + path for path in apart)] if apart else []
     for start in range(0, len(pairs), QUESTIONS):
-        yield from _ask(repository, git, ("diff-tree", *options, "--stdin"), pairs[start : start + QUESTIONS])
+        command: list[str | bytes] = ["diff-tree", *options, "--stdin", *paths]
+        yield from _ask(repository, git, command, pairs[start : start + QUESTIONS])
 
 
 def _ask(
-    repository: Repository, git: Git, command: Sequence[str], pairs: Sequence[tuple[TreeOid, TreeOid]]
-) -> Iterator[tuple[tuple[TreeOid, TreeOid], bytes]]:
+    repository: Repository, git: Git, command: Sequence[str | bytes], pairs: Sequence[tuple[TreeOid, TreeOid]]
+) -> Iterator[tuple[tuple[TreeOid, TreeOid], Iterator[bytes]]]:
     heads = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
     process, began = git.start(*command), time.perf_counter()
     try:
         with contextlib.suppress(BrokenPipeError):  # its code tells
             _end_of(process.stdin).write(b"".join(heads))
             _end_of(process.stdin).close()
-        at, lines = -1, list[bytes]()
-        for line in _end_of(process.stdout):  # git says each pair before its diff, in which no such line stands
-            if at + 1 < len(heads) and line == heads[at + 1]:
-                if at >= 0:
-                    yield pairs[at], b"".join(lines)
-                at, lines = at + 1, []
-            else:
-                lines.append(line)
+        said = _Said(_end_of(process.stdout))
+        known = 0
+        while known < len(heads) and said.line == heads[known]:
+            lines = said.until(heads[known + 1] if known + 1 < len(heads) else b"")
+            yield pairs[known], lines
+            for _ in lines:  # what was not read
+                pass
+            known += 1
         complaint = _end_of(process.stderr).read()
         # git 2.39 passes over a pair of which a tree is missing, and ends with 0 (`diff_tree_stdin`).
-        passed_over = process.wait() == 0 and at + 1 != len(pairs)
+        passed_over = process.wait() == 0 and known != len(pairs)
         git.trace(began, process.returncode, command)
         if process.returncode != 0 or passed_over:
-            old, new = pairs[at + 1 if passed_over else max(at, 0)]
+            old, new = pairs[known if passed_over else max(known - 1, 0)]
             why = "one of them is missing" if passed_over else Result(process.returncode, b"", complaint).complaint
-            fetch = f"git diff --stat {old} {new}   # lets git fetch what this partial clone left out"
+            fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
             hint = fetch if repository.is_partial else "git fsck"
             raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {why}", hint=hint)
-        yield pairs[at], b"".join(lines)
     finally:
         stop(process)
+
+
+class _Said:
+    """What git says: each pair before its diff, in which no such line stands."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self.line = pipe.readline()
+        """The line that was read last; empty at the end."""
+
+    def until(self, head: bytes) -> Iterator[bytes]:
+        """Yield the lines up to the next pair, or to the end."""
+        while (line := self._pipe.readline()) and line != head:
+            yield line
+        self.line = line
 
 
 def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:

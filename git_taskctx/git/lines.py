@@ -250,7 +250,7 @@ def _compare(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -
     """Return what differs between the two trees of each pair, all in one process. Raises: CouldNotTell."""
     with private_folder(repository) as folder:
         answers = diff_pairs(repository, bare_git(repository, folder), _OPTIONS, pairs)
-        return {pair: _read_diff(answer) for pair, answer in answers}
+        return {pair: _read_diff(b"".join(lines)) for pair, lines in answers}
 
 
 def _read_diff(answer: bytes) -> _Diff:

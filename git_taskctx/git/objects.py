@@ -28,7 +28,7 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
-PIECE = 16 * 1024 * 1024
+PIECE = 1024 * 1024
 """Bytes that are held at once of an object that is read in pieces."""
 QUESTIONS = 500
 """So many names fit into a pipe at once, so that nobody waits for the other."""
@@ -76,6 +76,7 @@ class ObjectStore:
         self.zero = "0" * (2 * self._width)
         """The oid that stands for no object."""
         self._reader: subprocess.Popen[bytes] | None = None
+        self._measurer: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
         self._ahead: dict[str, Object | None] = {}
 
@@ -177,6 +178,21 @@ class ObjectStore:
         self.flush()
         return self._look_up(oids) if oids else {}
 
+    def size(self, oid: str) -> int | None:
+        """Return the size in bytes of one object, None where it is missing; one process answers all such questions."""
+        if oid in self._pending:
+            return len(self._pending[oid][1])
+        if self._measurer is None:
+            self._measurer = self._git.start("cat-file", "--batch-check", quiet=True)
+        ask, answer = self._measurer.stdin, self._measurer.stdout
+        if ask is None or answer is None:
+            raise GitFailed("`git cat-file --batch-check` has no pipes")
+        with contextlib.suppress(BrokenPipeError):
+            ask.write(oid.encode() + b"\n")
+            ask.flush()
+        words = answer.readline().split()
+        return int(words[2]) if len(words) == 3 else None
+
     def read_pieces(self, oid: str) -> Iterator[bytes]:
         """Yield the content of an object in pieces of at most `PIECE` bytes. Raises: CouldNotTell."""
         self.flush()
@@ -274,10 +290,11 @@ class ObjectStore:
         return bytes(pack + hashlib.new(self._algorithm, pack).digest())
 
     def close(self) -> None:
-        """End the reading process."""
-        if self._reader is not None:
-            stop(self._reader)
-            self._reader = None
+        """End the reading processes."""
+        for process in (self._reader, self._measurer):
+            if process is not None:
+                stop(process)
+        self._reader = self._measurer = None
 
 
 def _raw_tree(entries: list[TreeEntry]) -> bytes:

@@ -8,30 +8,36 @@ because the bytes of a compressed one depend on the zlib at hand. The patch appl
 from __future__ import annotations
 
 import base64
+import contextlib
+import functools
 import gzip
+import hashlib
 import io
 import os
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.changes import diff_pairs
+from git_taskctx.git.change import Change
+from git_taskctx.git.changes import LINK, compare_trees, diff_pairs
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.process import Git
-from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.quoting import quote, quote_ascii, unquote
 from git_taskctx.git.repository import Repository
-from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 
 LARGE = 10 * 1024 * 1024
 """A diff over this many bytes usually means a binary that nobody meant to add. The content of a binary file over it
 is left out: git applies such a patch where the blob is there, which our refs see to."""
-THRESHOLD = "32m"
+THRESHOLD = 32 * 1024 * 1024
 """Files over this are binary, whatever is in them (`core.bigFileThreshold`)."""
+HURRIED = 1
+"""How well large data is compressed."""
 
 _OPTIONS = (
     "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
@@ -39,7 +45,6 @@ _OPTIONS = (
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
-_BINARY = re.compile(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)(?: [0-7]+)?\nBinary files ", re.MULTILINE)
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _PLACE = re.compile(rb"(?<=[-+])\d+(?=[, ])")
 """The line at which a side of a hunk begins."""
@@ -64,29 +69,58 @@ class Added:
     """By their number in the new file."""
 
 
-@dataclass(frozen=True)
 class Patch:
-    """A diff as text, with the numbers that people look at."""
+    """A diff as text, with the numbers that people look at; a large one is held compressed."""
 
-    data: bytes
-    added: int
-    deleted: int
-    binaries: frozenset[str] = frozenset()
-    """New blobs that are in it as binary literals."""
+    def __init__(
+        self,
+        data: bytes = b"",
+        added: int = 0,
+        deleted: int = 0,
+        binaries: frozenset[str] = frozenset(),
+        *,
+        packed: bytes | None = None,
+        size: int | None = None,
+    ) -> None:
+        self.added = added
+        self.deleted = deleted
+        self.binaries = binaries
+        """New blobs that are in it as binary literals."""
+        self.size = len(data) if size is None else size
+        """Bytes of it all."""
+        self._data = data
+        self._packed = packed
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield it in pieces."""
+        return iter((self._data,)) if self._packed is None else unpacked(self._packed, limit=self.size)
 
     @property
+    def data(self) -> bytes:
+        """All of it."""
+        return b"".join(self.pieces())
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield its lines with their ends, split at LF alone: a diff keeps the CRs of its files."""
+        if self._packed is None:
+            return iter(io.BytesIO(self._data))
+        return iter(io.BufferedReader(gzip.GzipFile(fileobj=io.BytesIO(self._packed)), PIECE))
+
+    @functools.cached_property
     def sha(self) -> str:
         """sha256 of the diff with LF line ends and a final newline, as two platforms agree on it."""
-        text = self.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return sha256_hex(text if not text or text.endswith(b"\n") else text + b"\n")
+        return sha_of(self.pieces())
 
-    @property
+    @functools.cached_property
     def identity(self) -> str:
         """sha256 of the diff without the places where it applies, as `git patch-id --verbatim` sees it.
 
         The names of blobs go with them, but for files whose content is not in the diff.
         """
-        return sha256_hex(b"".join(_without_places(self.data)))
+        hashed = hashlib.sha256()
+        for part in _without_places(self.lines()):
+            hashed.update(part)
+        return hashed.hexdigest()
 
     @property
     def stat(self) -> str:
@@ -95,13 +129,13 @@ class Patch:
 
     def compressed(self) -> bytes:
         """Return the gzipped diff; the same diff is the same file."""
-        return compress(self.data)
+        return compress(self._data) if self._packed is None else self._packed
 
     def added_lines(self) -> Iterator[Added]:
         """Yield each file that has new lines, with those lines."""
         name, number, lines = "", 0, list[tuple[int, bytes]]()
         in_hunk, old, new = False, "", ""
-        for line in io.BytesIO(self.data):
+        for line in self.lines():
             if line.startswith(b"diff --git "):
                 if lines:
                     yield Added(name, old, new, lines)
@@ -120,30 +154,127 @@ class Patch:
             yield Added(name, old, new, lines)
 
 
+def sha_of(pieces: Iterator[bytes]) -> str:
+    """Return the sha256 of a diff in pieces, with LF line ends and a final newline."""
+    hashed, held, last = hashlib.sha256(), b"", b""
+    for piece in pieces:
+        text = held + piece
+        held = b"\r" if text.endswith(b"\r") else b""  # an LF may follow
+        text = text.removesuffix(held).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        hashed.update(text)
+        last = text[-1:] or last
+    if held or (last and last != b"\n"):
+        hashed.update(b"\n")
+    return hashed.hexdigest()
+
+
+class _Growing:
+    """A diff as it comes: held as it is up to `LARGE` bytes, compressed beyond."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._packed: io.BytesIO | None = None
+        self._file: gzip.GzipFile | None = None
+        self.size = 0
+
+    def add(self, data: bytes) -> None:
+        self.size += len(data)
+        self._data += data
+        if len(self._data) > LARGE if self._file is None else len(self._data) > PIECE:
+            if self._file is None:
+                self._packed = io.BytesIO()
+                self._file = gzip.GzipFile(filename="", mode="wb", fileobj=self._packed, mtime=0, compresslevel=HURRIED)
+            self._file.write(self._data)
+            self._data.clear()
+
+    def finish(self, added: int, deleted: int, binaries: frozenset[str]) -> Patch:
+        if self._file is None or self._packed is None:
+            return Patch(bytes(self._data), added, deleted, binaries)
+        self._file.write(self._data)
+        self._file.close()
+        return Patch(b"", added, deleted, binaries, packed=self._packed.getvalue(), size=self.size)
+
+
 def compress(data: bytes) -> bytes:
     """Gzip without a time or a name in the header, so that equal data makes equal files; large data in a hurry."""
     buffer = io.BytesIO()
-    level = 6 if len(data) <= LARGE else 1
+    level = 6 if len(data) <= LARGE else HURRIED
     with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=level) as file:
         file.write(data)
     return buffer.getvalue()
 
 
-def make_patches(repository: Repository, pairs: list[tuple[TreeOid, TreeOid]], *, binaries: bool = True) -> list[Patch]:
+def make_patches(
+    repository: Repository,
+    pairs: list[tuple[TreeOid, TreeOid]],
+    *,
+    binaries: bool = True,
+    apart: Collection[bytes] = (),
+) -> list[Patch]:
     """Return the diff of each pair of trees; the same pair is compared once, and all of them in one process.
 
-    Without `binaries` the content of binary files is left out: such a patch is to be read, not applied.
+    Without `binaries` the content of binary files is left out: such a patch is to be read, not applied. Paths `apart`
+    are files over `THRESHOLD`: git would read those that are new or gone whole, only to say that they are binary.
 
     Raises: CouldNotTell when objects are missing.
     """
-    made = dict.fromkeys(pairs, Patch(b"", 0, 0))
+    made = dict.fromkeys(pairs, Patch())
     wanted = [(old, new) for old, new in made if old != new]
     if wanted:
         with private_folder(repository) as folder:
             git = bare_git(repository, folder)
-            for pair, raw in diff_pairs(repository, git, _OPTIONS, wanted):
-                made[pair] = _parse(raw, repository.objects if binaries else None)
+            for pair, lines in diff_pairs(repository, git, _OPTIONS, wanted, apart=apart):
+                added = _sections(repository, pair, apart) if apart else {}
+                made[pair] = _parse(_merged(lines, added), repository.objects if binaries else None)
     return [made[pair] for pair in pairs]
+
+
+def find_large(top: Path, changes: Iterable[Change]) -> frozenset[bytes]:
+    """Return the new files over `THRESHOLD`, by their sizes in the worktree."""
+    found = set[bytes]()
+    for change in changes:
+        if change.status == "A" and change.mode != LINK:
+            with contextlib.suppress(OSError):
+                if os.lstat(os.fsencode(top) + b"/" + change.path).st_size > THRESHOLD:
+                    found.add(change.path)
+    return frozenset(found)
+
+
+def _sections(repository: Repository, pair: tuple[TreeOid, TreeOid], apart: Collection[bytes]) -> dict[bytes, bytes]:
+    """Return what git would write about the files that it does not look at, by path."""
+    sections = {}
+    for change in compare_trees(repository, *pair):
+        if change.path in apart and change.status in "AD":
+            names = [quote_ascii(side + change.path) for side in (b"a/", b"b/")]
+            word, mode = (b"new", change.mode) if change.status == "A" else (b"deleted", change.old_mode)
+            shown = (b"/dev/null", names[1]) if change.status == "A" else (names[0], b"/dev/null")
+            sections[change.path] = (
+                b"diff --git %s %s\n%s file mode %s\n" % (*names, word, mode.encode())
+                + b"index %s..%s\n" % (change.old_oid.encode(), change.oid.encode())
+                + b"Binary files %s and %s differ\n" % shown
+            )
+    return sections
+
+
+def _merged(lines: Iterable[bytes], added: Mapping[bytes, bytes]) -> Iterator[bytes]:
+    """Yield a diff with sections put in where git would have them: by the bytes of their paths."""
+    waiting = sorted(added)
+    for line in lines:
+        if waiting and line.startswith(b"diff --git "):
+            path = _path_of(line)
+            while waiting and waiting[0] < path:
+                yield from added[waiting.pop(0)].splitlines(keepends=True)
+        yield line
+    for path in waiting:
+        yield from added[path].splitlines(keepends=True)
+
+
+def _path_of(line: bytes) -> bytes:
+    """Return the path in a `diff --git` line: without renames both names are the same."""
+    names = line.removeprefix(b"diff --git ").rstrip(b"\n")
+    if names.startswith(b'"'):
+        return unquote(names[: len(names) // 2].decode()).removeprefix(b"a/")
+    return names[2 : len(names) // 2]
 
 
 def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:
@@ -178,14 +309,13 @@ def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -
     return repository.git.with_env(**ours)
 
 
-def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
-    out: list[bytes] = []
+def _parse(lines: Iterable[bytes], objects: ObjectStore | None) -> Patch:
+    out = _Growing()
     added = deleted = 0
     oids = (b"", b"")
     in_hunk = False
     binaries = set[str]()
-    sizes = objects.sizes(_binaries_in(raw)) if objects is not None else {}
-    for line in io.BytesIO(raw):  # splits at LF alone: a diff keeps the CRs of its files
+    for line in lines:
         if line.startswith(b"diff --git "):
             in_hunk = False
         elif line.startswith(b"@@ "):
@@ -197,16 +327,23 @@ def _parse(raw: bytes, objects: ObjectStore | None) -> Patch:
             oids = (match[1], match[2])
         elif line.startswith(b"Binary files "):
             binaries.add(oids[1].decode())
-            if objects is not None and all(sizes.get(oid.decode(), 0) <= LARGE for oid in oids):
-                out += (b"GIT binary patch\n", _literal(objects, oids[1]), _literal(objects, oids[0]))
+            if objects is not None and all(_size(objects, oid) <= LARGE for oid in oids):
+                out.add(b"GIT binary patch\n")
+                out.add(_literal(objects, oids[1]))
+                out.add(_literal(objects, oids[0]))
                 continue
-        out.append(line)
-    return Patch(b"".join(out), added, deleted, frozenset(binaries))
+        out.add(line)
+    return out.finish(added, deleted, frozenset(binaries))
 
 
-def _without_places(data: bytes) -> Iterator[bytes]:
+def _size(objects: ObjectStore, oid: bytes) -> int:
+    """Return the size of a blob; 0 where there is none, or none here."""
+    return objects.size(oid.decode()) or 0 if oid.strip(b"0") else 0
+
+
+def _without_places(lines: Iterable[bytes]) -> Iterator[bytes]:
     held, in_hunk = b"", False
-    for line in io.BytesIO(data):
+    for line in lines:
         if line.startswith(b"diff --git "):
             yield held  # nothing of the file before followed its names: they are its content
             held, in_hunk = b"", False
@@ -221,12 +358,6 @@ def _without_places(data: bytes) -> Iterator[bytes]:
             held = b""
         yield line
     yield held
-
-
-def _binaries_in(raw: bytes) -> set[str]:
-    """Return the oids, old and new, of the files that a diff says are binary."""
-    found = (oid.decode() for match in _BINARY.finditer(raw) for oid in match.groups())
-    return {oid for oid in found if set(oid) != {"0"}}
 
 
 def _new_name(line: bytes) -> str:

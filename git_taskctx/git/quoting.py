@@ -26,6 +26,13 @@ def quote(path: bytes) -> str:
     return '"' + "".join(_escape_character(character) for character in text) + '"'
 
 
+def quote_ascii(path: bytes) -> bytes:
+    """Return `path` as git writes it by default (core.quotePath): all but plain ASCII is escaped."""
+    if path.isascii() and not quote(path).startswith('"'):
+        return path
+    return b'"%s"' % "".join(map(_escape, path)).encode()
+
+
 def unquote(text: str) -> bytes:
     """Return the path that `quote` turned into `text`; also reads core.quotePath=true.
 

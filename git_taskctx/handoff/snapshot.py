@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
 import shlex
 import stat
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,15 +16,16 @@ from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
 from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
-from git_taskctx.git.patch import LARGE, Patch, compress, make_patches
+from git_taskctx.git.patch import LARGE, Patch, find_large, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
 from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
+from git_taskctx.handoff.changed import read_hashes, write_list
 from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.ledger.chain import Chain
-from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
+from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
@@ -105,7 +104,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     hidden = reading.hidden
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
-    side = _side_file(draft, changes, status)
+    side, side_sha = _side_file(draft, changes, status)
     untracked = _untracked(status, since_init=reading.changes_since(chain.init_tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
@@ -124,7 +123,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         commit_tree=commit_tree,
         index_tree=index_tree,
         files=f"{prefix}-files.json.gz",
-        files_sha=sha256_hex(side),
+        files_sha=side_sha,
         files_count=len(changes),
         untracked=tuple(untracked[:UNTRACKED_SHOWN]),
         untracked_count=len(untracked),
@@ -143,7 +142,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         accepted=options.accepted,
     )
     files = {
-        snapshot.files: compress(side),
+        snapshot.files: side,
         snapshot.diff_from_base: patches[0].compressed(),
         f"metrics-{agent}.json": _metrics(draft, snapshot, patches[0]),
     }
@@ -164,7 +163,8 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
     """
     if reading.tree != since:
         try:
-            (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False)
+            apart = find_large(reading.repository.toplevel, reading.changes_since(since))
+            (patch,) = make_patches(reading.repository, [(since, reading.tree)], binaries=False, apart=apart)
         except CouldNotTell:  # an old blob is lost: what is new can be read whole
             refuse_blobs(caller, policy, reading, since)
         else:
@@ -210,14 +210,18 @@ def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None
     """Return the diffs from the base, from the owner before, and from what is on record."""
     repository, tree = draft.reading.repository, draft.reading.tree
     base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
+    apart = find_large(
+        repository.toplevel, [one for old in (base, settled) for one in compare_trees(repository, old, tree)]
+    )
     incremental: Patch | None
     try:
-        from_base, incremental, added = make_patches(repository, [(base, tree), (previous, tree), (settled, tree)])
+        pairs = [(base, tree), (previous, tree), (settled, tree)]
+        from_base, incremental, added = make_patches(repository, pairs, apart=apart)
     except CouldNotTell:
-        (from_base, added), incremental = make_patches(repository, [(base, tree), (settled, tree)]), None
-    if len(from_base.data) > LARGE:
+        (from_base, added), incremental = make_patches(repository, [(base, tree), (settled, tree)], apart=apart), None
+    if from_base.size > LARGE:
         draft.warnings.append(
-            f"the diff from the base has {len(from_base.data) / 1048576:.1f} MiB, more than {LARGE // 1048576}: "
+            f"the diff from the base has {from_base.size / 1048576:.1f} MiB, more than {LARGE // 1048576}: "
             "is a binary file in it by mistake?"
         )
     return from_base, incremental, added
@@ -245,35 +249,48 @@ def _reopened(chain: Chain, reading: Reading, options: Options) -> tuple[str, ..
     return tuple(quote(change.path) for change in reading.changes_since(expected.tree))
 
 
-def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> bytes:
-    before = _recorded_hashes(draft)
-    files = [to_plain(_file_change(draft.reading, change, before)) for change in changes]
-    return dump_canonical({"version": 1, "files_changed": files, "status": b64encode(status).decode("ascii")})
+def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> tuple[bytes, str]:
+    """Return the list of changed files, compressed, and the sha256 of what is in it."""
+    before = _Before(draft)
+    files = (_file_change(draft.reading, change, before) for change in changes)
+    return write_list(files, status, count=len(changes))
 
 
-def _recorded_hashes(draft: _Draft) -> dict[str, str | None]:
-    """Return the raw hashes that the previous owner's snapshot recorded, by path."""
-    agent = draft.chain.previous_owner
-    snapshot = draft.session.details().get(agent)
-    data = draft.session.caller.store.read(draft.session.task, snapshot.files) if snapshot else None
-    if data is None:
-        return {}
-    try:
-        value = load_object(gzip.decompress(data), what=f"{agent}'s list of files")
-    except (OSError, EOFError, BadData):
-        draft.warnings.append(f"the list of files of {agent}'s snapshot does not read; hashes before are left out")
-        return {}
-    return {item["path"]: item["sha256"] for item in value.get("files_changed", ())}
+class _Before:
+    """The raw hashes that the previous owner's snapshot recorded, asked for in order of the paths."""
+
+    def __init__(self, draft: _Draft) -> None:
+        self._agent = draft.chain.previous_owner
+        self._warnings = draft.warnings
+        snapshot = draft.session.details().get(self._agent)
+        data = draft.session.caller.store.read(draft.session.task, snapshot.files) if snapshot else None
+        self._hashes = read_hashes(data, snapshot.files_sha) if snapshot and data is not None else iter(())
+        self._next = self._read()
+
+    def find(self, path: bytes) -> str | None:
+        """Return what is on record of a path; None where nothing is."""
+        while self._next is not None and self._next[0] < path:
+            self._next = self._read()
+        return self._next[1] if self._next is not None and self._next[0] == path else None
+
+    def _read(self) -> tuple[bytes, str | None] | None:
+        try:
+            return next(self._hashes, None)
+        except BadData:
+            told = f"the list of files of {self._agent}'s snapshot does not read; hashes before are left out"
+            self._warnings.append(told)
+            self._hashes = iter(())
+            return None
 
 
-def _file_change(reading: Reading, change: Change, before: Mapping[str, str | None]) -> FileChange:
+def _file_change(reading: Reading, change: Change, before: _Before) -> FileChange:
     path = quote(change.path)
     sha, size = _raw_hash(reading, change)
     return FileChange(
         path=path,
         status=change.status,
         sha256=sha,
-        previous_sha256=before.get(path),
+        previous_sha256=before.find(change.path),
         mode=None if change.mode == ABSENT else change.mode,
         previous_mode=None if change.old_mode == ABSENT else change.old_mode,
         size=size,
@@ -322,7 +339,7 @@ def _metrics(draft: _Draft, snapshot: WorktreeSnapshot, patch: Patch) -> bytes:
             "files_changed": snapshot.files_count,
             "lines_added": patch.added,
             "lines_deleted": patch.deleted,
-            "diff_bytes": len(patch.data),
+            "diff_bytes": patch.size,
             "untracked": snapshot.untracked_count,
         }
     )

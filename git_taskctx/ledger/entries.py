@@ -18,7 +18,7 @@ from git_taskctx.git.refs import RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entry import Entry, anchor_of
 from git_taskctx.ledger.forks import follow
-from git_taskctx.model.canonical import MAX_BYTES
+from git_taskctx.limits import MAX_BYTES
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
 

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from git_taskctx.errors import BadData
+from git_taskctx.limits import MAX_BYTES, MAX_DEPTH
 
 SERIALIZER = "canonical-json"
 SERIALIZER_VERSION = "1.0.0"
-MAX_BYTES = 8 * 1024 * 1024
-"""A file of ours that is larger than this is not read: nothing we write comes near it."""
-MAX_DEPTH = 32
 
 
 def dump_canonical(value: Mapping[str, Any]) -> bytes:

@@ -382,10 +382,12 @@ def _some_differences(repository: Repository, pairs: list[Trees]) -> dict[Trees,
 
 
 def _cut(patch: Patch) -> Difference:
-    end = len(patch.data)
-    if end > DIFF_LIMIT:
-        end = patch.data.rfind(b"\n", 0, DIFF_LIMIT) + 1
-    return Difference(patch.data[:end], end == len(patch.data), patch.added, patch.deleted)
+    shown = bytearray()
+    for line in patch.lines():
+        if len(shown) + len(line) > DIFF_LIMIT:
+            break
+        shown += line
+    return Difference(bytes(shown), len(shown) == patch.size, patch.added, patch.deleted)
 
 
 def _failures(session: Session | None, run: QaRun) -> Counter[str]:

@@ -13,7 +13,8 @@ from engine import Cases, read
 from gitrepo import GitRepo
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.patch import Patch, compress, make_patches
+from git_taskctx.git import patch as patches
+from git_taskctx.git.patch import Patch, compress, find_large, make_patches
 from git_taskctx.git.repository import open_repository
 from git_taskctx.model.oids import TreeOid
 
@@ -542,3 +543,83 @@ def test_several_pairs_at_once(repo: GitRepo) -> None:
     assert (there.added, there.deleted) == (back.deleted, back.added) != (0, 0)
     assert same.data == b""
     assert repo.census() == before
+
+
+NAMES = (b"a", b"a.b", b"a/b", b"b\xff", b"c c", "dé".encode(), b'e"', b"f\\g", b"h\n", b"z/z/z")
+
+
+@pytest.mark.parametrize("way", ["new", "gone", "all", "none", "middle"])
+def test_files_that_git_does_not_look_at_are_written_as_git_would(repo: GitRepo, way: str) -> None:
+    """A large file that is new or gone is not read whole to say that it is binary; the diff is the same."""
+    for name in NAMES[2:]:
+        repo.write(b"old " + name.replace(b"/", b" "), b"\0old")
+    repo.write("text", "one\n")
+    repo.commit()
+    old = repo.tree()
+    for number, name in enumerate(NAMES[1:]):
+        repo.write(name, b"\0new", mode=0o755 if number % 2 else 0o644)
+    for name in NAMES[4:]:
+        repo.remove(b"old " + name.replace(b"/", b" "))
+    repo.write("text", "two\n")
+    repo.write("more text", "x\n")
+    new = snapshot(repo)
+    repository = open_repository(repo.path, {**os.environ, **repo.env})
+    try:
+        pair = (TreeOid(old), TreeOid(new))
+        changes = {change.path: change.status for change in patches.compare_trees(repository, *pair)}
+        binary = [path for path in changes if b"text" not in path]
+        apart = {
+            "new": [path for path in binary if changes[path] == "A"],
+            "gone": [path for path in binary if changes[path] == "D"],
+            "all": binary,
+            "none": [],
+            "middle": [b"c c"],
+        }[way]
+        for binaries in (False, True):
+            (expected,) = make_patches(repository, [pair], binaries=binaries)
+            (found,) = make_patches(repository, [pair], binaries=binaries, apart=apart)
+            assert found.data == expected.data
+            assert (found.added, found.deleted, found.binaries) == (expected.added, expected.deleted, expected.binaries)
+    finally:
+        repository.close()
+
+
+def test_which_files_are_large(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """New files by their size in the worktree; those that changed git does not read anyway."""
+    repo.write("changed", b"\0" * 2000)
+    repo.commit()
+    old = repo.tree()
+    repo.write("changed", b"\1" * 2000)
+    repo.write("large", b"\0" * 2000)
+    repo.write("small", b"\0" * 20)
+    repo.symlink("link", "large")
+    new = snapshot(repo)
+    monkeypatch.setattr(patches, "THRESHOLD", 1000)
+    repository = open_repository(repo.path, {**os.environ, **repo.env})
+    try:
+        assert find_large(repo.path, patches.compare_trees(repository, TreeOid(old), TreeOid(new))) == {b"large"}
+    finally:
+        repository.close()
+
+
+def test_a_large_diff_is_the_same_compressed_as_it_comes(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held compressed beyond a size, it has the same bytes, hashes and lines."""
+    for name in ("a", "b\r", "c"):
+        repo.write(name, f"{name} one\r\ntwo\rthree\n" * 500)
+    repo.write("d", "no end of line\r")
+    repo.commit()
+    old = repo.tree()
+    for name in ("a", "b\r", "e"):
+        repo.write(name, f"{name} two\r\ntwo\rthree\n" * 700)
+    repo.remove("d")
+    new = snapshot(repo)
+    whole = patch(repo, old, new)
+    monkeypatch.setattr(patches, "LARGE", 1000)
+    monkeypatch.setattr(patches, "PIECE", 100)
+    packed = patch(repo, old, new)
+    assert gzip.decompress(packed.compressed()) == whole.data == packed.data
+    assert (packed.sha, packed.identity, packed.size) == (whole.sha, whole.identity, whole.size)
+    assert list(packed.added_lines()) == list(whole.added_lines())
+    text = whole.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    assert packed.sha == hashlib.sha256(text).hexdigest()
+    assert len(packed.compressed()) < len(whole.data)

@@ -493,3 +493,27 @@ def test_toml_is_imported_only_for_a_file() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + ".a" * 100_000 + " = 1",
+        "[" + "a." * 100_000 + "a]",
+        '"a"' + " . 'b'" * 40_000 + " = 1",
+        "x = {" + "a." * 90_000 + "a = 1}",
+    ],
+    ids=["key", "table", "quoted", "inline"],
+)
+def test_a_key_of_many_parts_is_refused_at_once(text: str) -> None:
+    """What would cost time by the square of its parts is not parsed; prose, versions and dots in strings are."""
+    with pytest.raises(BadConfig, match="a key has more than 32 parts"):
+        parse_policy(f"agents = ['a']\n{text}\n".encode(), what=".taskctx.toml")
+
+
+def test_dots_that_are_no_key_are_read() -> None:
+    """Strings and comments may hold as many as they like."""
+    dots = "One. Two words. " * 40 + "." * 100 + " 1.2.3"
+    text = f"# {dots}\n[standards]\nalways = [\"{dots}\", '''\n{dots}\n''']\n"
+    with pytest.raises(BadConfig, match=r"standards\.always"):  # a key of no policy: it was read
+        parse_policy(text.encode(), what=".taskctx.toml")

@@ -1,0 +1,110 @@
+"""The list of changed files beside a snapshot: written and read file by file, so that its length costs no memory.
+
+It is a canonical JSON document (`model.schema`), compressed. What was written by others passes the same reader: a list
+that is not what the snapshot recorded is not parsed at all.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import zlib
+from base64 import b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from git_taskctx.errors import BadData
+from git_taskctx.git.patch import HURRIED, LARGE
+from git_taskctx.git.quoting import unquote
+from git_taskctx.limits import PIECE, TooLarge, lines_of, unpacked
+from git_taskctx.model.snapshot import FileChange
+
+_text = json.encoder.encode_basestring
+_OPEN, _CLOSE = b"    {", (b"    },", b"    }")
+_BEGIN, _END, _NONE = b'  "files_changed": [', b"  ],", b'  "files_changed": [],'
+_FIELD, _MOST_FIELDS = b"      ", 16
+
+
+def write_list(files: Iterable[FileChange], status: bytes, *, count: int) -> tuple[bytes, str]:
+    """Return the compressed document, and the sha256 of what is in it; `count` is about how many files there are."""
+    out = io.BytesIO()
+    hashed = hashlib.sha256()
+    level = 6 if count * 400 <= LARGE else HURRIED
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=level) as packer:
+
+        def add(data: bytes) -> None:
+            hashed.update(data)
+            packer.write(data)
+
+        held = [b'{\n  "files_changed": [']
+        size, comma = 0, b"\n"
+        for file in files:
+            held.append(comma + _item(file))
+            size, comma = size + len(held[-1]), b",\n"
+            if size > PIECE:
+                add(b"".join(held))
+                held, size = [], 0
+        add(b"".join((*held, b"\n  ]" if comma != b"\n" else b"]", b',\n  "status": "')))
+        for start in range(0, len(status), 3 * PIECE):
+            add(b64encode(status[start : start + 3 * PIECE]))
+        add(b'",\n  "version": 1\n}\n')
+    return out.getvalue(), hashed.hexdigest()
+
+
+def _item(file: FileChange) -> bytes:
+    """Write one file as the canonical serializer does, which is too slow for hundreds of thousands."""
+    fields = [
+        f'"mode": {_or_null(file.mode)}',
+        f'"path": {_text(file.path)}',
+        f'"previous_mode": {_or_null(file.previous_mode)}',
+        f'"previous_sha256": {_or_null(file.previous_sha256)}',
+        *([f'"renamed_from": {_text(file.renamed_from)}'] if file.renamed_from is not None else []),
+        f'"sha256": {_or_null(file.sha256)}',
+        f'"size": {"null" if file.size is None else file.size}',
+        f'"status": "{file.status}"',
+    ]
+    return f"    {{\n      {f',{chr(10)}      '.join(fields)}\n    }}".encode()
+
+
+def _or_null(text: str | None) -> str:
+    return "null" if text is None else f'"{text}"'
+
+
+def read_hashes(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None]]:
+    """Yield path and sha256 of each file of a list, in order of the paths.
+
+    Raises: BadData where it is not the list that has the hash `sha`.
+    """
+    try:
+        hashed = hashlib.sha256()
+        for piece in unpacked(packed):
+            hashed.update(piece)
+        if hashed.hexdigest() != sha:
+            raise BadData("the list of files is not the one that was recorded")
+        for item in _items(lines_of(unpacked(packed))):
+            yield unquote(item["path"]), item["sha256"]
+    except (TooLarge, zlib.error, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
+        raise BadData(f"the list of files does not read: {error}") from error
+
+
+def _items(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
+    """Yield the files of a document. Raises: ValueError where it is not as `write_list` writes it."""
+    if next(lines, None) != b"{":
+        raise ValueError("no document")
+    begin, inside = next(lines, b""), list[bytes]()
+    if begin == _NONE:
+        return
+    for line in lines if begin == _BEGIN else ():
+        if line.startswith(_FIELD) and len(inside) < _MOST_FIELDS:
+            inside.append(line)
+        elif line in _CLOSE:
+            yield json.loads(b"{%s}" % b"".join(inside))
+        elif line == _OPEN:
+            inside = []
+        elif line == _END:
+            return
+        else:
+            break
+    raise ValueError("no list of files")

@@ -1,0 +1,80 @@
+"""Bounds for what others can write: bytes, depth and, through both, time. What is read from a file passes here.
+
+A bound is checked before the work that it bounds is done, and never after.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+MAX_BYTES = 8 * 1024 * 1024
+"""A document of ours that is larger than this is not read: nothing we write comes near it."""
+MAX_DEPTH = 32
+"""Levels of a document, and parts of a key."""
+UNPACKED = 2 * 1024 * 1024 * 1024
+"""Bytes that a compressed file may hold; they are never in memory together."""
+PIECE = 1024 * 1024
+"""Bytes in memory at once of what is read in pieces."""
+LINE = 64 * 1024
+"""Bytes of one line of a file of ours that is read by lines."""
+
+_BETWEEN_KEYS = re.compile(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
+_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+
+
+class TooLarge(Exception):
+    """Something holds more than it may."""
+
+
+def unpacked(packed: bytes, *, limit: int = UNPACKED) -> Iterator[bytes]:
+    """Yield what a gzip file holds, in pieces.
+
+    Raises: zlib.error for what is damaged, or cut; TooLarge once it is more than `limit` bytes.
+    """
+    unpacker, total = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS), 0
+    data = packed
+    while not unpacker.eof:
+        piece = unpacker.decompress(data, PIECE)
+        data = unpacker.unconsumed_tail
+        total += len(piece)
+        if total > limit:
+            raise TooLarge(f"more than {limit} bytes")
+        if not piece and not data and not unpacker.eof:
+            raise zlib.error("the end is missing")
+        yield piece
+
+
+def lines_of(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield the lines of what comes in pieces, without their ends. Raises: TooLarge for a line over `LINE` bytes."""
+    rest = b""
+    for piece in pieces:
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from lines
+        if len(rest) > LINE:
+            raise TooLarge(f"a line of more than {LINE} bytes")
+    if rest:
+        yield rest
+
+
+def load_toml(text: str) -> dict[str, Any]:
+    """Read TOML. Raises: tomllib.TOMLDecodeError, also for what is nested deeper than `MAX_DEPTH` allows.
+
+    The parser's time grows with the square of a key's parts (tomllib of Python 3.11 to 3.13).
+    """
+    import tomllib
+
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") >= MAX_DEPTH and _parts(line) > MAX_DEPTH:
+            raise tomllib.TOMLDecodeError(f"A key has more than {MAX_DEPTH} parts (at line {number}, column 1)")
+    try:
+        return tomllib.loads(text)
+    except RecursionError as error:
+        raise tomllib.TOMLDecodeError("nested too deeply") from error
+
+
+def _parts(line: str) -> int:
+    """Return how many parts the longest dotted key on a line may have."""
+    return max(run.count(".") for run in _BETWEEN_KEYS.split(_STRING.sub("q", line))) + 1
