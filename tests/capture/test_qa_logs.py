@@ -59,7 +59,7 @@ def test_every_log_has_its_reading() -> None:
     assert {path.stem for path in LOGS.glob("*.log")} == set(EXPECTED)
     seen = {(report["tool"], one["exit_code"] == 0) for one in EXPECTED.values() for report in one["reports"]}
     page = " ".join((PROJECT / "docs" / "qa.md").read_text().split())
-    told = re.search(r"The output of ([\w ,]+) and of coverage summaries is understood", page)
+    told = re.search(r"The output of ([\w ,-]+) and of coverage summaries is understood", page)
     assert told is not None
     tools = {*told[1].split(", "), "coverage.py"}
     assert {(tool, ok) for tool in tools for ok in (True, False)} - {("tsc", True)} <= seen  # it passes without a word
@@ -565,3 +565,35 @@ def test_junitparser_agrees() -> None:
 def _kind(case: TestCase) -> str:
     kinds = {type(result) for result in case.result}
     return "failed" if kinds & {Failure, Error} else "skipped" if Skipped in kinds else "passed"
+
+
+TRACES = (
+    "Segmentation fault (core dumped)",
+    "./run-tests.sh: line 3:  4711 Aborted                 ./unit",
+    "make: *** [Makefile:7: lint] Error 1",
+    "make: [Makefile:7: lint] Error 2 (ignored)",
+    "npm ERR! code ELIFECYCLE",
+    "npm error Lifecycle script `lint` failed with error:",
+    "error Command failed with exit code 1.",
+    "would reformat src/app.py",
+    "  3 failing",
+    "sh: 1: eslint: not found",
+    "bash: line 1: eslint: command not found",
+    "thread 'main' panicked at src/main.rs:2:5:",
+    "panic: runtime error: index out of range",
+    "Traceback (most recent call last):",
+    "FAILED tests/test_old.py::test_it - assert 0",
+    "##[error]Process completed with exit code 1.",
+    "fatal: not a git repository",
+)
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_a_trace_of_a_failure_beside_a_pass(trace: str) -> None:
+    """Whatever failed before or after it, a log in which one tool passed is no pass; the line is named."""
+    for name in one_a_tool(of_status("passed")):
+        for data in (trace.encode() + b"\n" + log(name), log(name) + trace.encode() + b"\n"):
+            assert status(data) != "passed", (name, trace)
+            assert status(data, 0) != "passed", (name, trace)
+    (report,) = read(trace.encode() + b"\n" + log("pytest-8-pass"))
+    assert report.status == "failed" or trace.strip()[:20] in (report.note or "")

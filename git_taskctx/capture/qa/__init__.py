@@ -11,15 +11,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
+from git_taskctx.capture.qa.checkers import (
+    read_biome,
+    read_black,
+    read_flake8,
+    read_prettier,
+    read_pylint,
+    read_pyright,
+)
 from git_taskctx.capture.qa.compiled import read_cargo, read_go
 from git_taskctx.capture.qa.coverage import read_coverage
 from git_taskctx.capture.qa.documents import read_documents
 from git_taskctx.capture.qa.javascript import read_jest, read_vitest
 from git_taskctx.capture.qa.linters import read_eslint, read_mypy, read_ruff, read_ruff_format, read_tsc
 from git_taskctx.capture.qa.python import read_pytest, read_unittest
+from git_taskctx.capture.qa.runners import read_bats, read_mocha, read_node, read_precommit
 from git_taskctx.capture.qa.silent import find_silent
 from git_taskctx.capture.qa.tap import read_tap
 from git_taskctx.capture.qa.text import MISFIT, clean, cut, divide
+from git_taskctx.capture.qa.traces import find_traces
 from git_taskctx.model.qa import QaReport, ReportStatus
 from git_taskctx.model.values import replace
 
@@ -37,6 +47,16 @@ READERS: tuple[Reader, ...] = (
     read_ruff_format,
     read_mypy,
     read_tsc,
+    read_black,
+    read_prettier,
+    read_flake8,
+    read_pylint,
+    read_pyright,
+    read_biome,
+    read_mocha,
+    read_node,
+    read_bats,
+    read_precommit,
     read_tap,
     read_coverage,
 )
@@ -55,12 +75,14 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
     """
     text = clean(data, root=root)
     found: dict[str, list[QaReport]] = {}
+    traces: list[str] = []
     for stream in divide(text):
         documents, rest = read_documents(stream)
         told: dict[str, list[QaReport]] = {}
         for report in documents:
             told.setdefault(report.tool, []).append(report)
         rest = cut(rest)
+        traces += find_traces(rest)
         for reader in READERS:
             for report in reader(rest):
                 twice = report.tool in told and report.tool not in _IN_PARTS
@@ -72,7 +94,7 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
         silent = find_silent(text, command)
         if silent is not None:
             return (silent,)
-    return tuple(_sound(_merge(reports)) for reports in found.values())
+    return _beside(tuple(_sound(_merge(reports)) for reports in found.values()), traces)
 
 
 def _sound(report: QaReport) -> QaReport:
@@ -80,6 +102,14 @@ def _sound(report: QaReport) -> QaReport:
     if report.status in ("failed", "unknown") or not (report.failures or report.failures_count):
         return report
     return replace(report, status="unknown", note=MISFIT)
+
+
+def _beside(reports: tuple[QaReport, ...], traces: Sequence[str]) -> tuple[QaReport, ...]:
+    """Return the reports; none of them is a pass where a line beside them says that something else failed."""
+    if not traces or any(report.status == "failed" for report in reports):
+        return reports
+    note = f"the log also says: {traces[0]}"
+    return tuple(replace(one, status="unknown", note=one.note or note) for one in reports)
 
 
 def _agree(document: QaReport, printed: Sequence[QaReport]) -> QaReport:

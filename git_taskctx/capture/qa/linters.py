@@ -96,6 +96,11 @@ _RUFF_BROKEN = re.compile(
 _NO_FILES = re.compile(r"^warning: No Python files found under the given path\(s\)$", re.MULTILINE)
 
 
+def _is_of_biome(log: str, at: int) -> bool:
+    """Return whether a count is biome's, which uses ruff's words on the line below how many files it checked."""
+    return log[log.rfind("\n", 0, max(at - 1, 0)) + 1 : at].startswith("Checked ")
+
+
 def read_ruff(log: str) -> Iterator[QaReport]:
     """Yield a report where rows of ruff's stand, or its word that there are none."""
     rows = list(_RUFF_ROW.finditer(log))
@@ -104,7 +109,9 @@ def read_ruff(log: str) -> Iterator[QaReport]:
     names = tuple(problem(file, code, text) for file, code, text in groups)
     statistics = _STATISTICS.findall(log)
     names = names or tuple(f"{code} {rule} ({times} times)" for times, code, rule in statistics)
-    ends = list(_RUFF_END.finditer(log))
+    ends = [end for end in _RUFF_END.finditer(log) if end["good"] or not _is_of_biome(log, end.start())]
+    if rows and not ends and not any(row["code2"] or row["code3"] or "[*]" in row[0] for row in rows):
+        return  # rows of flake8 or pylint: ruff's end with a count in words
     told = sum(number(end["left"] or end["found"]) for end in ends)
     listed = len(rows) or sum(int(times) for times, _, _ in statistics)
     if not listed and _RUFF_BROKEN.search(log) and "ruff" in log:

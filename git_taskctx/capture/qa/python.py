@@ -32,6 +32,8 @@ _GOES_ON = re.compile(
 _NAMES_BELOW = re.compile(r"^=+ short test summary info =+$", re.MULTILINE)
 _NAMED = re.compile(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?) (.+)$", re.MULTILINE)
 _VERBOSE = re.compile(r"^(?:\[gw\d+\].*? )?(\S+::.+?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.MULTILINE)
+_QUIET = re.compile(r"^(?P<marks>[.FEsxXR]+) +\[ *(?P<percent>\d+)%\]$", re.MULTILINE)
+"""All that `pytest -qq` prints of a session that passes."""
 _REFUSED = re.compile(r"^(?:pytest(?:\.py)?|__main__\.py): error: (.+)$|^INTERNALERROR> (\S.*)$", re.MULTILINE)
 
 
@@ -55,6 +57,19 @@ def read_pytest(log: str) -> Iterator[QaReport]:
             report = replace(report, status="unknown", note=TRUNCATED)  # a test had printed what looks like the end
         yield report
         begin = marks[-1].at
+    if not found and not _START.search(log) and (rows := list(_QUIET.finditer(log))):
+        yield _quiet(log, rows)
+
+
+def _quiet(log: str, rows: list[re.Match[str]]) -> QaReport:
+    marks = "".join(row["marks"] for row in rows)
+    bad = marks.count("F") + marks.count("E")
+    status: ReportStatus = "failed" if bad else "open" if "." in marks else "unknown"
+    note = TRUNCATED if rows[-1]["percent"] != "100" else NONE_RAN if status == "unknown" else None
+    counts = {"passed": marks.count("."), "failed": bad}
+    if status == "open" and (note or _BROKEN.search(log)):
+        status = "unknown"
+    return QaReport("pytest", status, counts, failures=_failed(log), failures_count=bad, note=note)
 
 
 def _counts(match: re.Match[str]) -> dict[str, int]:

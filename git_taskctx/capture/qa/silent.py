@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from git_taskctx.model.qa import QaReport
 
-SILENT = ("eslint", "tsc", "ruff")
+SILENT = ("eslint", "tsc", "ruff", "flake8")
 _EMPTY = "[]"
 """What ruff prints as JSON then; mypy prints an empty line."""
 _ECHO = re.compile(r"^(?:[>$] (?P<line>.*)|yarn run v[\d.]+|yarn v[\d.]+|Done in [\d.]+m?s\.?|✨ .*Done in [\d.]+s\.)$")
