@@ -10,12 +10,16 @@ usage() {
     cat <<'END'
 usage: install.sh                     install git-taskctx for this user
    or: install.sh --demo              install, then run `git taskctx demo`
-   or: install.sh --test [<arg>...]   check this clone; the arguments go to pytest
+   or: install.sh --test [<arg>...]   check this clone: linters, types, tests
    or: install.sh --uninstall         remove what install.sh has put in place
    or: install.sh -h | --help         show this
 
 It installs with pipx where there is one, else with uv, else into an environment of its own.
 PYTHON=<path> names the Python to use (3.11 or later).
+
+--test installs nothing outside this clone and the user's cache, and skips tests whose tools
+are missing. --test --quick runs the quick tests alone; --test --with-system-packages, or
+CI=true, first lets apt install missing tools, if it runs as root. Other arguments go to pytest.
 END
 }
 
@@ -423,161 +427,14 @@ uninstall() {
 
 # --- test --------------------------------------------------------------------------------------------
 
-# The real tools that tests run against, where the system lets us have them.
-get_tools() {
-    get_tool dash dash
-    get_tool git-lfs git-lfs
-    get_tool man man-db
-    get_tool npm npm
-}
-
-# get_tool COMMAND PACKAGE
-get_tool() {
-    has_tool "$1" "$2" || note "$1 is missing: tests that need it cannot run"
-}
-
-# has_tool COMMAND PACKAGE: true where it is there, or can be installed
-has_tool() {
-    command -v "$1" >/dev/null 2>&1 && return
-    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
-        say "installing $2"
-        apt_install "$2" || { apt-get -qq update </dev/null && apt_install "$2"; } || :
-    fi
-    command -v "$1" >/dev/null 2>&1
-}
-
-apt_install() {
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o Dpkg::Use-Pty=0 --no-install-recommends install "$1" </dev/null
-}
-
-# A browser: the system's, else one into the environment of the tests.
-get_browser() {
-    if ! has_tool chromium chromium && ! [ -d "$venv/browsers" ]; then
-        PLAYWRIGHT_BROWSERS_PATH=$venv/browsers "$venv/bin/python" -m playwright install --only-shell chromium </dev/null ||
-            note "Chromium could not be installed: tests that need it cannot run"
-    fi
-}
-
-# Hook managers, into the environment of the tests: those that npm's registry alone has, and earlier versions of all.
-get_managers() {
-    bin=$venv/node/node_modules/.bin
-    if ! [ -x "$bin/husky" ] || ! [ -x "$bin/lefthook" ] || ! [ -x "$bin/lint-staged" ]; then
-        get_node "$venv/node" husky@9 lefthook@2 lint-staged@16
-    fi
-    old=$venv/earlier
-    if ! [ -x "$old/node_modules/.bin/husky" ] || ! [ -x "$old/node_modules/.bin/lefthook" ]; then
-        get_node "$old" husky8@npm:husky@8 husky@9.0 lefthook@1
-    fi
-    if ! [ -x "$old/python/bin/pre-commit" ] || ! [ -x "$old/prek/bin/prek" ]; then
-        "$python" -m venv --clear "$old/python" && get_python 'pre-commit==4.0.*' 'prek==0.3.5' &&
-            get_python --target "$old/prek" 'prek==0.2.*' ||
-            note "earlier pre-commit and prek could not be installed: tests that need them cannot run"
-    fi
-}
-
-get_python() {
-    "$old/python/bin/python" -m pip --quiet --disable-pip-version-check install "$@"
-}
-
-# get_node FOLDER PACKAGE...
-get_node() {
-    folder=$1
-    shift
-    # node knows its own authorities alone, and not those that the machine has been given
-    NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS-${SSL_CERT_FILE-/etc/ssl/certs/ca-certificates.crt}} \
-        npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$folder" "$@" </dev/null ||
-        note "$* could not be installed: tests that need them cannot run"
-}
-
-# The names in a dependency group, for a pip that knows no groups.
-list_group() {
-    "$venv/bin/python" - dev <<'END'
-import sys
-import tomllib
-
-with open("pyproject.toml", "rb") as file:
-    groups = tomllib.load(file)["dependency-groups"]
-
-
-def show(name):
-    for item in groups[name]:
-        if isinstance(item, str):
-            print(item)
-        else:
-            show(item["include-group"])
-
-
-show(sys.argv[1])
-END
-}
-
-install_group() {
-    PIP_USER=0
-    export PIP_USER
-    set -- "$venv/bin/python" -m pip --quiet --disable-pip-version-check install
-    "$@" --upgrade pip || note "pip could not be upgraded: going on with the one that is there"
-    if "$@" --help | grep -q -e '--group'; then
-        "$@" --group dev --editable .
-    else
-        list_group >"$venv/dev.txt" && "$@" --requirement "$venv/dev.txt" --editable .
-    fi
-}
-
-# The environment is made anew for another Python, brought up to date for another pyproject.toml or version,
-# and otherwise left as it is.
-prepare() {
-    venv=$here/.venv
-    stamp=$venv/.prepared
-    ours="$("$python" -c 'import sys; print(sys.executable, sys.version.split()[0])') $here"
-    needs=$(cksum <pyproject.toml)$(cksum <git_taskctx/__init__.py)
-    if [ "$(cat "$stamp" 2>/dev/null)" = "$ours
-$needs" ] && "$venv/bin/python" -c '' 2>/dev/null; then
-        return
-    fi
-    say "preparing $venv"
-    need_venv
-    if [ "$(sed -n 1p "$stamp" 2>/dev/null)" != "$ours" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
-        "$python" -m venv --clear "$venv" || die "cannot make $venv"
-    fi
-    # Without its second line the stamp says: begun.
-    say "$ours" >"$stamp"
-    (install_group) || die "what the tests need could not be installed" "what went wrong stands above"
-    say "$ours
-$needs" >"$stamp"
-}
-
-# check NAME COMMAND...
-check() {
-    name=$1
-    shift
-    say
-    say "== $*"
-    "$@" || failed="$failed${failed:+, }$name"
-}
-
+# The gate has a file of its own; the Python that it is to use is found here.
 gate() {
     need_git
     need_python
-    cd "$here"
-    get_tools
-    prepare
-    get_browser
-    get_managers
-    PATH=$venv/bin:$PATH
-    VIRTUAL_ENV=$venv
-    export PATH VIRTUAL_ENV
-    # Where CI is set, a test whose tool is absent fails instead of being skipped.
-    [ -z "${CI-}" ] || export CI
-    failed=
-    check "ruff check" ruff check
-    check "ruff format" ruff format --check
-    check mypy mypy
-    check lint-imports lint-imports
-    check pytest pytest -n auto "$@"
-    if [ -n "$failed" ]; then
-        printf 'install.sh: error: failed: %s\n' "$failed" >&2
-        exit 1
-    fi
+    need_venv
+    PYTHON=$python
+    export PYTHON
+    exec sh "$here/tests/gate" "$@"
 }
 
 # -----------------------------------------------------------------------------------------------------

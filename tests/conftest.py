@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,15 +19,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 if os.fspath(ROOT) not in sys.path:
     sys.path.insert(0, os.fspath(ROOT))  # also where the package is not installed
+sys.dont_write_bytecode = False  # whatever the user has said: some thousand processes compile each module once
 
 pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine")
 
 from desk import Desk  # noqa: E402 - found beside this file
 from gitrepo import GitRepo  # noqa: E402
-from tools import OTHERS, TOOL_PATH, TOOLS  # noqa: E402
-
-IN_CI = os.environ.get("CI") == "true"
-"""Read before the seal takes it away."""
+from prepared import fill  # noqa: E402
+from tools import IN_CI, OTHERS, TOOL_PATH, TOOLS  # noqa: E402
 
 IDENTITY = """\
 [user]
@@ -40,24 +41,46 @@ IDENTITY = """\
 """
 _TAKEN = (
     "CI", "COLUMNS", "DEBUG", "EDITOR", "EMAIL", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR", "PAGER",
-    "PYTHONWARNINGS", "TERM", "VISUAL", "WORKSPACE", "XDG_CACHE_HOME", "XDG_DATA_HOME",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "TERM", "VISUAL", "WORKSPACE", "XDG_CACHE_HOME", "XDG_DATA_HOME",
 )  # fmt: skip
 """Variables that change what git, rich, typer or the fixtures do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--deep`."""
+    """Add an option for each tier that is not the usual one."""
+    parser.addoption("--quick", action="store_true", help="run what touches no disk, and what is marked quick")
     parser.addoption("--deep", action="store_true", help="also run the long tests, marked deep")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Have what tests start heed every signal, also where the suite itself is to ignore some (`nohup`, `&` in sh).
+
+    What is ignored stays ignored in a new program; what has a handler does not (execve(2)). xdist's controller starts
+    its workers alone, and they are to ignore what it ignores.
+    """
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+            if signal.getsignal(number) is signal.SIG_IGN:
+                signal.signal(number, lambda *_: None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the deep tests out unless they are asked for."""
-    if config.getoption("--deep") or "deep" in config.getoption("-m"):
-        return
-    deep = [item for item in items if item.get_closest_marker("deep")]
-    if deep:
-        config.hook.pytest_deselected(items=deep)
-        items[:] = [item for item in items if not item.get_closest_marker("deep")]
+    """Leave out what is of another tier."""
+    asked = config.getoption("-m")
+    deep, quick = config.getoption("--deep") or "deep" in asked, config.getoption("--quick")
+    left_out = {item for item in items if (_is(item, "deep") and not deep) or (quick and not _is_quick(item))}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    touches_disk = not {"repo", "tmp_path"}.isdisjoint(getattr(item, "fixturenames", ()))
+    return _is(item, "quick") or not (touches_disk or _is(item, "slow"))
+
+
+def _is(item: pytest.Item, marker: str) -> bool:
+    return item.get_closest_marker(marker) is not None
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -67,7 +90,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
             pytest.skip(f"needs git {marker.args[0]}.{marker.args[1]}; this is {_git_version()[0]}.{_git_version()[1]}")
     for marker, tool in TOOLS.items():
         if item.get_closest_marker(marker) and shutil.which(tool, path=TOOL_PATH) is None:
-            tell_missing(f"{tool} is not on PATH")
+            if IN_CI:
+                pytest.fail(f"{tool} is not on PATH, and CI must have it", pytrace=False)
+            pytest.skip(f"{tool} is not on PATH")
 
 
 @functools.cache
@@ -77,17 +102,20 @@ def _git_version() -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def tell_missing(reason: str) -> None:
-    """Skip, or fail where CI promised that everything is there."""
-    if IN_CI:
-        pytest.fail(f"{reason}, and CI must have it", pytrace=False)
-    pytest.skip(reason)
+_numbers = itertools.count()
+
+
+def _own_place(factory: pytest.TempPathFactory, kind: str) -> Path:
+    # pytest's mktemp lists the whole folder for the next number: with thousands of tests that is most of its time.
+    place = factory.getbasetemp() / kind / str(next(_numbers))
+    place.mkdir(parents=True)
+    return place
 
 
 @pytest.fixture(autouse=True)
 def sealed_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Give every test an empty home of its own, and nothing of the machine's environment that git looks at."""
-    home = tmp_path_factory.mktemp("home")
+    home = _own_place(tmp_path_factory, "homes")
     (home / ".gitconfig").write_text(IDENTITY)
     (home / ".config").mkdir()
     for name in list(os.environ):
@@ -111,6 +139,13 @@ def sealed_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     os.umask(old_umask)
 
 
+@pytest.fixture(autouse=True)
+def unsynced(sealed_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no test wait for the disk, as in git's own suite (t/test-lib.sh); those of `faults` do."""
+    monkeypatch.setenv("GIT_TEST_FSYNC", "0")
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
 @pytest.fixture
 def sealed_pygit2(sealed_home: Path) -> ModuleType:
     """pygit2, looking at the sealed home: libgit2 freezes HOME when it is imported."""
@@ -131,26 +166,38 @@ def _seal_pygit2(module: ModuleType, home: Path) -> None:
 
 
 @pytest.fixture
-def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
-    """Provide an empty repository, made by pytest-git's fixture, behind our helper; what lies beside it is its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("WORKSPACE", os.fspath(tmp_path_factory.mktemp("work")))
-        git_repo = request.getfixturevalue("git_repo")
-    git_repo.api.close()
-    return GitRepo(Path(git_repo.workspace))
+def repo(tmp_path_factory: pytest.TempPathFactory) -> GitRepo:
+    """Provide an empty repository; what lies beside it is its own."""
+    repo = GitRepo(_own_place(tmp_path_factory, "repositories") / "repo")
+    fill(repo, nothing)
+    return repo
 
 
-@pytest.fixture
-def desk(repo: GitRepo) -> Desk:
-    """A worktree with one commit and nothing dirty."""
+def nothing(repo: GitRepo) -> None:
+    """Leave a new repository as it is."""
+
+
+def one_commit(repo: GitRepo) -> None:
+    """Commit two files."""
     repo.write("parser.py", "broken\n")
     repo.write("README", "read me\n")
     repo.commit("base")
+
+
+def task_begun(repo: GitRepo) -> None:
+    """Begin a task on that commit."""
+    one_commit(repo)
+    Desk(repo).init()
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest, repo: GitRepo) -> Desk:
+    """A worktree with one commit and nothing dirty."""
+    fill(repo, task_begun if "begun" in request.fixturenames else one_commit)
     return Desk(repo)
 
 
 @pytest.fixture
 def begun(desk: Desk) -> Desk:
     """The same, with a context begun and the implementer at work."""
-    desk.init()
     return desk

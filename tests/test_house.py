@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -9,6 +12,7 @@ import grimp
 import pytest
 from gitrepo import ROOT
 
+SIGNALS = ("HUP", "INT", "QUIT", "TERM")
 ROOMS = sorted({path.parent for top in ("git_taskctx", "tests") for path in (ROOT / top).rglob("*.py")})
 MOST = 25
 
@@ -25,3 +29,19 @@ def test_no_circle_among_the_modules() -> None:
 def test_no_room_over_so_many_files(room: Path) -> None:
     """Whoever opens a folder sees all of it."""
     assert len(list(room.glob("*.py"))) <= MOST
+
+
+@pytest.mark.parametrize("name", SIGNALS)
+def test_a_program_that_a_test_starts_heeds_a_signal(name: str) -> None:
+    """It ends by it, however the suite was started."""
+    done = subprocess.run(["sh", "-c", f"kill -{name} $$; echo on"], capture_output=True, check=False)
+    assert (done.returncode < 0, done.stdout) == (True, b"")
+
+
+@pytest.mark.slow
+def test_the_suite_may_be_started_with_signals_ignored() -> None:
+    """The same holds under `nohup`."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "heeds_a_signal"]
+    script = f"trap '' {' '.join(SIGNALS)}; exec {shlex.join(command)}"
+    done = subprocess.run(["sh", "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1].split(",")[0]) == (0, "4 passed"), done.stdout

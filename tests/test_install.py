@@ -85,10 +85,10 @@ class Place:
         self.home = self.folder / "home"
         self.path = self.folder / "bin"
         self.clone = self.folder / "a clone"
-        for each in (self.home, self.path, self.clone / "git_taskctx"):
+        for each in (self.home, self.path, self.clone / "git_taskctx", self.clone / "tests"):
             each.mkdir(parents=True)
-        shutil.copy2(REPO / "install.sh", self.clone)
-        shutil.copy2(REPO / "pyproject.toml", self.clone)
+        for name in ("install.sh", "pyproject.toml", "tests/gate"):
+            shutil.copy2(REPO / name, self.clone / name)
         (self.clone / "git_taskctx/__init__.py").touch()
         for tool in POSIX_TOOLS:
             self.link(tool)
@@ -146,37 +146,30 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def needs(tool: str) -> str:
-    """Skip without the tool, except in CI, where its absence is a failure."""
-    found = shutil.which(tool)
-    if found is None:
-        if os.environ.get("CI"):
-            pytest.fail(f"{tool} is missing")
-        pytest.skip(f"{tool} is missing")
-    return found
+every_shell = pytest.mark.parametrize("shell", ["sh", pytest.param("dash", marks=pytest.mark.needs_dash)])
 
 
 # --- the script itself -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shell", ["sh", "dash"])
-def test_every_shell_reads_it(shell: str) -> None:
+@every_shell
+@pytest.mark.parametrize("script", ["install.sh", "tests/gate"])
+def test_every_shell_reads_it(shell: str, script: str) -> None:
     """It holds no syntax that a plain POSIX shell refuses."""
-    done = subprocess.run([needs(shell), "-n", str(REPO / "install.sh")], capture_output=True, check=False)
+    done = subprocess.run([shell, "-n", str(REPO / script)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("script", ["install.sh", ".ci/run"])
+@pytest.mark.parametrize("script", ["install.sh", "tests/gate", ".ci/run"])
 def test_scripts_can_be_executed(script: str) -> None:
     """A clone can run them without naming a shell."""
     assert (REPO / script).stat().st_mode & stat.S_IXUSR
 
 
-@pytest.mark.parametrize("shell", ["sh", "dash"])
+@every_shell
 @pytest.mark.parametrize("option", ["-h", "--help"])
 def test_help_is_data(place: Place, shell: str, option: str) -> None:
     """Help that was asked for goes to stdout, and needs neither git nor Python."""
-    needs(shell)
     done = place.run(option, shell=shell)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: install.sh ")
@@ -416,14 +409,14 @@ def test_another_command_that_comes_first_is_told(place: Place) -> None:
     assert done.stderr == f"install.sh: note: another git-taskctx comes first on PATH: {place.path}/git-taskctx\n"
 
 
+@pytest.mark.needs_man
 def test_manual_lies_where_man_looks(place: Place) -> None:
     """man looks beside the folder in PATH: the page goes there though XDG_DATA_HOME is elsewhere."""
     place.equip("uv")
     place.run(XDG_DATA_HOME=str(place.home / "data"))
     assert place.links() == sorted([LAUNCHER, PLACES[1], *(p.replace(".local/share", "data") for p in PLACES[2:])])
-    man = needs("man")
     env = {"HOME": str(place.home), "PATH": f"{place.home}/.local/bin:{place.path}:{os.defpath}"}
-    found = subprocess.run([man, "-w", "git-taskctx"], env=env, capture_output=True, text=True, check=False)
+    found = subprocess.run(["man", "-w", "git-taskctx"], env=env, capture_output=True, text=True, check=False)
     assert found.stdout.strip().endswith("/man1/git-taskctx.1")
 
 
@@ -533,9 +526,9 @@ def test_gate_runs_everything_and_pytest_last(gate: tuple[Place, Mapping[str, st
         "ran ruff format --check",
         "ran mypy ",
         "ran lint-imports ",
-        "ran pytest -n auto -k two words",
+        "ran pytest -n auto --dist worksteal -k two words",
     ]
-    assert done.stdout.endswith("ran pytest -n auto -k two words\n")
+    assert done.stdout.endswith("ran pytest -n auto --dist worksteal -k two words\n")
 
 
 def test_gate_names_what_failed(gate: tuple[Place, Mapping[str, str]]) -> None:
@@ -543,8 +536,8 @@ def test_gate_names_what_failed(gate: tuple[Place, Mapping[str, str]]) -> None:
     place, env = gate
     done = place.run("--test", **{**env, "FAILING": " ruff mypy "})
     assert done.returncode == 1
-    assert done.stdout.endswith("ran pytest -n auto\n")
-    assert done.stderr == "install.sh: error: failed: ruff check, ruff format, mypy\n"
+    assert done.stdout.endswith("ran pytest -n auto --dist worksteal\n")
+    assert done.stderr == "gate: error: failed: ruff check, ruff format, mypy\n"
     assert place.run("--test", **{**env, "FAILING": " pytest "}).returncode == 1
 
 
@@ -564,6 +557,33 @@ def test_gate_prepares_only_when_something_changed(gate: tuple[Place, Mapping[st
     stamp = place.clone / ".venv/.prepared"
     stamp.write_text(stamp.read_text().splitlines()[0] + "\n")
     assert prepared()
+
+
+@pytest.mark.parametrize(
+    ("args", "ci", "asked"),
+    [
+        ((), "", False),
+        ((), "1", False),
+        ((), "true", True),
+        (("--with-system-packages",), "", True),
+        (("--quick", "--with-system-packages"), "", False),
+    ],
+)
+def test_gate_asks_the_system_for_packages_only_when_told(
+    gate: tuple[Place, Mapping[str, str]], args: tuple[str, ...], ci: str, asked: bool
+) -> None:
+    """Root or not, apt is called in CI, or by name; else the tool that is missing is named, and the rest runs."""
+    place, env = gate
+    (place.path / "git-lfs").unlink()
+    (place.path / "id").unlink()
+    place.fake("id", "#!/bin/sh\necho 0\n")
+    place.fake("apt-get", '#!/bin/sh\necho "apt-get $*" >>"$HOME/../apt"\n')
+    done = place.run("--test", *args, CI=ci, **env)
+    assert done.returncode == 0
+    assert (place.folder / "apt").exists() == asked
+    quick = "--quick" in args
+    assert done.stderr == ("" if quick else "gate: note: git-lfs is missing: tests that need it cannot run\n")
+    assert done.stdout.endswith(f"ran pytest -n auto --dist worksteal{' --quick' if quick else ''}\n")
 
 
 # --- for real ----------------------------------------------------------------------------------------

@@ -9,10 +9,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+IN_CI = os.environ.get("CI") == "true"
+"""Read before the seal takes it away."""
 EARLIER = f"{sys.prefix}/earlier"
 """Where the tests' own environment has earlier versions of the hook managers."""
 TOOLS = {
     "needs_chromium": "chromium",
+    "needs_dash": "dash",
+    "needs_man": "man",
     "needs_lfs": "git-lfs",
     "needs_gcc": "cc",
     "needs_precommit": "pre-commit",

@@ -99,6 +99,7 @@ def test_the_estimate(turns: list[Turn], count: Count) -> None:
         assert abs(guess / real - 1) < 0.2
 
 
+@pytest.mark.slow
 def test_the_table() -> None:
     """`--tokens` prints a row for each agent, in two columns, and one for all."""
     done = subprocess.run([sys.executable, os.fspath(FOLDER), "--tokens"], capture_output=True, text=True, check=False)

@@ -116,6 +116,7 @@ TOLD_AFTERWARDS = {"vitest-3-cov", "eslint-8-warn", "jest-29-cov", "jest-30-cov"
 """The failure is told below the tests' own summary: only the exit code gives a log away that was cut between."""
 
 
+@pytest.mark.slow
 def test_a_truncated_log_is_no_pass() -> None:
     """Cut at up to a hundred of its lines: what reads as passed holds the last line; a failed run never reads so."""
     for name in set(EXPECTED) - TOLD_AFTERWARDS:
@@ -142,6 +143,7 @@ def test_an_exit_code_that_contradicts_the_log_is_no_pass() -> None:
         assert status(log(name), 1) in ("failed", "contradiction")
 
 
+@pytest.mark.slow
 def test_several_tools_in_one_log() -> None:
     """A failure anywhere in it is one of the whole; two passes are one; each tool has a report of its own."""
     passed, failed = one_a_tool(of_status("passed")), one_a_tool(of_status("failed"))
@@ -517,7 +519,7 @@ def test_names_and_reports_are_bounded() -> None:
     assert (len(kept.failures), max(map(len, kept.failures)), kept.failures_count) == (20, 160, 100)
 
 
-MEGABYTE = 1_000_000
+LARGE = 250_000
 
 
 @pytest.mark.parametrize(
@@ -537,8 +539,8 @@ MEGABYTE = 1_000_000
     ],
 )  # fmt: skip
 def test_no_log_takes_long(unit: str) -> None:
-    """A megabyte that is made to be read over and over ends at once, on one line or on many, and is no pass."""
-    data = (unit * (MEGABYTE // len(unit))).encode()
+    """A large log made to be read over and over ends at once, on one line or on many, and is no pass."""
+    data = (unit * (LARGE // len(unit))).encode()
     assert status(data) != "passed" or unit in ("1 passed in 1s\n", "1..1\nok 1\n")
 
 

@@ -12,6 +12,8 @@ import pytest
 from desk import TASK, Desk, plain
 from gitrepo import GitRepo
 
+pytestmark = pytest.mark.quick
+
 
 def test_the_whole_story(desk: Desk) -> None:
     """Implement, review, block, mend, review again, validate, commit: every line that is printed on the way."""
