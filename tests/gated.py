@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from desk import Desk, Said, executable, plain
 from gitrepo import ROOT, GitRepo
+from prepared import fill
 
 NAMES = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
 _SHIM = """#!/bin/sh
@@ -83,22 +84,33 @@ class Gated(Desk):
         return self.data("status")["task"] is None and bool(self.records("seal"))
 
 
-@pytest.fixture
-def desk(repo: GitRepo, tmp_path: Path) -> Gated:
-    """A worktree with one commit and nothing dirty; git asks our hooks from now on."""
+def hooks_put(repo: GitRepo) -> None:
+    """Commit three files, and put every hook of ours in."""
     for path in ("parser.py", "README", "deep/lexer.py"):
         repo.write(path, "broken\n")
     repo.commit("base")
-    repo.env |= executable(tmp_path / "bin")
     put_hooks(repo)
+
+
+def tree_validated(repo: GitRepo) -> None:
+    """Have every agent approve a changed, a new and a deleted file."""
+    hooks_put(repo)
+    desk = Desk(repo)
+    desk.init()
+    repo.write("new.py", "new\n")
+    repo.remove("deep/lexer.py")
+    desk.validate()
+
+
+@pytest.fixture
+def desk(request: pytest.FixtureRequest, repo: GitRepo, tmp_path: Path) -> Gated:
+    """A worktree with one commit and nothing dirty; git asks our hooks from now on."""
+    fill(repo, tree_validated if "validated" in request.fixturenames else hooks_put)
+    repo.env |= executable(tmp_path / "bin")
     return Gated(repo)
 
 
 @pytest.fixture
 def validated(desk: Gated) -> Gated:
     """Every agent approved a changed, a new and a deleted file."""
-    desk.init()
-    desk.repo.write("new.py", "new\n")
-    desk.repo.remove("deep/lexer.py")
-    desk.validate()
     return desk

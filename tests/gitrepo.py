@@ -47,6 +47,13 @@ class GitRepo:
         repo.git("init", "-q", *args)
         return repo
 
+    def become(self, other: GitRepo) -> None:
+        """Take over all that `other` holds; this one must be empty. To git no file has changed since."""
+        shutil.copytree(other.path, self.path, symlinks=True, dirs_exist_ok=True)
+        self._commits = other._commits
+        if self._commits:
+            self.run("update-index", "-q", "--refresh")
+
     # Files
 
     def at(self, path: str | bytes) -> Path:

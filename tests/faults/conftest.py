@@ -14,25 +14,35 @@ from afterwards_of_git import GitModel, PrepareGit, watch_git  # noqa: E402 - fo
 from desk import Desk  # noqa: E402
 from git_scenes import put_in  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
+from prepared import fill  # noqa: E402
 from scenes import Scene  # noqa: E402
 from stage import Stage  # noqa: E402
 from steps import HERE, Hook, Shim, Way  # noqa: E402
 
 
-@pytest.fixture
-def desk(repo: GitRepo) -> Desk:
-    """A worktree with one commit and nothing dirty."""
+@pytest.fixture(autouse=True)
+def unsynced() -> None:
+    """Have every write reach the disk: that is what is tested here."""
+
+
+def three_files(repo: GitRepo) -> None:
+    """Commit three files."""
     for path in ("parser.py", "README", "tool"):
         repo.write(path, f"{path}\n")
     repo.commit("base")
-    return Desk(repo)
+
+
+def task_begun(repo: GitRepo) -> None:
+    """Begin a task on that commit."""
+    three_files(repo)
+    Desk(repo).init()
 
 
 @pytest.fixture
-def begun(desk: Desk) -> Desk:
-    """The same, with a context begun and the implementer at work."""
-    desk.init()
-    return desk
+def desk(request: pytest.FixtureRequest, repo: GitRepo) -> Desk:
+    """A worktree with one commit and nothing dirty."""
+    fill(repo, task_begun if "begun" in request.fixturenames else three_files)
+    return Desk(repo)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ pytest.register_assert_rewrite("bench")
 from bench import Bench  # noqa: E402 - found beside the tests
 from gated import desk, validated  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
+from prepared import fill  # noqa: E402
 from tools import TOOL_PATH  # noqa: E402
 
 __all__ = ["desk", "validated"]
@@ -31,6 +32,11 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def bench(repo: GitRepo, programs: Path) -> Bench:
     """A repository with one commit and no hooks."""
+    fill(repo, one_file)
+    return Bench(repo, programs)
+
+
+def one_file(repo: GitRepo) -> None:
+    """Commit one file."""
     repo.write("parser.py", "broken\n")
     repo.commit("base")
-    return Bench(repo, programs)

@@ -125,7 +125,7 @@ def test_a_patch_that_leads_nowhere_is_no_bug(validated: Gated) -> None:
     assert "drift since" in validated.blocked("commit", "-a", "-m", "x")[0]
 
 
-@pytest.mark.parametrize("module", ["handoff.gate", "handoff.chain", "hooks.bodies", "store"])
+@pytest.mark.parametrize("module", ["commits.gate", "ledger.chain", "hooks.bodies", "store"])
 def test_a_bug_of_ours_lets_git_go_on(desk: Gated, tmp_path: Path, module: str) -> None:
     """One line, and the commit is made."""
     desk.init()

@@ -8,12 +8,13 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from gitrepo import GitRepo
+from prepared import fill
 
 from git_taskctx.config import load_config
 from git_taskctx.context.caller import Caller
@@ -487,33 +488,41 @@ def test_purge_and_recover_leave_the_rest() -> None:
 # The table, through the verbs
 
 
+@contextmanager
+def _calling(repo: GitRepo, actor: str, minute: int) -> Iterator[Caller]:
+    repository = open_repository(repo.path, os.environ)
+    moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=minute)
+    try:
+        yield Caller(repository=repository, store=Store(repository), actor=actor, clock=lambda: moment)
+    finally:
+        repository.close()
+
+
+def _begin(repo: GitRepo, agents: tuple[str, ...] | None, policy: str) -> None:
+    repo.write("a", "one\n")
+    if policy:
+        repo.write(".taskctx.toml", policy)
+    repo.commit("base")
+    with _calling(repo, "somebody", 0) as caller:
+        begin(
+            caller,
+            Request(task="TASK-1", title="a task", agents=agents),
+            lambda _: load_config(
+                taskctx_toml=policy.encode() or None, pyproject=None, committed_name=".taskctx.toml", personal=[]
+            ),
+        )
+
+
 class Room:
     """A worktree with a context begun; every verb opens the session anew, as the command line does."""
 
     def __init__(self, repo: GitRepo, *, agents: tuple[str, ...] | None = None, policy: str = "") -> None:
         self.repo = repo
-        self._minutes = itertools.count()
-        repo.write("a", "one\n")
-        if policy:
-            repo.write(".taskctx.toml", policy)
-        repo.commit("base")
-        with self._caller() as caller:
-            begin(
-                caller,
-                Request(task="TASK-1", title="a task", agents=agents),
-                lambda _: load_config(
-                    taskctx_toml=policy.encode() or None, pyproject=None, committed_name=".taskctx.toml", personal=[]
-                ),
-            )
+        fill(repo, _begin, agents, policy)
+        self._minutes = itertools.count(1)
 
-    @contextmanager
-    def _caller(self, actor: str = "somebody") -> Iterator[Caller]:
-        repository = open_repository(self.repo.path, os.environ)
-        moment = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(minutes=next(self._minutes))
-        try:
-            yield Caller(repository=repository, store=Store(repository), actor=actor, clock=lambda: moment)
-        finally:
-            repository.close()
+    def _caller(self, actor: str = "somebody") -> AbstractContextManager[Caller]:
+        return _calling(self.repo, actor, next(self._minutes))
 
     @contextmanager
     def session(self, actor: str = "somebody") -> Iterator[Session]:

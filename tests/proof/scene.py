@@ -10,6 +10,7 @@ from typing import Any
 
 from desk import TASK, Desk
 from gitrepo import GitRepo
+from prepared import own_folder
 
 NOTES = "refs/notes/taskctx"
 FETCH_NOTES = f"{NOTES}:{NOTES}"
@@ -31,6 +32,17 @@ class Scene:
         self.base = self.repo.commit("base")
         self.stale = ""
         """Where the notes were before the commit was sealed."""
+
+    @classmethod
+    def sealed(cls, folder: Path, *, policy: str | None = None) -> Scene:
+        """Return one in which the task is done; it is made once in a process, and copied."""
+        scene = cls.__new__(cls)
+        scene.__dict__ |= _sealed(policy).__dict__
+        scene.folder = folder
+        scene.repo = GitRepo(folder / "work")
+        scene.repo.become(_sealed(policy).repo)
+        scene.desk = Desk(scene.repo)
+        return scene
 
     def validate(self, text: str = "mended\n") -> None:
         """Begin the task on a branch of its own, and come to where every agent approved the tree."""
@@ -71,6 +83,13 @@ class Scene:
         if notes is not None:
             made.repo.git("fetch", "-q", "origin", notes)
         return made
+
+
+@functools.cache
+def _sealed(policy: str | None) -> Scene:
+    scene = Scene(own_folder("scene"), policy=policy)
+    assert scene.done
+    return scene
 
 
 class Clone(Desk):

@@ -16,9 +16,7 @@ PROVED = "commit: verified\n{}  verified by commit TASK-1  Mend the parser\n"
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     """A task that is validated and committed."""
-    made = Scene(tmp_path)
-    assert made.done
-    return made
+    return Scene.sealed(tmp_path)
 
 
 @pytest.fixture

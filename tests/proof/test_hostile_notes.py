@@ -20,9 +20,8 @@ from git_taskctx.proof.claims import NOTE_LIMIT, read_claims
 @pytest.fixture
 def attacker(tmp_path: Path) -> Attacker:
     """Somebody who can write notes, in a clone with a validated commit."""
-    scene = Scene(tmp_path)
-    good = scene.done
-    return Attacker(scene.clone("clone"), good, tmp_path)
+    scene = Scene.sealed(tmp_path)
+    return Attacker(scene.clone("clone"), scene.done, tmp_path)
 
 
 def lines_of(attacker: Attacker) -> list[str]:

@@ -175,8 +175,7 @@ MATRIX: list[tuple[Step, str, str, str]] = [
 )
 def test_survival(tmp_path: Path, step: Step, full: str, shallow: str, stale: str) -> None:
     """Each change of a validated commit has its verdict, whatever the clone has: nothing is proved that is not so."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     step(scene)
     scene.repo.git("update-ref", "refs/notes/before", scene.stale)
     assert scene.clone("full").told("HEAD") == full

@@ -17,8 +17,7 @@ from proof.test_matrix import cherry_pick, filter_names, merge, rebase_moved, sq
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
     """A validated commit on `topic`, and one upon it that nobody validated."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     scene.repo.write("more.py", "more\n")
     scene.repo.commit("more")
     return scene
@@ -199,8 +198,7 @@ def test_policy_is_the_bases(tmp_path: Path) -> None:
 
 def test_a_policy_that_is_not_here(tmp_path: Path) -> None:
     """A policy whose content is missing is not taken for none: nothing is proved, and a file that is none is none."""
-    scene = Scene(tmp_path, policy="[proof]\nrequire_signed = false\nallowed_signers = 'parser.py/x'\n")
-    assert scene.done
+    scene = Scene.sealed(tmp_path, policy="[proof]\nrequire_signed = false\nallowed_signers = 'parser.py/x'\n")
     clone = scene.clone("clone")
     assert clone.told("HEAD") == "verified by commit"
     for pack in list((clone.repo.git_dir() / "objects" / "pack").glob("*.pack")):
@@ -228,8 +226,7 @@ def test_agents_are_the_teams(tmp_path: Path) -> None:
 @pytest.mark.parametrize("step", [squash_moved, squash_shifted, cherry_pick, rebase_moved])
 def test_an_equal_patch(tmp_path: Path, step: object) -> None:
     """Where policy allows it the same change on another base is accepted, and the verdict says so."""
-    scene = Scene(tmp_path, policy="[proof]\nby_patch = true\n")
-    assert scene.done
+    scene = Scene.sealed(tmp_path, policy="[proof]\nby_patch = true\n")
     step(scene)  # type: ignore[operator]
     clone = scene.clone("clone")
     assert clone.told("HEAD") == "verified by patch"
@@ -242,8 +239,7 @@ def test_an_equal_patch(tmp_path: Path, step: object) -> None:
 
 def test_a_merge_under_every_scope(tmp_path: Path) -> None:
     """A merge is proved by its parents; one parent that is not takes the proof from it."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     merge(scene)
     scene.repo.config("taskctx.proof.scope", "every")
     whole, tip, *parents = verdicts(scene.desk, f"{scene.base}..main")
@@ -254,8 +250,7 @@ def test_a_merge_under_every_scope(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [(), ("--ci",)], ids=["verify", "ci"])
 def test_a_merge_that_is_asked_for_alone(tmp_path: Path, words: tuple[str, ...]) -> None:
     """What nobody validated is not proved by a merge upon it: a first parent is trusted where it is named as a base."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     repo = scene.repo
     tree = repo.git("rev-parse", "topic^{tree}")
     good = repo.git("commit-tree", "-m", "Merge", "-p", "topic", "-p", "main", tree)
@@ -301,8 +296,7 @@ def test_the_rules_for_what_lies_below_a_merge(tmp_path: Path) -> None:
 
 def test_a_hostile_merge_driver_is_not_run(tmp_path: Path) -> None:
     """The merge is made again without any driver, attribute or setting of the repository."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     merge(scene)
     mark = tmp_path / "ran"
     scene.repo.config("merge.evil.driver", f"touch {mark}")
@@ -314,8 +308,7 @@ def test_a_hostile_merge_driver_is_not_run(tmp_path: Path) -> None:
 
 def test_a_commit_map(tmp_path: Path) -> None:
     """A map of git-filter-repo links new names with old ones where nothing else does."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     filter_names(scene)
     clone = scene.clone("clone")
     notes = clone.repo.git("notes", "--ref=taskctx", "list", clone.repo.tree())
@@ -331,7 +324,7 @@ def test_a_commit_map(tmp_path: Path) -> None:
 
 def test_adopt(tmp_path: Path) -> None:
     """A chain is attached to a commit that it proves, here and in another clone; twice is once."""
-    scene = Scene(tmp_path)
+    scene = Scene.sealed(tmp_path)
     done = scene.done
     scene.repo.commit_staged("Another message", "--amend")
     clone = scene.clone("clone")
@@ -346,8 +339,7 @@ def test_adopt(tmp_path: Path) -> None:
 
 def test_adopt_refuses_any_other(tmp_path: Path) -> None:
     """Another tree, another parent, a chain that does not hold, a task that is not known: nothing is written."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     scene.repo.write("parser.py", "slipped in\n")
     other = scene.repo.commit("other tree")
     before = scene.repo.git("rev-parse", NOTES)
@@ -364,7 +356,7 @@ def test_adopt_refuses_any_other(tmp_path: Path) -> None:
 
 def test_adopt_refuses_a_fork(tmp_path: Path) -> None:
     """While two records follow the same one, and nobody said which holds, there is nothing to attach."""
-    scene = Scene(tmp_path)
+    scene = Scene.sealed(tmp_path)
     record = scene.repo.git("notes", "--ref=taskctx", "show", scene.done).splitlines()[3]
     scene.repo.git("notes", "--ref=taskctx", "append", "-m", record.replace("A U Thor", "Somebody"), "HEAD")
     told = f"error: the records of TASK-1 do not prove {scene.repo.head()[:12]} (fork: "
@@ -438,8 +430,7 @@ def test_adopt_an_unfinished_task(tmp_path: Path) -> None:
 
 def test_the_hint_brings_the_notes(tmp_path: Path) -> None:
     """What a verdict says to type makes it a yes, with no notes here and with older ones."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     scene.repo.git("update-ref", "refs/notes/before", scene.stale)
     for name, notes in (("none", None), ("stale", f"refs/notes/before:{NOTES}")):
         clone = scene.clone(name, notes=notes)
@@ -483,8 +474,7 @@ def test_history_that_is_cut(scene: Scene, scope: str) -> None:
 @pytest.mark.parametrize("base", ["topic", "elsewhere"])
 def test_a_merge_that_is_cut_from_its_parents(tmp_path: Path, base: str) -> None:
     """What was merged is not taken for older than the range where a shallow clone has it, and does not say so."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     scene.repo.checkout("-b", "slip")
     scene.repo.write("slip.py", "nobody saw it\n")
     scene.repo.commit("slip")

@@ -222,8 +222,7 @@ def test_parts_count_with_the_end_of_the_task() -> None:
 @pytest.fixture
 def repository(tmp_path: Path) -> Iterator[Repository]:
     """A repository with a few commits and their notes."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     scene.repo.write('a "b"\n\tc', "odd name\n")
     scene.repo.commit("odd")
     repository = open_repository(scene.repo.path, dict(os.environ))

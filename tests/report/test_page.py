@@ -454,7 +454,7 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
 
     That is so of the commit and of the task, where the policy asks for signatures and where it does not.
     """
-    scene = signed_scene(tmp_path)[0] if signed else Scene(tmp_path)
+    scene = signed_scene(tmp_path)[0] if signed else Scene.sealed(tmp_path)
     commit = scene.done
     attacker = Attacker(scene.clone("clone"), commit, tmp_path)
     before = {asked: read(attacker.clone, asked).lines for asked in ("HEAD", TASK)}

@@ -229,8 +229,7 @@ def test_what_was_put_back_is_nobodys(tmp_path: Path) -> None:
 
 def test_with_notes_alone_one_editor_is_told_whole(tmp_path: Path) -> None:
     """Where one agent edited, a clone needs no snapshot to tell whose the lines are."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     clone = scene.clone("clone")
     assert clone.ok("export", "--format", "agent-trace").err == ""
     assert lines_of(trace(clone)) == {"parser.py": {21: "implementer A U Thor"}}
@@ -317,8 +316,7 @@ def test_what_was_merged_is_nobodys(tmp_path: Path) -> None:
 @pytest.mark.parametrize("snapshots", [True, False])
 def test_the_same_patch_on_another_base(tmp_path: Path, snapshots: bool) -> None:
     """A commit that is proved by its patch has the lines of the turn that made the patch, and none of its new base."""
-    scene = Scene(tmp_path, policy="[proof]\nby_patch = true\n")
-    assert scene.done
+    scene = Scene.sealed(tmp_path, policy="[proof]\nby_patch = true\n")
     moved = scene.move_main()
     scene.repo.checkout("-b", "rebased", moved)
     scene.repo.write("parser.py", "first\n" + scene.repo.read("parser.py").decode())
@@ -384,8 +382,7 @@ def test_hostile_names(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["a blob", "a commit", "nothing"])
 def test_a_record_that_names_no_tree(tmp_path: Path, what: str) -> None:
     """A snapshot's tree that is none is told as missing: an unsigned chain can name anything."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     attacker = Attacker(scene.clone("clone"), scene.done, tmp_path)
     names = {"a blob": "HEAD:parser.py", "a commit": "HEAD", "nothing": ""}
     oid = attacker.repo.git("rev-parse", names[what]) if names[what] else "1" * 40
@@ -401,8 +398,7 @@ def test_a_record_that_names_no_tree(tmp_path: Path, what: str) -> None:
 
 def test_depth_one(tmp_path: Path) -> None:
     """Where the parent is not in the clone the lines cannot be told, whatever policy is trusted."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     clone = scene.clone("shallow", "--depth", "1")
     assert "hint: git fetch --deepen=1" in clone.refuses("export", "--format", "agent-trace", code=3)
     said = clone.refuses("export", "--format", "agent-trace", "--policy", "HEAD", code=3)

@@ -212,8 +212,7 @@ def test_a_summary_is_no_markup() -> None:
 
 def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every format comes out of `verify` with the exit code of the verdict; the summary is appended to its file."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     desk = Desk(scene.repo)
     summary = tmp_path / "summary"
     summary.write_text("before\n")

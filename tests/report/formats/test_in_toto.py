@@ -216,8 +216,7 @@ def test_signatures(tmp_path: Path) -> None:
 
 def test_violated_says_failed_and_nothing_else(tmp_path: Path) -> None:
     """Of a commit that is violated in-toto gets the verdict, with exit code 1; agent-trace gets nothing."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     text = scene.repo.git("notes", "--ref=taskctx", "show", "HEAD").replace('"actor":"A U Thor"', '"actor":"B"', 1)
     blob = scene.repo.git("hash-object", "-w", "--stdin", input=text + "\n")
     for target in (scene.done, scene.repo.tree()):
@@ -238,8 +237,7 @@ def test_violated_says_failed_and_nothing_else(tmp_path: Path) -> None:
 
 def test_unproven_is_refused(tmp_path: Path) -> None:
     """Where nothing is on record nothing is written, and the way on is told."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     for form in ("in-toto", "agent-trace"):
         err = scene.desk.refuses("export", "HEAD~1", "--format", form, "-o", "out", code=3)
         assert err.startswith(
@@ -256,8 +254,7 @@ def test_unproven_is_refused(tmp_path: Path) -> None:
 
 def test_the_same_bytes_in_a_clone(tmp_path: Path) -> None:
     """Notes alone are enough, and a task is found by its name; another resource is another statement."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     expected = scene.desk.ok("export", "--format", "in-toto").out
     clone = scene.clone("clone")
     assert clone.ok("export", "--format", "in-toto").out == expected
@@ -311,8 +308,7 @@ def test_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> None:
 
 def test_a_line_can_be_signed_as_it_is(tmp_path: Path) -> None:
     """A library for DSSE signs the bytes of a line, and whoever has the key reads the very statement."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     signer = CryptoSigner.generate_ed25519()
     for line in scene.desk.ok("export", "--format", "in-toto").out.splitlines():
         envelope = Envelope(line.encode(), "application/vnd.in-toto+json", {})
@@ -324,8 +320,7 @@ def test_a_line_can_be_signed_as_it_is(tmp_path: Path) -> None:
 
 def test_where_to(tmp_path: Path) -> None:
     """A file is replaced whole, `-` is standard output; what is no plain file, or cannot be written, is told."""
-    scene = Scene(tmp_path)
-    assert scene.done
+    scene = Scene.sealed(tmp_path)
     expected = scene.desk.ok("export", "--format", "in-toto").out
     assert scene.desk.ok("export", "--format", "in-toto", "--output", "-").out == expected
     scene.repo.write("old", "old")
