@@ -15,8 +15,9 @@ from gitrepo import GitRepo
 
 from git_taskctx.errors import BadData, TryAgain
 from git_taskctx.git.repository import Repository, open_repository
+from git_taskctx.ledger import entry
 from git_taskctx.ledger.entries import append_records, read_entries
-from git_taskctx.ledger.entry import PAGE, Entry, anchor_data, anchor_of, on_anchors
+from git_taskctx.ledger.entry import Entry, anchor_data, anchor_of, on_anchors, page_of
 from git_taskctx.ledger.forks import follow
 from git_taskctx.ledger.refs import refs_of
 from git_taskctx.model.canonical import sha256_hex
@@ -208,9 +209,21 @@ def test_records_lie_on_anchor_and_base_where_git_shows_them(told: Desk) -> None
     assert anchor == f"taskctx context {records[0]['context']}"
 
 
-def _findings(desk: Desk, count: int) -> None:
-    for number in range(1, count + 1):
+@pytest.fixture
+def long(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    """A task with seven records, of which an anchor takes three."""
+    monkeypatch.setattr(entry, "PAGE", 3)
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.ok("init", "TASK-1", "--title", "Long")
+    for number in range(1, 7):
         desk.ok("block", "--agent", "implementer", "--finding", f"finding {number}")
+    return desk
+
+
+def test_an_anchor_takes_thirty_two_records() -> None:
+    """That is written down in every ledger there is."""
+    assert [page_of(seq) for seq in (1, 32, 33, 64, 65)] == [0, 0, 1, 1, 2]
 
 
 def _anchor(desk: Desk, page: int) -> str:
@@ -218,37 +231,29 @@ def _anchor(desk: Desk, page: int) -> str:
     return desk.repo.git("hash-object", "--stdin", input=f"{text} {page}" if page else text)
 
 
-def test_a_long_ledger_goes_on_at_another_anchor(repo: GitRepo) -> None:
+def test_a_long_ledger_goes_on_at_another_anchor(long: Desk) -> None:
     """So that no record costs what all earlier ones do; every anchor outlives gc, and the task goes on after it."""
-    repo.commit("base")
-    desk = Desk(repo)
-    desk.ok("init", "TASK-1", "--title", "Long")
-    _findings(desk, 2 * PAGE)
-    repo.git("gc", "-q", "--prune=now")
-    repo.git("notes", "--ref=taskctx", "prune")
-    desk.ok("unblock", "--agent", "implementer", "--finding", "F1")
+    long.repo.git("gc", "-q", "--prune=now")
+    long.repo.git("notes", "--ref=taskctx", "prune")
+    long.ok("unblock", "--agent", "implementer", "--finding", "F1")
     pages = [
         [
             json.loads(line)["seq"]
-            for line in repo.git("notes", "--ref=taskctx", "show", _anchor(desk, page)).split("\n")
+            for line in long.repo.git("notes", "--ref=taskctx", "show", _anchor(long, page)).split("\n")
         ]
         for page in range(3)
     ]
-    assert pages == [[*range(1, 33)], [*range(33, 65)], [65, 66]]
-    assert desk.ok("log").err == ""
+    assert pages == [[1, 2, 3], [4, 5, 6], [7, 8]]
+    assert long.ok("log").err == ""
 
 
 @pytest.mark.parametrize("page", [0, 1, 2])
-def test_a_missing_anchor_is_told(repo: GitRepo, page: int) -> None:
+def test_a_missing_anchor_is_told(long: Desk, page: int) -> None:
     """The ledger is not believed without one of its notes, whichever it is, and the file stays as it is."""
-    repo.commit("base")
-    desk = Desk(repo)
-    desk.ok("init", "TASK-1", "--title", "Long")
-    _findings(desk, 2 * PAGE)
-    before = (desk.folder() / "context.json").read_bytes()
-    repo.git("notes", "--ref=taskctx", "remove", _anchor(desk, page))
-    assert desk.run("block", "--agent", "implementer", "--finding", "more").code in (1, 3, 128)
-    assert (desk.folder() / "context.json").read_bytes() == before
+    before = (long.folder() / "context.json").read_bytes()
+    long.repo.git("notes", "--ref=taskctx", "remove", _anchor(long, page))
+    assert long.run("block", "--agent", "implementer", "--finding", "more").code in (1, 3, 128)
+    assert (long.folder() / "context.json").read_bytes() == before
 
 
 def test_a_note_that_was_there_is_kept(repo: GitRepo) -> None:
