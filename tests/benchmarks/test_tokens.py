@@ -59,6 +59,7 @@ def count() -> Count:
     return counter()
 
 
+@pytest.mark.slow
 def test_what_the_seed_and_an_honest_reader_count(turns: list[Turn], count: Count) -> None:
     """The three roles together: 90 % fewer tokens as the seed counts, pasted briefs included; 70 % fewer honestly."""
     *each, together = rows_of(turns, count)

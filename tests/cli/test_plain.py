@@ -63,6 +63,7 @@ def _lines() -> list[list[str]]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argv", _lines(), ids=" ".join)
 def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every verb with every option: the same verb and the same values, or the plain reader declines a list."""

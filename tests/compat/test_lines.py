@@ -213,6 +213,7 @@ def check_blame(steps: list[Step]) -> None:
 quiet = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True)
 
 
+@pytest.mark.slow
 @given(histories())
 @settings(quiet, max_examples=30, derandomize=True)
 def test_git_blame_says_the_same(steps: list[Step]) -> None:

@@ -259,6 +259,7 @@ def test_the_readme_is_short() -> None:
     assert len(PAGES["README.md"].encode()) <= 14_000
 
 
+@pytest.mark.slow
 def test_the_example_is_the_demo(capfd: pytest.CaptureFixture[str]) -> None:
     """The first example of the README is what the demo prints, but for the time of the snapshot."""
     example = blocks(PAGES["README.md"], "")[0]

@@ -64,6 +64,7 @@ def said_to_nobody(python: str, desk: Desk, *args: str) -> Said:
     return said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", some(PLACES, QUICK))
 def test_a_folder_of_the_owners_that_is_read_only(owned: Desk, place: str) -> None:
     """Reading answers; writing works or is refused in one line; what is done is on record, and later all goes on."""

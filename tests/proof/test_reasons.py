@@ -174,6 +174,7 @@ def test_agents_and_trees() -> None:
     assert codes(*DONE, tree=LATER)[0] == ["tree-differs"]
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_not_held_once_for_each_record() -> None:
     """A chain takes memory as it has records, not as their square; one that tells of too many commits is too large."""
     tracemalloc.start()

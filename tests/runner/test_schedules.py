@@ -73,6 +73,7 @@ def check(tasks: list[Task], pool: Executor, single: Executor) -> None:
     assert there == one
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tasks=graphs())
 def test_a_random_graph_comes_to_the_same_end_everywhere(pool: Executor, single: Executor, tasks: list[Task]) -> None:

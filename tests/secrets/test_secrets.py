@@ -285,6 +285,7 @@ def test_json_values() -> None:
 MILLION = 1_000_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

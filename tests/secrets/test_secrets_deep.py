@@ -102,6 +102,7 @@ def test_every_oid_of_git_passes() -> None:
 LONG = 200_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -64,6 +64,7 @@ class Work(RuleBasedStateMachine):
             RULES[name].run(self.world, Random(number))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.deep)])
 def test_work_that_hypothesis_draws(examples: int) -> None:
     """As above, for steps that hypothesis chooses."""
