@@ -95,7 +95,9 @@ def _ask(
         if process.returncode != 0 or passed_over:
             old, new = pairs[known if passed_over else max(known - 1, 0)]
             why = "one of them is missing" if passed_over else Result(process.returncode, b"", complaint).complaint
-            fetch = f"git diff --stat {old}   # lets git fetch what this partial clone left out"
+            # Of a reading the second tree is in quarantine, where nobody else sees it.
+            trees = old if "GIT_OBJECT_DIRECTORY" in repository.git.overlay else f"{old} {new}"
+            fetch = f"git diff --stat {trees}   # lets git fetch what this partial clone left out"
             hint = fetch if repository.is_partial else "git fsck"
             raise CouldNotTell(f"cannot compare the trees {old[:12]} and {new[:12]}: {why}", hint=hint)
     finally:
