@@ -136,7 +136,7 @@ class Told:
         }
         return Record(
             id=record_id(time, ID, seq), v=1, type=kind, context=ID, task="TASK-1", agent=agent, actor="somebody",
-            time=time, seq=seq, context_sha="", prev=None, extra=fields, **fixed,
+            time=time, seq=seq, context_sha="", prev=None, body=fields, **fixed,
         )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.payloads import Bypass, Part, Rebase
 from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.values import replace
 
@@ -132,13 +133,14 @@ def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
     told = []
     for event in unrecorded(session, gated=gated):
         commit = event.commit or ""
-        if event.type == "part":
+        payload = event.payload
+        if isinstance(payload, Part):
             with private_folder(session.repository) as folder:
                 index_tree = IndexCopy(session.repository, folder).write_tree(session.repository.git)
-            event = replace(event, extra={**event.extra, "index_tree": index_tree})
+            event = replace(event, payload=replace(payload, index_tree=index_tree))
             told.append(f"{session.task}: commit {commit[:12]} is a part of it, and it goes on")
-        elif event.type == "bypass":
-            told.append(f"{session.task}: commit {commit[:12]} went around the gate: {event.extra['reason']}")
+        elif isinstance(payload, Bypass):
+            told.append(f"{session.task}: commit {commit[:12]} went around the gate: {payload.reason}")
         on = (commit,) if event.type == "part" else ()
         session.commit([event], on=on, reason=f"{session.task}: {event.type} {commit[:12]}")
     return tuple(told)
@@ -160,20 +162,18 @@ def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
         if commit in chain.bypassed:
             return []
         reason = error.message.split("\n")[0]
-        extra = {"kind": NO_VERIFY, "how": how, "reason": reason}
-        return [Event("bypass", chain.owner, commit_tree=held, commit=commit, extra=extra)]
+        return [Event(Bypass(NO_VERIFY, how, reason), chain.owner, commit_tree=held, commit=commit)]
     amended = [_moved_back(chain, parent)] if parent != chain.parent else []
     if whole and chain.validated:
         return amended
     # A whole commit before the chain is done can still be the one that ends it.
-    moved = {"parent": parent if whole else commit, "from": chain.parent}
-    tree = chain.settled_tree
-    return [*amended, Event("part", chain.owner, tree=tree, commit_tree=held, commit=commit, extra=moved)]
+    part = Part(parent=parent if whole else commit, previous_parent=chain.parent)
+    return [*amended, Event(part, chain.owner, tree=chain.settled_tree, commit_tree=held, commit=commit)]
 
 
 def _moved_back(chain: Chain, parent: CommitOid | None) -> Event:
-    extra = {"parent": parent, "from": chain.parent, "amended": True}
-    return Event("rebase", chain.owner, tree=chain.settled_tree, commit=parent, base=chain.base, extra=extra)
+    payload = Rebase(parent=parent, previous_parent=chain.parent, amended=True)
+    return Event(payload, chain.owner, tree=chain.settled_tree, commit=parent, base=chain.base)
 
 
 def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:

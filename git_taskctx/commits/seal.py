@@ -16,6 +16,7 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.ledger.patches import facts_of
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.payloads import Purge, Seal
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -128,14 +129,18 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
     if chain.sealed != head:
         held = repository.tree_of(head)
         found = facts_of(repository, chain.parent, expected.commit_tree)
+        payload = Seal(
+            task_file=put_back(session.context, repository, held, expected.commit_tree),
+            parent_tree=found.parent_tree,
+            patch=found.patch,
+        )
         event = Event(
-            "seal",
+            payload,
             chain.owner,
             tree=expected.tree,
             commit_tree=expected.commit_tree,
             commit=head,
             base=chain.base,
-            extra={**put_back(session.context, repository, held, expected.commit_tree), **found.extra},
         )
         on = (head, held, *found.places)
         session.commit([event], on=on, reason=f"{session.task}: sealed with {head[:12]}")
@@ -146,6 +151,6 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
 def put_away(session: Session, *, reason: str) -> None:
     """Archive the active context; its refs stay, and `recover` brings it back. What was interrupted is finished."""
     if not session.put_away:
-        session.commit([Event("purge", session.chain.owner)], reason=f"{session.task}: {reason}")
+        session.commit([Event(Purge(), session.chain.owner)], reason=f"{session.task}: {reason}")
     session.caller.store.archive(session.task, session.context.context_id)
     session.caller.store.deactivate()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.repository import Repository
+from git_taskctx.model.payloads import Origin
 from git_taskctx.model.progress import Progress
 from git_taskctx.model.record import FIXED_FIELDS, Record
 from git_taskctx.model.values import dataclass, field
@@ -46,12 +47,12 @@ class Caller:
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
-    def place(self) -> dict[str, str]:
-        """Say where a record is written: the clone and the worktree as git names it, or `main`; `bare` without one."""
+    def origin(self) -> Origin:
+        """Where a record is written, and whether by force: the clone and the worktree, as git names it."""
         repository = self.repository
         linked = repository.git_dir != repository.common_dir
         worktree = repository.git_dir.name if linked else "main" if repository.has_worktree else "bare"
-        return {"clone": self.store.clone(), "worktree": worktree}
+        return Origin(self.store.clone(), worktree, self.force_secrets)
 
 
 def check_secrets(caller: Caller, value: object, *, name: str) -> None:
@@ -66,7 +67,7 @@ def check_records(caller: Caller, drafts: Iterable[Record]) -> None:
     for draft in drafts:
         texts = {name: getattr(draft, name) for name in FIXED_FIELDS if name != "actor"}
         check_secrets(caller, draft.actor, name="the actor's name")
-        check_secrets(caller, {**texts, **draft.extra}, name=f"{draft.type} record")
+        check_secrets(caller, {**texts, **draft.body}, name=f"{draft.type} record")
 
 
 def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:

@@ -21,8 +21,8 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import context_ref_name
 from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Evidence, EvidenceType
+from git_taskctx.model.payloads import Attach
 from git_taskctx.model.values import dataclass, replace
 
 LIMIT = 16 * 1024 * 1024
@@ -101,7 +101,7 @@ def attach(session: Session, source: Source, kind: EvidenceType, *, description:
     evidence, contents = take(session, source, kind, description=description)
     if contents is None:
         return Attached(evidence, new=False)
-    event = Event("attach", extra={"evidence": to_plain(evidence)})
+    event = Event(Attach(evidence))
     session.commit([event], files=contents, reason=f"{session.task}: {evidence.id} attached")
     return Attached(evidence, new=True)
 

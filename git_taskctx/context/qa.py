@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from typing import Any
 
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.evidence import Source, take
@@ -15,9 +14,9 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.tree import Tree
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.ledger.chain import Chain
-from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.payloads import Qa, Run
 from git_taskctx.model.qa import QaRun, judge, missing_runs
 from git_taskctx.model.values import dataclass
 
@@ -65,19 +64,18 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
     evidence, contents = take(session, source, "qa_log", description=command)
     root = str(session.repository.toplevel)
     reports = read_log(source.data, command=command, exit_code=request.exit_code, root=root)
-    run: dict[str, Any] = {
-        "command": command,
-        "exit_code": request.exit_code,
-        "status": judge(reports, request.exit_code),
-        "reports": [to_plain(report.bounded()) for report in reports],
-        "log": evidence.id,
-        **({"claimed": True} if request.baseline and changed else {}),
-    }
-    extra = {"run": run} | ({"baseline": True} if baseline else {})
-    extra |= {"evidence": to_plain(evidence)} if contents is not None else {}
-    event = Event("qa", agent, tree=tree, extra=extra)
+    run = Run(
+        command=command,
+        exit_code=request.exit_code,
+        status=judge(reports, request.exit_code),
+        reports=tuple(report.bounded() for report in reports),
+        log=evidence.id,
+        claimed=True if request.baseline and changed else None,
+    )
+    payload = Qa(run, baseline=baseline, evidence=evidence if contents is not None else None)
+    event = Event(payload, agent, tree=tree)
     session.commit([event], files=contents, reason=f"{session.task}: QA by {agent}")
-    runs = session.chain.baseline.runs if run.get("claimed") else session.chain.runs
+    runs = session.chain.baseline.runs if run.claimed else session.chain.runs
     recorded = next(one for one in reversed(runs or ()) if one.log == evidence.id and one.agent == agent)
     return QaRecorded(recorded, evidence, baseline, (*warnings, *_odd(session, recorded)))
 

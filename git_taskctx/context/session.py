@@ -22,9 +22,10 @@ from git_taskctx.ledger.refs import commits_folder, context_ref_name, keep_commi
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.payloads import Payload, Recover
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.qa import QaResults
-from git_taskctx.model.record import Record, RecordType, link, record_id
+from git_taskctx.model.record import Record, RecordType, draft_record, link, type_of
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.store import CONTEXT
@@ -42,14 +43,18 @@ NOTE = 'git taskctx resolve-drift --note "what happened"'
 class Event:
     """What a verb wants on record."""
 
-    type: RecordType
+    payload: Payload
     agent: str | None = None
     tree: TreeOid | None = None
     commit_tree: TreeOid | None = None
     commit: CommitOid | None = None
     base: CommitOid | None = None
     diff_sha: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def type(self) -> RecordType:
+        """The type of its record."""
+        return type_of(self.payload)
 
 
 @dataclass
@@ -198,7 +203,7 @@ class Session:
         Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
         """
         if self.put_away and events[0].type != "recover":
-            events = [Event("recover", self.chain.owner), *events]
+            events = [Event(Recover(), self.chain.owner), *events]
         details = self.details()
         if snapshot is not None:
             details[snapshot[0]] = snapshot[1]
@@ -249,7 +254,7 @@ class Session:
         What need not be on record is not put there then, as it would fork what the other clone goes on with.
         """
         here = self.caller.store.clone()
-        return bool(self.entries) and self.entries[-1].record.extra.get("clone", here) != here
+        return bool(self.entries) and self.entries[-1].record.origin.clone not in (None, here)
 
     @property
     def _tip(self) -> str | None:
@@ -261,28 +266,20 @@ class Session:
 
     def draft(self, event: Event, time: str, number: int) -> Record:
         """Return the record that an event would become, not yet hashed into the chain."""
-        return Record(
-            id=record_id(time, self.context.context_id, number),
-            v=1,
-            type=event.type,
+        return draft_record(
+            event.payload,
+            self.caller.origin,
+            time=time,
             context=self.context.context_id,
             task=self.task,
+            seq=number,
             agent=event.agent,
             actor=self.caller.actor,
-            time=time,
-            seq=number,
             base=event.base if event.base is not None else self.chain.base,
             tree=event.tree,
             commit_tree=event.commit_tree,
             commit=event.commit,
             diff_sha=event.diff_sha,
-            context_sha="",
-            prev=None,
-            extra={
-                **event.extra,
-                **self.caller.place,
-                **({"force_secrets": True} if self.caller.force_secrets else {}),
-            },
         )
 
     def _context_after(
@@ -325,9 +322,9 @@ def with_baseline(block: Immutable, results: QaResults) -> Immutable:
     return replace(block, validation_baseline=replace(baseline, initial_results=results))
 
 
-def commands_of(block: Immutable) -> list[str]:
+def commands_of(block: Immutable) -> tuple[str, ...]:
     """Return the task's commands, as `init` and `rebuild` put them on record for the proof (`qa.require`)."""
-    return [one.command for one in block.validation_baseline.commands]
+    return tuple(one.command for one in block.validation_baseline.commands)
 
 
 def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Record] | None:
@@ -336,4 +333,4 @@ def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Reco
         return None
     from git_taskctx.git.signing import sign
 
-    return lambda record: record.with_signature(sign(repository, record.signed_text()).plain())
+    return lambda record: record.with_signature(sign(repository, record.signed_text()))

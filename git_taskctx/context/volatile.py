@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.change import Change
@@ -13,6 +12,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import BlobOid, TreeOid
+from git_taskctx.model.payloads import TaskFile
 
 
 def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:
@@ -41,22 +41,18 @@ def is_same_commit(context: Context, repository: Repository, held: TreeOid, want
         return False
 
 
-def put_back(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> dict[str, Any]:
-    """Return what a proof needs to put a commit's task file back to what is on record; none where equal."""
+def put_back(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> TaskFile | None:
+    """Return what a proof needs to put a commit's task file back to what is on record; None where equal."""
     path = context.git.task_file
     if held == wanted or path is None:
-        return {}
+        return None
     return put_back_file(repository, path, wanted, None, volatile=context.policy.task.volatile, task=context.task_id)
 
 
 def put_back_file(
     repository: Repository, path: str, wanted: TreeOid, captured: BlobOid | None, *, volatile: Sequence[str], task: str
-) -> dict[str, Any]:
-    """Return the same of a task file by its path; `captured` is its blob where the recorded tree is not here.
-
-    `blob` is the entry in the recorded tree, `text_sha` the sha256 of its content without the `volatile` keys, as
-    canonical JSON.
-    """
+) -> TaskFile | None:
+    """Return the same of a task file by its path; `captured` is its blob where the recorded tree is not here."""
     from git_taskctx.capture.taskfile import lasting_sha
 
     name = unquote(path).decode("utf-8", "surrogateescape")
@@ -64,12 +60,12 @@ def put_back_file(
     if blob is None and captured is not None:
         blob = repository.objects.find(captured, limit=BLOB_LIMIT)
     if blob is None or blob.kind != "blob" or not blob.whole:
-        return {}
+        return None
     try:
         text_sha = lasting_sha(blob.data, volatile, name=path, task=task)
     except BadData:  # the proof goes by the tree alone
-        return {}
-    return {"task_file": {"path": path, "blob": blob.oid, "text_sha": text_sha, "volatile": list(volatile)}}
+        return None
+    return TaskFile(path, BlobOid(blob.oid), text_sha, tuple(volatile))
 
 
 def _text(context: Context, objects: ObjectStore, oid: str) -> object:

@@ -11,6 +11,7 @@ from git_taskctx.errors import GitFailed, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.model.payloads import Drift, DriftCause
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -79,17 +80,14 @@ def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdic
     if verdict.outcome is not Outcome.NO or verdict.expected_agent is None:
         return verdict
     if not is_counted(session, present, verdict):
-        causes = [
-            {"kind": cause.kind.value, "path": cause.path, "detail": cause.detail}
-            for cause in verdict.causes[:CAUSES_KEPT]
-        ]
-        extra = {
-            "digest": digest_of(verdict, present),
-            "expected": verdict.expected_tree,
-            "causes": causes,
-            "count": len(verdict.causes),
-        }
-        event = Event("drift", verdict.expected_agent, tree=verdict.tree, commit=present.head.commit, extra=extra)
+        kept = verdict.causes[:CAUSES_KEPT]
+        payload = Drift(
+            digest=digest_of(verdict, present),
+            expected_tree=verdict.expected_tree,
+            causes=tuple(DriftCause(cause.kind.value, cause.path, cause.detail) for cause in kept),
+            count=len(verdict.causes),
+        )
+        event = Event(payload, verdict.expected_agent, tree=verdict.tree, commit=present.head.commit)
         session.commit([event], reason=f"{session.task}: drift after {verdict.expected_agent}'s snapshot")
     return with_budget(session, verdict)
 

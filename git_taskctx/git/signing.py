@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.repository import Repository
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.payloads import Signature
 from git_taskctx.model.values import dataclass, replace
 
 _AUTHOR = ("git-taskctx", "git-taskctx@localhost", "@0 +0000")
@@ -23,18 +25,6 @@ PATIENCE = 120.0
 _IDENTITY = re.compile(r"[^\n\0<>]{0,500} <[^\n\0<>]{0,500}> [0-9]{1,12} [+-][0-9]{4}")
 _FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS"
 _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minTrustLevel=undefined")
-
-
-@dataclass(frozen=True)
-class Signature:
-    """What is needed to check a signature: who made it when, as the signed commit says, and the signature itself."""
-
-    committer: str
-    value: str
-
-    def plain(self) -> dict[str, str]:
-        """Return it as a record carries it."""
-        return {"committer": self.committer, "value": self.value}
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ def sign(repository: Repository, text: str) -> Signature:
     header, _, message = data.partition(b"\n\n")
     fields = _header_fields(header.decode("utf-8", "replace"))
     made = Signature(fields["committer"], fields[_field(repository)])
-    if message.decode("utf-8") != text or fields["author"] != AUTHOR or find_signature(made.plain()) is None:
+    if message.decode("utf-8") != text or fields["author"] != AUTHOR or find_signature(to_plain(made)) is None:
         raise GitFailed("cannot sign the record: git signed something else", hint="git config --get-regexp '^gpg'")
     return made
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import cast
 
 from git_taskctx.context.caller import Caller, check_records
 from git_taskctx.context.opening import find_contexts
@@ -21,7 +21,8 @@ from git_taskctx.ledger.refs import refs_of
 from git_taskctx.ledger.whereabouts import fetch_command
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.record import Record, link, record_id
+from git_taskctx.model.payloads import Adopt, Origin, Seal, TaskFile
+from git_taskctx.model.record import Record, body_of, link, record_id
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.proof.claims import Claim, Told, read_claims
 from git_taskctx.proof.match import Matcher
@@ -135,7 +136,7 @@ def _draft(repository: Repository, commit: Commit, told: Told, context: Context 
     if not validated:
         return None
     last, before = told.entries[-1].record, validated[-1]
-    tree = before.commit_tree
+    found = _task_file(repository, commit, told, before, context, rules)
     return replace(
         last,
         id=record_id(last.time, told.context, last.seq + 1),
@@ -143,17 +144,17 @@ def _draft(repository: Repository, commit: Commit, told: Told, context: Context 
         agent=None,
         seq=last.seq + 1,
         tree=before.tree,
-        commit_tree=tree,
+        commit_tree=before.commit_tree,
         commit=commit.oid,
         diff_sha=None,
         prev=None,
-        extra=_task_file(repository, commit, told, before, context, rules),
+        body=body_of(Adopt(found), Origin()),
     )
 
 
 def _task_file(
     repository: Repository, commit: Commit, told: Told, before: Record, context: Context | None, rules: Rules
-) -> dict[str, Any]:
+) -> TaskFile | None:
     """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
 
     Without the context the ledger says which file it was: of a seal that allowed for such keys itself, else as it was
@@ -161,18 +162,18 @@ def _task_file(
     """
     tree = before.commit_tree
     if tree is None or tree == commit.tree:
-        return {}
+        return None
     if context is not None:
         return put_back(context, repository, commit.tree, tree)
-    if "task_file" in before.extra:
-        return {"task_file": before.extra["task_file"]}
+    if isinstance(before.payload, Seal) and before.payload.task_file is not None:
+        return before.payload.task_file
     try:
         captured = fold(entry.record for entry in told.entries).capture.oids("task")
     except BadData:  # which stands against the chain anyway
-        return {}
+        return None
     volatile, told_of = rules.policy.task.volatile, next(iter(captured.items()), None)
     if told_of is None:
-        return {}
+        return None
     return put_back_file(repository, told_of[0], tree, told_of[1], volatile=volatile, task=told.task)
 
 
@@ -180,12 +181,14 @@ def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rul
     repository = caller.repository
     time = max(caller.now(), draft.time)
     facts = facts_of(repository, commit.parent, draft.commit_tree or commit.tree)
+    file = cast(Adopt, draft.payload).task_file
+    origin = replace(caller.origin, force_secrets=False)  # nothing was looked through
     draft = replace(
         draft,
         id=record_id(time, told.context, draft.seq),
         actor=caller.actor,
         time=time,
-        extra={**draft.extra, **facts.extra, **caller.place},
+        body=body_of(Adopt(file, facts.parent_tree, facts.patch), origin),
     )
     check_records(caller, [draft])
     (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))

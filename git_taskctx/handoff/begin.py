@@ -29,11 +29,11 @@ from git_taskctx.ledger.entries import append_records
 from git_taskctx.ledger.entry import anchor_of, on_anchors
 from git_taskctx.ledger.kept import TASK_FILE, add_kept
 from git_taskctx.ledger.refs import context_ref_name, keep_commits, refs_of, snapshots_folder
-from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import SCHEMA_VERSION, Audit, Context, GitState, TaskSnapshot
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
+from git_taskctx.model.payloads import Init
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.record import Record, link, record_id
+from git_taskctx.model.record import Record, draft_record, link
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.store import CONTEXT
 
@@ -96,9 +96,17 @@ def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], C
             _keep_new_files(caller, config.policy, reading, head.commit)
             dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
-            draft = _init_record(caller, request.task, context_id, now, agents, base, head.commit, head.branch, reading)
-            told = {"capture": to_plain(captured.capture), "commands": commands_of(captured.immutable)}
-            draft = replace(draft, extra={**draft.extra, **told})
+            payload = Init(
+                agents=agents,
+                anchor=anchor_of(repository, context_id),
+                branch=head.branch,
+                capture=captured.capture,
+                commands=commands_of(captured.immutable),
+            )
+            draft = draft_record(
+                payload, caller.origin, time=now, context=context_id, task=request.task, seq=1, agent=agents[0],
+                actor=caller.actor, base=base, tree=reading.tree, commit=head.commit,
+            )  # fmt: skip
             context = _new_context(caller, config.policy, draft, captured, head.branch)
             context = replace(context, pipelines=config.pipelines)
             uncommitted = _uncommitted_policy(caller, base, reading)
@@ -232,32 +240,6 @@ def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading
 
 def _keep_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:
     keep_new_content(caller, policy.secrets, reading, since=caller.repository.tree_of(head))
-
-
-def _init_record(
-    caller: Caller,
-    task: str,
-    context_id: str,
-    now: str,
-    agents: tuple[str, ...],
-    base: CommitOid | None,
-    head: CommitOid | None,
-    branch: str | None,
-    reading: Reading,
-) -> Record:
-    extra: dict[str, Any] = {
-        "agents": list(agents),
-        "anchor": anchor_of(caller.repository, context_id),
-        "branch": branch,
-        **caller.place,
-    }
-    if caller.force_secrets:
-        extra["force_secrets"] = True
-    return Record(
-        id=record_id(now, context_id, 1), v=1, type="init", context=context_id, task=task, agent=agents[0],
-        actor=caller.actor, time=now, seq=1, base=base, tree=reading.tree, commit_tree=None, commit=head,
-        diff_sha=None, context_sha="", prev=None, extra=extra,
-    )  # fmt: skip
 
 
 def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captured, branch: str | None) -> Context:

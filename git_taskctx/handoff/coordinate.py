@@ -11,6 +11,8 @@ from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.record import require_done
 from git_taskctx.handoff.start import require_current_text, require_distinct
 from git_taskctx.model.context import Finding, Status
+from git_taskctx.model.payloads import Block, Unblock, Update
+from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome
 
 
@@ -20,7 +22,7 @@ def block(session: Session, agent: str, text: str) -> Finding:
     session.require_open(may_be_blocked=True)
     text = check_text(text, what="finding")
     number = sum(len(seat.findings) for seat in session.chain.seats.values()) + 1
-    event = Event("block", agent, extra={"finding": f"F{number}", "text": text})
+    event = Event(Block(f"F{number}", text), agent)
     session.commit([event], reason=f"{session.task}: {agent} blocks")
     return session.chain.seats[agent].findings[-1]
 
@@ -41,7 +43,7 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
         )
     if finding.closed_at is not None:
         raise Refused(f"{finding_id} was closed at {finding.closed_at}", hint="git taskctx status")
-    session.commit([Event("unblock", agent, extra={"finding": finding_id})], reason=f"{session.task}: {agent} unblocks")
+    session.commit([Event(Unblock(finding_id), agent)], reason=f"{session.task}: {agent} unblocks")
     return finding
 
 
@@ -54,21 +56,19 @@ def update(session: Session, agent: str, *, status: Status | None, qa_log: str |
     if status is None and qa_log is None and session_id is None:
         raise Usage("nothing to update", hint=f"git taskctx update --agent {agent} --status done")
     session.require_open()
-    extra: dict[str, object] = {}
-    if session_id is not None:
-        extra["session_id"] = check_text(session_id, what="session id")
-    if qa_log is not None:
-        extra["qa_log_path"] = check_text(qa_log, what="path of the log")
+    said = Update(
+        session_id=check_text(session_id, what="session id") if session_id is not None else None,
+        qa_log_path=check_text(qa_log, what="path of the log") if qa_log is not None else None,
+    )
     tree = None
     if status is not None:
         _require_status(session, agent, status)
-        if status == "done" and session.chain.seats[agent].done_tree is None:
-            tree = session.chain.settled_tree
-            extra["done"] = True
-        elif not extra:
+        done = status == "done" and session.chain.seats[agent].done_tree is None
+        if not done and said == Update():
             return
-        extra["status"] = status
-    event = Event("update", agent, tree=tree, extra=extra)
+        tree = session.chain.settled_tree if done else None
+        said = replace(said, done=done, status=status)
+    event = Event(said, agent, tree=tree)
     session.commit([event], reason=f"{session.task}: {agent} updates")
 
 

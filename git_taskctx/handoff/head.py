@@ -11,6 +11,7 @@ from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.payloads import Rebase
 
 
 def follow_head(
@@ -60,8 +61,8 @@ def _moved(
 ) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
     if (base, parent) == (chain.base, chain.parent):
         return base, parent, []
-    extra = {"parent": parent, "from": chain.parent}
-    return base, parent, [Event("rebase", chain.owner, tree=reading.tree, commit=head.commit, base=base, extra=extra)]
+    payload = Rebase(parent=parent, previous_parent=chain.parent)
+    return base, parent, [Event(payload, chain.owner, tree=reading.tree, commit=head.commit, base=base)]
 
 
 def _refuse_reverting(session: Session, chain: Chain, reading: Reading, head: Head) -> None:

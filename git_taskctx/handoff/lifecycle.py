@@ -24,6 +24,7 @@ from git_taskctx.ledger.kept import read_kept
 from git_taskctx.ledger.refs import CONTEXTS, SNAPSHOTS, context_ref_name, refs_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.payloads import Recover
 from git_taskctx.model.values import dataclass
 from git_taskctx.store import CONTEXT
 
@@ -128,7 +129,7 @@ def recover(caller: Caller, task: str) -> Session:
         store.write(task, _kept_files(repository, context_id) | context_files(kept, session.chain))
         store.activate(task, context_id)
         if data is not None and sha256_hex(data) not in {entry.record.context_sha for entry in entries}:
-            session.commit([Event("recover", session.chain.owner)], reason=f"{task}: recovered")
+            session.commit([Event(Recover(), session.chain.owner)], reason=f"{task}: recovered")
         return session
 
 

@@ -16,6 +16,7 @@ from git_taskctx.ledger.kept import TASK_FILE
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Context, Immutable
 from git_taskctx.model.oids import BlobOid, CommitOid
+from git_taskctx.model.payloads import Rebuild
 from git_taskctx.model.values import dataclass, replace
 
 UNCOUNTED = ("sources", "repo_paths")
@@ -72,22 +73,21 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
     refuse_task(session.caller, policy.secrets, captured.immutable, captured.path, captured.data)
     same_text = _same_text(changes, context.immutable, captured.immutable)
     approved = tuple(agent for agent, seat in session.chain.seats.items() if seat.approves)
-    extra: dict[str, Any] = {
-        "fields": [change.field for change in changes],
-        "capture": to_plain(captured.capture),
-        "commands": commands_of(captured.immutable),
-    }
     edits: dict[str, Any] = {"immutable": captured.immutable, "policy": policy, "pipelines": pipelines}
+    sha = None
     if captured.data is not None:
         sha = BlobOid(session.repository.objects.hash("blob", captured.data))
-        extra["task_file_sha"] = sha
         edits["git"] = replace(context.git, task_file_sha=sha)
-    if newer is not None:
-        extra["policy"] = newer.commit
-    if same_text:
-        extra["same_text"] = True
+    payload = Rebuild(
+        fields=tuple(change.field for change in changes),
+        capture=captured.capture,
+        commands=commands_of(captured.immutable),
+        task_file_sha=sha,
+        policy_commit=newer.commit if newer is not None else None,
+        same_text=same_text,
+    )
     session.commit(
-        [Event("rebuild", session.chain.owner, extra=extra)],
+        [Event(payload, session.chain.owner)],
         changes=edits,
         kept={TASK_FILE: captured.data} if captured.data is not None else {},
         reason=f"{session.task}: rebuilt",
@@ -100,7 +100,8 @@ def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:
     if newer is not None:
         return Ground(newer.config.policy, newer.commit, reading, committed_in(newer.config))
     records = [entry.record for entry in session.entries]
-    taken = (CommitOid(record.extra["policy"]) for record in reversed(records) if "policy" in record.extra)
+    said = (record.payload for record in reversed(records))
+    taken = (one.policy_commit for one in said if isinstance(one, Rebuild) and one.policy_commit is not None)
     committed = next(iter(session.chain.capture.oids("policy")), POLICY_FILE)
     return Ground(session.context.policy, next(taken, records[0].base), reading, committed)
 

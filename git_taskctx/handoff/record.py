@@ -124,7 +124,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
     require_turn(chain, agent)
     require_current_text(session, reading)
     if chain.at_work and is_handing_back_unchanged(session, agent, reading):
-        event = handover_event(chain, agent, reading, extra={"implied": True})
+        event = handover_event(chain, agent, reading, implied=True)
         return [event], preview(session, [event])
     if chain.at_work:
         raise Refused(
@@ -142,9 +142,8 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
                 paths=error.paths,
             )
     require_handover(session, chain, agent)
-    attest = {"attest": options.attest} if options.attest is not None else {}
-    event = handover_event(chain, agent, reading, extra=attest)
-    if attest:
+    event = handover_event(chain, agent, reading, attest=options.attest)
+    if options.attest is not None:
         event = replace(event, tree=chain.settled_tree)
     return [event], preview(session, [event])
 

@@ -15,6 +15,7 @@ from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.ledger.forks import find_named
 from git_taskctx.ledger.travel import fetched_refs, follow_ledger
+from git_taskctx.model.payloads import Resolve
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -52,14 +53,14 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
                 f"{chain.owner} is at work: what changes now is its own",
                 hint=snapshot_command(chain),
             )
-        session.commit([Event("resolve", chain.owner, extra={"note": note})], reason=f"{session.task}: drift resolved")
+        session.commit([Event(Resolve(note), chain.owner)], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
     with read_worktree(session.repository, keep=False) as reading:
         verdict = judge_session(session, Present(reading))
         if verdict.outcome is Outcome.YES:
             if not budget:
                 raise Refused("there is no drift to resolve", hint="git taskctx status")
-            event = Event("resolve", chain.owner, tree=reading.tree, extra={"note": note})
+            event = Event(Resolve(note), chain.owner, tree=reading.tree)
             session.commit([event], reason=f"{session.task}: drift resolved")
             return Resolved(chain.owner, budget, None, verdict=verdict)
         if not accept:
@@ -71,7 +72,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         paths = changed_paths(reading, chain.settled_tree)
         taken = take_snapshot(session, reading, chain.owner, Options(accepted=True), chain=chain)
         approved = {agent for agent, seat in chain.seats.items() if seat.done_tree and not seat.stale}
-        resolve = Event("resolve", chain.owner, tree=reading.tree, extra={"note": note, "accepted": True})
+        resolve = Event(Resolve(note, accepted=True), chain.owner, tree=reading.tree)
         session.commit(
             [*taken.events, resolve],
             snapshot=(chain.owner, taken.snapshot),
@@ -103,7 +104,7 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     repository, context_id = session.repository, session.context.context_id
     fetched = fetched_refs(repository, context_id)
     moves = follow_ledger(repository, context_id, session.chain, fetched)
-    event = Event("resolve", session.chain.owner, extra={"note": note, "holds": named.sha})
+    event = Event(Resolve(note, holds=named.sha), session.chain.owner)
     session.commit([event], moves=moves, reason=f"{session.task}: a side of a fork chosen")
     move_refs(repository.git, [RefMove(ref, None, oid) for ref, oid in fetched.items()], reason="a side was chosen")
     return tuple(entry.record.id for entry in session.aside)

@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.guard import refuse_blobs
@@ -26,6 +27,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.beside import Beside, gather, read_beside
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.payloads import Restore
 from git_taskctx.model.values import dataclass
 
 _BESIDE = f"{SAVED}/beside"
@@ -100,7 +102,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         kept = taken.write(reading.repository, scratch / "beside")
         keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
         saved = session.saved + 1
-        _save(session, reading.tree, saved, {"from": agent, "n": number, "paths": list(paths)}, tree, beside=kept)
+        _save(session, Restore(agent, number, paths, saved, reading.tree), tree, beside=kept)
         left = _write_files(repository, worktree, changes, seen, beside, stage)
     with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
@@ -140,43 +142,31 @@ def _differs_beside(
     return found
 
 
-def _save(
-    session: Session,
-    now: TreeOid,
-    saved: int,
-    extra: dict[str, object],
-    tree: TreeOid,
-    *,
-    beside: TreeOid | None,
-) -> None:
-    """Keep the tree `now` under a number; where work goes on here, what it is restored to is put on record."""
-    agent, reason = extra["from"], f"{session.task}: restore of {extra['from']}"
-    moves = [session.keep(SAVED, saved, now)]
+def _save(session: Session, payload: Restore, tree: TreeOid, *, beside: TreeOid | None) -> None:
+    """Keep what is about to be overwritten; where work goes on here, that it is restored to `tree` is put on record."""
+    agent, reason = payload.snapshot_of, f"{session.task}: restore of {payload.snapshot_of}"
+    moves = [session.keep(SAVED, payload.saved, cast(TreeOid, payload.saved_tree))]
     if beside is not None:
-        moves.append(session.keep(_BESIDE, saved, beside))
+        moves.append(session.keep(_BESIDE, payload.saved, beside))
     if session.archived or session.only_looks:
         session.repository.objects.flush()
         move_refs(session.repository.git, moves, reason=reason)
         return
-    event = Event(
-        "restore",
-        str(agent) if agent in session.chain.seats else None,
-        tree=tree,
-        commit=session.repository.find_commit("HEAD"),
-        extra={**extra, "saved": saved, "saved_tree": now},
-    )
+    owner = agent if agent in session.chain.seats else None
+    event = Event(payload, owner, tree=tree, commit=session.repository.find_commit("HEAD"))
     session.commit([event], moves=moves, reason=reason)
 
 
 def _selector_of_taken(session: Session, number: int) -> Callable[[bytes], bool]:
     """Return what selects the paths that were written or deleted by the restore that saved a state; all without one."""
-    records = [entry.record for entry in session.entries if entry.record.type == "restore"]
-    record = next((one for one in reversed(records) if one.extra.get("saved") == number), None)
+    said = ((entry.record.tree, entry.record.payload) for entry in reversed(session.entries))
+    found = ((tree, one.paths) for tree, one in said if isinstance(one, Restore) and one.saved == number)
+    tree, paths = next(found, (None, ()))
     saved = find_ref(session.repository.git, session.snapshot_ref(SAVED, number))
-    if record is None or record.tree is None or saved is None or not session.repository.objects.has(record.tree):
+    if tree is None or saved is None or not session.repository.objects.has(tree):
         return lambda _: True
-    taken = {change.path for change in compare_trees(session.repository, TreeOid(saved), record.tree)}
-    asked = _selector(tuple(map(str, record.extra.get("paths", ()))))
+    taken = {change.path for change in compare_trees(session.repository, TreeOid(saved), tree)}
+    asked = _selector(paths)
     return lambda path: path in taken and asked(path)
 
 

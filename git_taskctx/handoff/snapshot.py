@@ -7,7 +7,6 @@ import os
 import shlex
 import stat
 from collections.abc import Mapping
-from typing import Any
 
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.guard import refuse_added, refuse_blobs
@@ -25,8 +24,8 @@ from git_taskctx.handoff.changed import read_hashes, write_list
 from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.model import payloads
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
-from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.snapshot import FileChange, WorktreeSnapshot
@@ -173,36 +172,33 @@ def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *,
 
 
 def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: tuple[str, ...]) -> Event:
-    extra: dict[str, Any] = {
-        "n": snapshot.n,
-        "index_tree": snapshot.index_tree,
-        "branch": snapshot.branch,
-        "in_progress": snapshot.in_progress,
-        "scope_hash": snapshot.scope_hash,
-        "stat": snapshot.diff_stat,
-        "files": snapshot.files_count,
-        "verified_start": snapshot.verified_start,
-    }
-    flags = {
-        "done": options.done,
-        "wip": options.wip,
-        "allow_clean": options.allow_clean,
-        "attest": options.attest,
-        "accepted": options.accepted,
-        "takeover": options.takeover,
-        "reopened": list(reopened[:UNTRACKED_SHOWN]),
-        "hidden": to_plain(snapshot.hidden),
-        "out_of_scope": list(snapshot.out_of_scope[:UNTRACKED_SHOWN]),
-    }
+    payload = payloads.Snapshot(
+        n=snapshot.n,
+        index_tree=snapshot.index_tree,
+        branch=snapshot.branch,
+        in_progress=snapshot.in_progress,
+        scope_hash=snapshot.scope_hash,
+        diff_stat=snapshot.diff_stat,
+        files_count=snapshot.files_count,
+        verified_start=snapshot.verified_start,
+        done=options.done,
+        wip=options.wip,
+        allow_clean=options.allow_clean,
+        attest=options.attest,
+        accepted=options.accepted,
+        takeover=options.takeover,
+        reopened=reopened[:UNTRACKED_SHOWN],
+        hidden=snapshot.hidden,
+        out_of_scope=snapshot.out_of_scope[:UNTRACKED_SHOWN],
+    )
     return Event(
-        type="snapshot",
-        agent=agent,
+        payload,
+        agent,
         tree=snapshot.tree,
         commit_tree=snapshot.commit_tree,
         commit=snapshot.head,
         base=snapshot.base_commit,
         diff_sha=snapshot.diff_sha,
-        extra=extra | {key: value for key, value in flags.items() if value},
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
 
 from git_taskctx.context.caller import check_secrets, check_text
 from git_taskctx.context.session import Event, Session
@@ -16,6 +15,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.payloads import Start, Takeover
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -52,7 +52,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
         if chain.at_work:
             require_distinct(session, chain, agent, verb=verb)
             if is_handing_back_unchanged(session, agent, reading):  # row 4
-                return _hand_over(session, agent, reading, verdict=None, extra={"implied": True})
+                return _hand_over(session, agent, reading, verdict=None)
             if note is None:  # row 5
                 raise Refused(
                     f"{chain.owner} has been at work since {chain.since}{_progress(chain, reading)}",
@@ -133,32 +133,38 @@ def at_work_hint(chain: Chain, agent: str) -> str:
 
 def _resume(session: Session, agent: str, note: str | None) -> Started:
     if not session.chain.at_work or note is not None:
-        extra = {"resume": True, **({"note": note} if note is not None else {})}
-        event = Event("start", agent, tree=session.chain.settled_tree, commit=session.chain.head, extra=extra)
+        payload = Start(resume=True, note=note)
+        event = Event(payload, agent, tree=session.chain.settled_tree, commit=session.chain.head)
         session.commit([event], reason=f"{session.task}: {agent} goes on")
     return Started(agent, resumed=True, round=session.chain.seats[agent].rounds)
 
 
-def _hand_over(
-    session: Session, agent: str, reading: Reading, *, verdict: Verdict | None, extra: dict[str, Any] | None = None
-) -> Started:
-    event = handover_event(session.chain, agent, reading, extra=extra or {})
+def _hand_over(session: Session, agent: str, reading: Reading, *, verdict: Verdict | None) -> Started:
+    event = handover_event(session.chain, agent, reading, implied=verdict is None)
     previous, back = session.chain.owner, not session.chain.is_later(agent, session.chain.owner)
     session.commit([event], reason=f"{session.task}: {previous} hands over to {agent}")
     return Started(agent, back=back, previous=previous, round=session.chain.seats[agent].rounds, verdict=verdict)
 
 
-def handover_event(chain: Chain, agent: str, reading: Reading, *, extra: dict[str, Any]) -> Event:
-    """Return the record that gives the tree to `agent`."""
-    back = {} if chain.is_later(agent, chain.owner) else {"back": True}
-    rounds = chain.seats[agent].rounds + 1
-    return Event(
-        "takeover" if "takeover" in extra else "start",
-        agent,
-        tree=reading.tree,
-        commit=chain.head,
-        extra={"previous": chain.owner, "round": rounds, **back, **extra},
+def handover_event(
+    chain: Chain,
+    agent: str,
+    reading: Reading,
+    *,
+    implied: bool = False,
+    attest: str | None = None,
+    take_over: str | None = None,
+) -> Event:
+    """Return the record that gives the tree to `agent`; `take_over` is the note of one that takes it."""
+    payload = (Takeover if take_over is not None else Start)(
+        previous_owner=chain.owner,
+        round=chain.seats[agent].rounds + 1,
+        back=not chain.is_later(agent, chain.owner),
+        implied=implied,
+        attest=attest,
+        note=take_over,
     )
+    return Event(payload, agent, tree=reading.tree, commit=chain.head)
 
 
 def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Started:
@@ -169,7 +175,7 @@ def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Sta
     after = preview(session, taken.events)
     require_handover(session, after, agent)
     require_distinct(session, after, agent, verb=f"git taskctx start --agent {agent} --take-over {shlex.quote(note)}")
-    event = handover_event(after, agent, reading, extra={"takeover": True, "note": note})
+    event = handover_event(after, agent, reading, take_over=note)
     event = replace(event, commit=taken.snapshot.head)
     back = not session.chain.is_later(agent, previous)
     session.commit(

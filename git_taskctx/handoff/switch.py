@@ -9,6 +9,7 @@ from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Event, Session
 from git_taskctx.git.repository import Head
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.payloads import Rebase
 from git_taskctx.model.values import dataclass
 
 
@@ -62,8 +63,8 @@ def _come_along(session: Session, head: Head) -> list[Told]:
     chain = session.chain
     if head.branch == chain.branch:
         return []
-    extra = {"parent": chain.parent, "branch": head.branch, "from_branch": chain.branch}
-    event = Event("rebase", chain.owner, tree=chain.settled_tree, commit=chain.head, base=chain.base, extra=extra)
+    payload = Rebase(parent=chain.parent, branch=head.branch, previous_branch=chain.branch)
+    event = Event(payload, chain.owner, tree=chain.settled_tree, commit=chain.head, base=chain.base)
     session.commit([event], reason=f"{session.task}: on {head.branch or 'a detached HEAD'} at the same commit")
     return []
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.ledger.seats import Expectation, Part, Seat, capture_told, commands_told, expectation_of
-from git_taskctx.model.codec import from_plain
+from git_taskctx.ledger.seats import Expectation, Part, Seat, expectation_of
+from git_taskctx.model import payloads
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_sha256
-from git_taskctx.model.policy import NO_VERIFY
+from git_taskctx.model.payloads import UNSET, Misfit
 from git_taskctx.model.qa import QaResults, QaRun, last_runs, results_of, with_run
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import WorktreeSnapshot
@@ -117,13 +117,14 @@ class Chain:
         return "in_progress" if agent == self.owner else "pending"
 
     def apply(self, record: Record) -> Chain:
-        """Return the chain after one more record. Raises: BadData for a record that cannot follow."""
+        """Return the chain after one more record. Raises: BadData for one that does not read, or cannot follow."""
         if record.agent is not None and record.agent not in self.seats:
             raise BadData(f"record {record.id} names {record.agent!r}, which is not in the chain")
-        try:
-            return _APPLY.get(record.type, _unchanged)(self, record)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:  # what only others than us write
-            raise BadData(f"record {record.id} ({record.type}) does not hold what it should") from error
+        payload = record.payload
+        if isinstance(payload, Misfit):
+            raise BadData(payload.why)
+        apply = _APPLY.get(type(payload))
+        return apply(self, record, payload) if apply is not None else self
 
     def coordination(self, snapshots: Mapping[str, WorktreeSnapshot | None]) -> dict[str, Coordination]:
         """Write the chain out as `context.json` shows it, with the details of each agent's last snapshot."""
@@ -166,8 +167,10 @@ def fold(records: Iterable[Record]) -> Chain:
     first = next(iterator, None)
     if first is None or first.type != "init" or first.tree is None:
         raise BadData("the ledger of this context does not begin with its `init` record")
-    named = first.extra.get("agents")
-    agents = tuple(named) if isinstance(named, list) else ()
+    payload = first.payload
+    if not isinstance(payload, payloads.Init):
+        raise BadData(payload.why if isinstance(payload, Misfit) else f"record {first.id} is no `init`")
+    agents = payload.agents
     if not agents or not all(map(is_agent_name, agents)) or len(set(agents)) < len(agents):
         raise BadData(f"record {first.id} names no agents")
     chain = Chain(
@@ -188,22 +191,18 @@ def fold(records: Iterable[Record]) -> Chain:
         init_head=first.commit,
         init_tree=first.tree,
         head=first.commit,
-        commands=commands_told(first),
-        capture=capture_told(first) or Capture(),
-        branch=first.extra.get("branch"),
+        commands=payload.commands,
+        capture=payload.capture or Capture(),
+        branch=payload.branch,
     )._with_seat(agents[0], started_at=first.time, actor=first.actor, rounds=1)
     for record in iterator:
         chain = chain.apply(record)
     return chain
 
 
-def _unchanged(chain: Chain, _: Record) -> Chain:
-    return chain
-
-
-def _start(chain: Chain, record: Record) -> Chain:
+def _start(chain: Chain, record: Record, payload: payloads.Start) -> Chain:
     agent = cast(str, record.agent)
-    if record.extra.get("resume"):
+    if payload.resume:
         # Going on after a snapshot: the next snapshot of another tree voids the `done`, not the start.
         return replace(chain, at_work=True, since=record.time, start_tree=chain.settled_tree)._with_seat(
             agent, actor=record.actor
@@ -219,7 +218,7 @@ def _start(chain: Chain, record: Record) -> Chain:
         at_work=True,
         tenure_tree=tree,
         start_tree=tree,
-        tenure_verified=not record.extra.get("attest"),
+        tenure_verified=not payload.attest,
         tenure_from=len(seat.snapshots),
         previous_owner=chain.owner,
         since=record.time,
@@ -234,15 +233,14 @@ def _start(chain: Chain, record: Record) -> Chain:
     )
 
 
-def _snapshot(chain: Chain, record: Record) -> Chain:
-    agent, extra = cast(str, record.agent), record.extra
-    taken = expectation_of(record, agent, handed=chain.tenure_tree, previous=chain.previous_owner)
+def _snapshot(chain: Chain, record: Record, payload: payloads.Snapshot) -> Chain:
+    agent = cast(str, record.agent)
+    taken = expectation_of(record, payload, handed=chain.tenure_tree, previous=chain.previous_owner)
     if taken.accepted:
         chain = chain._void(taken.tree)
     seat = chain.seats[agent]
-    done = bool(extra.get("done"))
-    at_work = bool(extra.get("wip"))
-    chain = replace(chain, head=record.commit, base=record.base, at_work=at_work, branch=taken.branch)._with_seat(
+    done = payload.done
+    chain = replace(chain, head=record.commit, base=record.base, at_work=payload.wip, branch=taken.branch)._with_seat(
         agent,
         snapshots=(*seat.snapshots, taken),
         actor=seat.actor if taken.accepted else record.actor,
@@ -254,12 +252,11 @@ def _snapshot(chain: Chain, record: Record) -> Chain:
         claim = chain.seats[later].done_tree
         if claim is not None and claim != record.tree:
             chain = chain._with_seat(later, stale=True)
-    return _settle(chain) if extra.get("attest") else chain
+    return _settle(chain) if payload.attest else chain
 
 
-def _drift(chain: Chain, record: Record) -> Chain:
-    agent = cast(str, record.agent)
-    drifts = chain.drifts | {str(record.extra.get("digest"))}
+def _drift(chain: Chain, record: Record, payload: payloads.Drift) -> Chain:
+    agent, drifts = cast(str, record.agent), chain.drifts | {payload.digest}
     return replace(chain, drifts=drifts)._with_seat(agent, budget=chain.seats[agent].budget + 1)
 
 
@@ -268,26 +265,22 @@ def _settle(chain: Chain) -> Chain:
     return replace(chain, seats=seats, drifts=frozenset())
 
 
-def _resolve(chain: Chain, _: Record) -> Chain:
+def _resolve(chain: Chain, _: Record, __: payloads.Resolve) -> Chain:
     return _settle(chain)
 
 
-def _rebase(chain: Chain, record: Record) -> Chain:
-    extra = record.extra
-    parts = chain.parts[:-1] if extra.get("amended") else chain.parts
-    chain = replace(chain, parent=extra.get("parent"), base=record.base, head=record.commit, parts=parts)
-    if "branch" not in extra:
+def _rebase(chain: Chain, record: Record, payload: payloads.Rebase) -> Chain:
+    parts = chain.parts[:-1] if payload.amended else chain.parts
+    chain = replace(chain, parent=payload.parent, base=record.base, head=record.commit, parts=parts)
+    if payload.branch is UNSET:
         return chain
-    return _as_left(replace(chain, branch=extra["branch"]), branch=extra["branch"])
+    return _as_left(replace(chain, branch=payload.branch), branch=payload.branch)
 
 
-def _part(chain: Chain, record: Record) -> Chain:
-    if record.commit is None:
-        raise BadData(f"record {record.id} is a part without its commit")
-    extra = record.extra
-    parts = (*chain.parts, Part(record.commit, chain.parent))
-    chain = replace(chain, parent=extra.get("parent"), head=record.commit, parts=parts)
-    return _as_left(chain, head=record.commit, index_tree=extra.get("index_tree"))
+def _part(chain: Chain, record: Record, payload: payloads.Part) -> Chain:
+    parts = (*chain.parts, Part(cast(CommitOid, record.commit), chain.parent))
+    chain = replace(chain, parent=payload.parent, head=record.commit, parts=parts)
+    return _as_left(chain, head=record.commit, index_tree=payload.index_tree)
 
 
 def _as_left(chain: Chain, **changes: Any) -> Chain:
@@ -298,54 +291,61 @@ def _as_left(chain: Chain, **changes: Any) -> Chain:
     return chain._with_seat(chain.owner, snapshots=(*before, replace(last, **changes)))
 
 
-def _bypass(chain: Chain, record: Record) -> Chain:
+def _bypass(chain: Chain, record: Record, _: payloads.Bypass) -> Chain:
     return replace(chain, bypassed=chain.bypassed | {record.commit} if record.commit else chain.bypassed)
 
 
-def _restore(chain: Chain, record: Record) -> Chain:
-    return replace(chain, saved=max(chain.saved, int(record.extra.get("saved", 0))))
+def _restore(chain: Chain, _: Record, payload: payloads.Restore) -> Chain:
+    return replace(chain, saved=max(chain.saved, payload.saved))
 
 
-def _block(chain: Chain, record: Record) -> Chain:
+def _block(chain: Chain, record: Record, payload: payloads.Block) -> Chain:
     agent = cast(str, record.agent)
-    found = Finding(id=record.extra["finding"], by=agent, text=record.extra["text"], at=record.time)
+    found = Finding(id=payload.finding, by=agent, text=payload.text, at=record.time)
     return chain._with_seat(agent, findings=(*chain.seats[agent].findings, found), done_tree=None)
 
 
-def _unblock(chain: Chain, record: Record) -> Chain:
+def _unblock(chain: Chain, record: Record, payload: payloads.Unblock) -> Chain:
     agent = cast(str, record.agent)
     findings = tuple(
-        replace(finding, closed_at=record.time) if finding.id == record.extra["finding"] else finding
+        replace(finding, closed_at=record.time) if finding.id == payload.finding else finding
         for finding in chain.seats[agent].findings
     )
     return chain._with_seat(agent, findings=findings)
 
 
-def _update(chain: Chain, record: Record) -> Chain:
-    agent = cast(str, record.agent)
-    changes: dict[str, Any] = {key: record.extra[key] for key in ("session_id", "qa_log_path") if key in record.extra}
-    if record.extra.get("done"):
+def _update(chain: Chain, record: Record, payload: payloads.Update) -> Chain:
+    told = {"session_id": payload.session_id, "qa_log_path": payload.qa_log_path}
+    changes: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    if payload.done:
         changes |= {"done_tree": record.tree, "stale": False, "completed_at": record.time}
-    return chain._with_seat(agent, **changes)
+    return chain._with_seat(cast(str, record.agent), **changes)
 
 
-def _attach(chain: Chain, record: Record) -> Chain:
-    taken = record.extra.get("evidence")
-    if taken is None:
+def _attach(chain: Chain, record: Record, payload: payloads.Attach | payloads.Qa) -> Chain:
+    one = payload.evidence
+    if one is None:
         return chain
-    one = from_plain(Evidence, taken, what=f"record {record.id}")
     if not is_sha256(one.sha256):  # it names a file
         raise BadData(f"record {record.id} attaches something without its hash")
     return replace(chain, evidence=(*chain.evidence, one))
 
 
-def _qa(chain: Chain, record: Record) -> Chain:
-    chain, told = _attach(chain, record), record.extra.get("run")
-    if not isinstance(told, dict) or record.agent is None:
-        raise BadData(f"record {record.id} is a run of QA without its results")
-    by = {"agent": record.agent, "actor": record.actor, "at": record.time, "tree": record.tree}
-    run = from_plain(QaRun, {**told, **by}, what=f"record {record.id}")
-    if record.extra.get("baseline"):
+def _qa(chain: Chain, record: Record, payload: payloads.Qa) -> Chain:
+    chain, told, agent = _attach(chain, record, payload), payload.run, cast(str, record.agent)
+    run = QaRun(
+        command=told.command,
+        exit_code=told.exit_code,
+        status=told.status,
+        reports=told.reports,
+        log=told.log,
+        agent=agent,
+        actor=record.actor,
+        at=record.time,
+        tree=record.tree,
+        claimed=told.claimed,
+    )
+    if payload.baseline:
         runs = with_run(chain.baseline.runs or (), run)
         chain = replace(chain, baseline=results_of(runs) or QaResults())
     if run.claimed:  # of another tree than the one that lies there: no result of the agent's work
@@ -354,55 +354,60 @@ def _qa(chain: Chain, record: Record) -> Chain:
     place = {"qa_log_path": log.stored} if log else {}
     others = (one for one in chain.runs if (one.agent, one.key, one.tree) != (run.agent, run.key, run.tree))
     chain = replace(chain, runs=(*others, run))
-    return chain._with_seat(run.agent, **place)
+    return chain._with_seat(agent, **place)
 
 
-def _rebuild(chain: Chain, record: Record) -> Chain:
-    told = commands_told(record)
-    named = chain.commands if told is None else told
-    chain = replace(chain, capture=capture_told(record) or chain.capture, commands=named)
-    if record.extra.get("same_text"):
+def _rebuild(chain: Chain, _: Record, payload: payloads.Rebuild) -> Chain:
+    named = chain.commands if payload.commands is None else payload.commands
+    chain = replace(chain, capture=payload.capture or chain.capture, commands=named)
+    if payload.same_text:
         return chain
     seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
     return replace(chain, seats=seats)
 
 
-def _seal(chain: Chain, record: Record) -> Chain:
+def _seal(chain: Chain, record: Record, _: payloads.Seal) -> Chain:
     return replace(chain, sealed=record.commit, head=record.commit)
 
 
-def _purge(chain: Chain, _: Record) -> Chain:
+def _purge(chain: Chain, _: Record, __: payloads.Purge) -> Chain:
     return replace(chain, purged=True)
 
 
-_APPLY: dict[str, Callable[[Chain, Record], Chain]] = {
-    "start": _start,
-    "takeover": _start,
-    "snapshot": _snapshot,
-    "drift": _drift,
-    "resolve": _resolve,
-    "rebase": _rebase,
-    "part": _part,
-    "bypass": _bypass,
-    "restore": _restore,
-    "block": _block,
-    "unblock": _unblock,
-    "update": _update,
-    "attach": _attach,
-    "qa": _qa,
-    "rebuild": _rebuild,
-    "seal": _seal,
-    "purge": _purge,
-    "recover": lambda chain, _: chain.recovered(),
+def _recover(chain: Chain, _: Record, __: payloads.Recover) -> Chain:
+    return chain.recovered()
+
+
+_APPLY: dict[type[payloads.Payload], Callable[[Chain, Record, Any], Chain]] = {
+    payloads.Start: _start,
+    payloads.Takeover: _start,
+    payloads.Snapshot: _snapshot,
+    payloads.Drift: _drift,
+    payloads.Resolve: _resolve,
+    payloads.Rebase: _rebase,
+    payloads.Part: _part,
+    payloads.Bypass: _bypass,
+    payloads.Restore: _restore,
+    payloads.Block: _block,
+    payloads.Unblock: _unblock,
+    payloads.Update: _update,
+    payloads.Attach: _attach,
+    payloads.Qa: _qa,
+    payloads.Rebuild: _rebuild,
+    payloads.Seal: _seal,
+    payloads.Purge: _purge,
+    payloads.Recover: _recover,
 }
+"""What a record does to the chain, by the class of its payload; of the others nothing follows."""
 
 
 def bypasses_of(record: Record) -> tuple[str, ...]:
     """Return what a record says was bypassed, by the names of `commit.allow_bypass`."""
-    extra = record.extra
-    kinds = (
-        (str(extra.get("kind", NO_VERIFY)), record.type == "bypass"),
-        ("force-secrets", bool(extra.get("force_secrets"))),
-        ("attest", extra.get("attest") is not None),
-    )
-    return tuple(kind for kind, is_so in kinds if is_so)
+    payload, found = record.payload, list[str]()
+    if isinstance(payload, payloads.Bypass):
+        found.append(payload.kind)
+    if record.origin.force_secrets:
+        found.append("force-secrets")
+    if isinstance(payload, payloads.Start | payloads.Snapshot) and payload.attest is not None:
+        found.append("attest")
+    return tuple(found)

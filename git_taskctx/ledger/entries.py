@@ -19,6 +19,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entry import Entry, anchor_of
 from git_taskctx.ledger.forks import follow
 from git_taskctx.limits import MAX_BYTES
+from git_taskctx.model.payloads import Drift
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
 
@@ -170,6 +171,6 @@ def drifted_paths(entries: Sequence[Entry]) -> tuple[str, ...]:
     for record in (entry.record for entry in reversed(entries)):
         if record.type == "resolve":
             break
-        if record.type == "drift":
-            paths |= dict.fromkeys(cause["path"] for cause in record.extra.get("causes", ()) if cause.get("path"))
+        if isinstance(record.payload, Drift):
+            paths |= dict.fromkeys(cause.path for cause in record.payload.causes if cause.path)
     return tuple(paths)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from git_taskctx.errors import BadData
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.ledger.entry import Entry
+from git_taskctx.model.payloads import Resolve
 from git_taskctx.model.values import dataclass
 
 SHORTEST = 7
@@ -113,7 +114,7 @@ def _side_that_holds(sides: Sequence[Entry], after: Mapping[str | None, Sequence
         side
         for side, entries in whole
         for entry in entries
-        if entry.record.type == "resolve" and entry.record.extra.get("holds") in {one.sha for one in entries}
+        if isinstance(entry.record.payload, Resolve) and entry.record.payload.holds in {one.sha for one in entries}
     ]
     chosen = said or [side for side, entries in whole if holds and find_named(entries, holds)]
     if len({id(side) for side in chosen}) == 1:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.patch import make_patches
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -25,8 +24,10 @@ class PatchPlace:
 class Facts:
     """What a seal says of its commit beside its tree."""
 
-    extra: Mapping[str, Any] = field(default_factory=dict)
-    """`patch`, and `parent_tree`, which holds also where the parent gets another name."""
+    parent_tree: TreeOid | None = None
+    """Which holds also where the parent gets another name."""
+    patch: str | None = None
+    """Identity of its patch."""
     places: tuple[BlobOid, ...] = ()
     """What else the chain goes on."""
 
@@ -51,9 +52,9 @@ def facts_of(repository: Repository, parent: CommitOid | None, tree: TreeOid) ->
         return Facts()
     (place,) = find_patches(repository, [(before, tree)])
     if place is None:
-        return Facts({"parent_tree": before})
+        return Facts(before)
     repository.objects.add_blob(_content(place.sha))
-    return Facts({"parent_tree": before, "patch": place.sha}, (place.blob,))
+    return Facts(before, place.sha, (place.blob,))
 
 
 def _content(sha: str) -> bytes:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from git_taskctx.errors import BadData
-from git_taskctx.model.codec import from_plain
+from typing import cast
+
+from git_taskctx.model import payloads
 from git_taskctx.model.context import Finding
-from git_taskctx.model.manifest import Capture
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.record import Record
 from git_taskctx.model.snapshot import HiddenChange, Operation
@@ -88,46 +88,27 @@ class Seat:
         return self.rounds > 1 and finding.at <= (self.started_at or "")
 
 
-def expectation_of(record: Record, agent: str, *, handed: TreeOid, previous: str) -> Expectation:
-    """Return what a `snapshot` record makes of the tree that `agent` was handed by `previous`.
-
-    Raises: BadData without its trees; KeyError, TypeError, ValueError for what only others than us write.
-    """
-    if record.tree is None or record.commit_tree is None:
-        raise BadData(f"record {record.id} is a snapshot without its trees")
-    extra = record.extra
+def expectation_of(record: Record, payload: payloads.Snapshot, *, handed: TreeOid, previous: str) -> Expectation:
+    """Return what a `snapshot` record makes of the tree that its agent was handed by `previous`."""
+    tree, commit_tree = cast(TreeOid, record.tree), cast(TreeOid, record.commit_tree)
     return Expectation(
-        agent=agent,
-        n=int(extra["n"]),
-        tree=record.tree,
-        commit_tree=record.commit_tree,
-        index_tree=extra.get("index_tree"),
+        agent=cast(str, record.agent),
+        n=payload.n,
+        tree=tree,
+        commit_tree=commit_tree,
+        index_tree=payload.index_tree,
         head=record.commit,
-        branch=extra.get("branch"),
-        in_progress=extra.get("in_progress"),
-        hidden=tuple(HiddenChange(**item) for item in extra.get("hidden", ())),
-        scope_hash=extra.get("scope_hash", ""),
+        branch=payload.branch,
+        in_progress=payload.in_progress,
+        hidden=payload.hidden,
+        scope_hash=payload.scope_hash,
         time=record.time,
         actor=record.actor,
-        accepted=bool(extra.get("accepted")),
+        accepted=payload.accepted,
         seq=record.seq,
         diff_sha=record.diff_sha,
         base=record.base,
         previous_tree=handed,
         previous_agent=previous,
-        edits=record.tree != handed,
+        edits=tree != handed,
     )
-
-
-def commands_told(record: Record) -> tuple[str, ...] | None:
-    """Return the task's commands as a record has them; None where it names none. Raises: BadData."""
-    told = record.extra.get("commands")  # not in the records of before
-    if told is not None and not (isinstance(told, list) and all(isinstance(one, str) for one in told)):
-        raise BadData(f"record {record.id} names commands that are none")
-    return tuple(told) if told is not None else None
-
-
-def capture_told(record: Record) -> Capture | None:
-    """Return what a record says that the text was captured from; None where it says nothing. Raises: BadData."""
-    told = record.extra.get("capture")
-    return from_plain(Capture, told, what=f"record {record.id}") if told is not None else None

@@ -1,7 +1,8 @@
 """Frozen dataclasses to plain JSON values and back, by their type hints alone.
 
 What does not fit the hints is refused with the name of the field, so that a hand-edited, truncated or hostile
-file gives one clear error and never a half-filled value.
+file gives one clear error and never a half-filled value. Metadata of a field may say two things more: `key`, its name
+in JSON where that is no word for it here, and `optional`, that it is left out where it has its default.
 """
 
 from __future__ import annotations
@@ -9,22 +10,24 @@ from __future__ import annotations
 import functools
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.values import MISSING, fields, is_dataclass
 
 T = TypeVar("T")
+Build = Callable[[Any, str, "list[str] | None"], Any]
+"""Builds a value from a JSON value; takes what names it in errors, and where unknown fields are listed."""
 
 
 def to_plain(value: Any) -> Any:
     """Turn a dataclass, and all in it, into what JSON knows."""
     if is_dataclass(value) and not isinstance(value, type):
         return {
-            field.name: to_plain(getattr(value, field.name))
+            field.metadata.get("key", field.name): to_plain(getattr(value, field.name))
             for field in fields(value)
-            if not (field.metadata.get("optional") and getattr(value, field.name) is None)
+            if not (field.metadata.get("optional") and getattr(value, field.name) == field.default)
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}
@@ -33,12 +36,13 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def from_plain(cls: type[T], value: Any, *, what: str) -> T:
+def from_plain(cls: type[T], value: Any, *, what: str, unknown: list[str] | None = None) -> T:
     """Build `cls` from a parsed JSON value; `what` names the value in errors.
 
-    Fields with a default may be missing. Raises: BadData, naming the field, where the value does not fit.
+    Fields with a default may be missing. A field that `cls` does not have is refused, or added to `unknown` where that
+    is given. Raises: BadData, naming the field, where the value does not fit.
     """
-    return typing.cast(T, _build(cls, value, what))
+    return typing.cast(T, _builder(typing.cast(Any, cls))(value, what, unknown))
 
 
 @functools.cache
@@ -47,45 +51,86 @@ def field_hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _build(hint: Any, value: Any, where: str) -> Any:
+def keys_of(cls: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass by their names in JSON."""
+    return {field.metadata.get("key", field.name): field for field in fields(cls)}
+
+
+@functools.cache
+def _builder(hint: Any) -> Build:
+    """Return what builds a value of a type, worked out once for each."""
     while hasattr(hint, "__supertype__"):
         hint = hint.__supertype__
     if hint is Any:
-        return value
+        return lambda value, where, unknown: value
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in args:
-            return None
-        (inner,) = (arg for arg in args if arg is not type(None))
-        return _build(inner, value, where)
+        (inner,) = (_builder(arg) for arg in args if arg is not type(None))
+        return lambda value, where, unknown: None if value is None else inner(value, where, unknown)
     if origin is typing.Literal:
-        if value not in args:
-            raise BadData(f"{where}: {value!r} is none of {', '.join(map(str, args))}")
-        return value
+        return functools.partial(_build_literal, args)
     if origin is tuple:
-        return tuple(
-            _build(args[0], item, f"{where}[{index}]") for index, item in enumerate(_expect(value, list, where))
-        )
+        return functools.partial(_build_tuple, _builder(args[0]))
     if origin is not None and issubclass(origin, Mapping):
-        return {key: _build(args[1], item, f"{where}.{key}") for key, item in _expect(value, dict, where).items()}
+        return functools.partial(_build_mapping, _builder(args[1]))
     if is_dataclass(hint):
-        return _build_dataclass(hint, _expect(value, dict, where), where)
-    return _expect(value, hint, where)
+        cls = typing.cast(Any, hint)
+        hints, known = field_hints(cls), keys_of(cls)
+        builders = {
+            key: (field.name, _fitting(hints[field.name]), _builder(hints[field.name])) for key, field in known.items()
+        }
+        required = {key for key, one in known.items() if one.default is MISSING and one.default_factory is MISSING}
+        return functools.partial(_build_dataclass, cls, builders, required)
+    return functools.partial(_expect, hint)
 
 
-def _build_dataclass(cls: Any, value: dict[str, Any], where: str) -> Any:
-    hints = field_hints(cls)
-    unknown = sorted(set(value) - set(hints))
-    if unknown:
-        raise BadData(f"{where}: unknown field {unknown[0]!r}")
-    for field in fields(cls):
-        required = field.default is MISSING and field.default_factory is MISSING
-        if required and field.name not in value:
-            raise BadData(f"{where}: field {field.name!r} is missing")
-    return cls(**{key: _build(hints[key], item, f"{where}.{key}") for key, item in value.items()})
+def _build_literal(allowed: tuple[Any, ...], value: Any, where: str, _: list[str] | None) -> Any:
+    if value not in allowed:
+        raise BadData(f"{where}: {value!r} is none of {', '.join(map(str, allowed))}")
+    return value
 
 
-def _expect(value: Any, kind: type[Any], where: str) -> Any:
+def _build_tuple(inner: Build, value: Any, where: str, unknown: list[str] | None) -> tuple[Any, ...]:
+    return tuple(inner(item, f"{where}[{index}]", unknown) for index, item in enumerate(_expect(list, value, where)))
+
+
+def _build_mapping(inner: Build, value: Any, where: str, unknown: list[str] | None) -> dict[str, Any]:
+    return {key: inner(item, f"{where}.{key}", unknown) for key, item in _expect(dict, value, where).items()}
+
+
+def _build_dataclass(
+    cls: Any,
+    builders: Mapping[str, tuple[str, frozenset[type], Build]],
+    required: set[str],
+    value: Any,
+    where: str,
+    unknown: list[str] | None,
+) -> Any:
+    made = {}
+    for key, item in _expect(dict, value, where).items():
+        if key in builders:
+            name, fitting, build = builders[key]
+            made[name] = item if type(item) in fitting else build(item, f"{where}.{key}", unknown)
+        elif unknown is not None:
+            unknown.append(f"{where}.{key}")
+        else:
+            raise BadData(f"{where}: unknown field {key!r}")
+    if not required <= value.keys():
+        raise BadData(f"{where}: field {min(required - value.keys())!r} is missing")
+    return cls(**made)
+
+
+def _fitting(hint: Any) -> frozenset[type]:
+    """Return the types of JSON values that are values of a type as they are: most are, and are taken at once."""
+    while hasattr(hint, "__supertype__"):
+        hint = hint.__supertype__
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        inner = [_fitting(arg) for arg in typing.get_args(hint)]
+        return frozenset().union(*inner) if all(inner) else frozenset()
+    return frozenset((hint,)) if hint in (str, int, bool, types.NoneType) else frozenset()
+
+
+def _expect(kind: type[Any], value: Any, where: str, _: list[str] | None = None) -> Any:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise BadData(f"{where}: expected {kind.__name__}, found {type(value).__name__}")
     return value

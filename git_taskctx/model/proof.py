@@ -67,6 +67,7 @@ class Code(StrEnum):
     RECORD_NEWER = "record-newer"
     EMPTY_RANGE = "empty-range"
     FOREIGN_LINES = "foreign-lines"
+    UNKNOWN_FIELDS = "unknown-fields"
     BYPASS_ALLOWED = "bypass-allowed"
     BYPASS_UNDONE = "bypass-undone"
     BY_PATCH = "by-patch"
@@ -116,6 +117,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.RECORD_NEWER: (Weight.UNPROVEN, "a record was written by a later version of this program"),
     Code.EMPTY_RANGE: (Weight.UNPROVEN, "the range holds no commit"),
     Code.FOREIGN_LINES: (Weight.NOTICE, "the note holds lines that are no records; they do not count"),
+    Code.UNKNOWN_FIELDS: (Weight.NOTICE, "a record holds fields that only a later version knows; they do not count"),
     Code.BYPASS_ALLOWED: (Weight.NOTICE, "a check was bypassed, and commit.allow_bypass tolerates it"),
     Code.BYPASS_UNDONE: (Weight.NOTICE, "a commit went around the gate, and is not in the history of this one"),
     Code.BY_PATCH: (Weight.NOTICE, "the tree is another one; the patch is equal (proof.by_patch)"),

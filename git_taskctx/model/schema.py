@@ -13,14 +13,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from git_taskctx.model.attestation import Handoff
-from git_taskctx.model.codec import field_hints
+from git_taskctx.model.codec import field_hints, keys_of
 from git_taskctx.model.context import SCHEMA_VERSION, Context
 from git_taskctx.model.export import EXPORT_VERSION, Export
 from git_taskctx.model.manifest import MANIFEST_VERSION, Manifest
+from git_taskctx.model.payloads import Origin, Signature
 from git_taskctx.model.proof import Proof
-from git_taskctx.model.record import RECORD_VERSION, Record
+from git_taskctx.model.record import KINDS, RECORD_VERSION, SIGNATURE, Record
 from git_taskctx.model.snapshot import FileChange
-from git_taskctx.model.values import dataclass, fields, is_dataclass
+from git_taskctx.model.values import dataclass, is_dataclass
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -74,15 +75,7 @@ def build_schema(name: str) -> dict[str, Any]:
     definitions: dict[str, Any] = {}
     body = _object(cls, definitions)
     if cls is Record:
-        body["properties"].pop("extra")
-        body["required"].remove("extra")
-        body["additionalProperties"] = True
-        body["properties"]["commands"] = {
-            "description": "The task's commands, of `init` and `rebuild`; not in records of before.",
-            "type": "array",
-            "items": {"type": "string"},
-        }
-        body["properties"]["v"] = {"const": RECORD_VERSION}
+        _describe_payloads(body, definitions)
     if cls is Manifest:
         body["properties"]["version"] = {"const": MANIFEST_VERSION}
     if cls in _VERSIONS:
@@ -90,15 +83,39 @@ def build_schema(name: str) -> dict[str, Any]:
     return {"$schema": DIALECT, "title": name, **body, "$defs": definitions}
 
 
+def _describe_payloads(body: dict[str, Any], definitions: dict[str, Any]) -> None:
+    """Say of a record what follows its fixed fields: for each type its payload, and what only a later version knows."""
+    del body["properties"]["body"]
+    body["required"].remove("body")
+    body["properties"]["v"] = {"const": RECORD_VERSION}
+    body["properties"] |= _object(Origin, definitions)["properties"]
+    body["properties"][SIGNATURE] = {
+        "description": "By the user's git signing key (`proof.require_signed`).",
+        **_type(Signature, definitions),
+    }
+    body["allOf"] = []
+    for kind, (payload, needed) in KINDS.items():
+        _type(payload, definitions)
+        present = {name: {"not": {"type": "null"}} for name in needed}
+        body["allOf"].append(
+            {
+                "if": {"properties": {"type": {"const": kind}}},
+                "then": {"$ref": f"#/$defs/{payload.__name__}", "properties": present},
+            }
+        )
+    for part in (body, *definitions.values()):
+        part["additionalProperties"] = True  # what a later version adds is kept
+
+
 def _object(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     hints, told = field_hints(cls), _docstrings(cls)
     properties, required = {}, []
-    for field in fields(cls):
-        properties[field.name] = _type(hints[field.name], definitions)
+    for key, field in keys_of(cls).items():
+        properties[key] = _type(hints[field.name], definitions)
         if field.name in told:
-            properties[field.name] = {"description": told[field.name], **properties[field.name]}
+            properties[key] = {"description": told[field.name], **properties[key]}
         if not field.metadata.get("optional"):
-            required.append(field.name)
+            required.append(key)
     return {
         "type": "object",
         "description": inspect.cleandoc(cls.__doc__ or ""),
@@ -136,8 +153,8 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 
 def _docstrings(cls: Any) -> dict[str, str]:
     """Return the docstring that stands under each field in the source."""
+    found = _docstrings(cls.__base__) if is_dataclass(cls.__base__) else {}
     body = typing.cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]).body
-    found = {}
     for statement, after in itertools.pairwise(body):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             constant = after.value if isinstance(after, ast.Expr) else None

@@ -19,9 +19,10 @@ from git_taskctx.model.attestation import Approval, Checked, Found, Handoff, Jud
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.payloads import Resolve
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import CommitProof, Proof, Proven
-from git_taskctx.model.record import SIGNATURE, Record, load_record
+from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
 from git_taskctx.proof.claims import CLAIMS, Claim
 from git_taskctx.proof.found import Candidate
@@ -81,7 +82,7 @@ def _handoff(
     one: CommitProof, commit: Commit, claim: Claim, chain: Chain, entries: tuple[Entry, ...], policy: JudgedBy
 ) -> Handoff:
     records = [entry.record for entry in entries]
-    signed = sum(SIGNATURE in record.extra for record in records)
+    signed = sum(record.signature is not None for record in records)
     state: Trust = "verified" if policy.rules["proof.require_signed"] else "unchecked" if signed else "none"
     return Handoff(
         task=claim.record.task,
@@ -122,8 +123,8 @@ def _events(records: Iterable[Record]) -> Iterator[Noted]:
         kinds = bypasses_of(record)
         if record.type == "drift":
             kinds = ("drift", *kinds)
-        if record.type == "resolve":
-            kinds = ("accepted" if record.extra.get("accepted") else "resolved", *kinds)
+        if isinstance(record.payload, Resolve):
+            kinds = ("accepted" if record.payload.accepted else "resolved", *kinds)
         yield from (Noted(record.id, kind, record.actor, record.time) for kind in kinds)
 
 

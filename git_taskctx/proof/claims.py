@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from git_taskctx.errors import BadData
 from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.forks import Forked, follow
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
+from git_taskctx.model.payloads import Resolve, Snapshot, Start
 from git_taskctx.model.policy import NO_VERIFY, Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.qa import missing_runs
@@ -31,6 +31,8 @@ CUT = 200
 """Characters that a message takes from a note."""
 CLAIMS_LIMIT = 1000
 """Commits that the records of a task tell of; for each there is the chain up to it."""
+SHOWN = 5
+"""Records that are named for what this version does not know in them."""
 CLAIMS = ("seal", "adopt", "part")
 """Types of records that are about a commit of the task."""
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -103,6 +105,8 @@ class _Facts:
     moved: int = 0
     """Number of the last record that may have moved the commit that the task's commit sits on."""
     unexplained: list[Record] = field(default_factory=list)
+    newer: list[Record] = field(default_factory=list)
+    """Records with fields that this version does not know."""
     runs: list[Record] = field(default_factory=list)
 
 
@@ -237,19 +241,17 @@ def _fold(entries: Sequence[Entry]) -> Iterator[tuple[int, Chain]]:
 
 def _note_facts(facts: _Facts, record: Record) -> None:
     facts.bypasses += ((kind, record) for kind in bypasses_of(record))
-    attest = record.extra.get("attest")
-    if attest is not None and not _is_text(attest) and attest is not True:
+    payload = record.payload
+    if isinstance(payload, Start | Snapshot) and payload.attest is not None and not payload.attest.strip():
         facts.unexplained.append(record)
-    if record.type == "resolve" and not _is_text(record.extra.get("note")):
+    if isinstance(payload, Resolve) and not (payload.note or "").strip():
         facts.unexplained.append(record)
+    if record.unknown:
+        facts.newer.append(record)
     if record.type == "rebase":
         facts.moved = record.seq
     if record.type == "qa":
         facts.runs.append(record)
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _against(
@@ -343,3 +345,6 @@ def _tolerated(facts: _Facts, policy: Policy) -> Iterator[Reason]:
     for kind, record in facts.bypasses:
         if kind in policy.commit.allow_bypass:
             yield Reason(Code.BYPASS_ALLOWED, cut(f"{kind}, by {record.actor} at {record.time}"), record.id)
+    for record in facts.newer[:SHOWN]:
+        names = ", ".join(record.unknown)
+        yield Reason(Code.UNKNOWN_FIELDS, cut(f"record {record.id} ({record.type}): {names}"), record.id)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import compare_many
@@ -11,6 +11,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.payloads import Seal
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.values import dataclass
@@ -135,7 +136,9 @@ class Matcher:
         if actual is None:
             return False
         wanted = find_commit(self._repository, claim.parent)
-        return actual.tree == (wanted.tree if wanted else claim.record.extra.get("parent_tree"))
+        said = claim.record.payload
+        on_record = said.parent_tree if isinstance(said, Seal) else None
+        return actual.tree == (wanted.tree if wanted else on_record)
 
     def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
         """Say so when the base of the reviewed diffs is not in a commit's history, where that can be told."""
@@ -188,15 +191,13 @@ class Matcher:
         The record says which blob it was, and what its text hashes to without those keys; which keys may change is for
         the policy to say.
         """
-        told: Any = claim.record.extra.get("task_file")
-        if not isinstance(told, dict) or told.get("volatile") != list(self.policy.task.volatile):
-            return False
-        path, blob, text_sha = (told.get(name) for name in ("path", "blob", "text_sha"))
-        if not (isinstance(path, str) and isinstance(blob, str) and isinstance(text_sha, str)):
+        said = claim.record.payload
+        file = said.task_file if isinstance(said, Seal) else None
+        if file is None or file.volatile != self.policy.task.volatile:
             return False
         try:
-            return self._text_sha(commit, path, claim.record.task) == text_sha and self._is_with(
-                commit, path, blob, claim.tree
+            return self._text_sha(commit, file.path, claim.record.task) == file.text_sha and self._is_with(
+                commit, file.path, file.blob, claim.tree
             )
         except (BadData, CouldNotTell, ValueError):  # a record may name a blob by what is no oid
             return False

@@ -18,6 +18,7 @@ from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.whereabouts import all_notes
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.payloads import Seal
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import replace
 from git_taskctx.proof.claims import NOTE_LIMIT, Note, Told, cut, read_claims
@@ -252,7 +253,8 @@ def _by_patch(
     for oid, some in chains.items():
         for told in some:
             for claim in told.claims:
-                patch = claim.record.extra.get("patch")
+                said = claim.record.payload
+                patch = said.patch if isinstance(said, Seal) else None
                 if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
                     continue
                 if signers is not None and signers.against(told, claim):

@@ -19,7 +19,6 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.git.signing import Checked, check_signatures, find_signature
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.model.record import SIGNATURE
 from git_taskctx.proof.claims import Claim, Told, cut
 
 OPENPGP = "openpgp"
@@ -42,7 +41,7 @@ class Signers:
         signed = [
             (line, record.signed_text(), one)
             for line, record in new.items()
-            if (one := find_signature(record.extra.get(SIGNATURE))) is not None
+            if (one := find_signature(record.signature)) is not None
         ]
         try:
             told = check_signatures(self._repository, [(text, one) for _, text, one in signed], self._for_ssh)
@@ -60,7 +59,7 @@ class Signers:
     def judge(self, entry: Entry) -> Reason | None:
         """Return what stands against the signature of a record that was checked; None where it is good."""
         line, record = entry.line, entry.record
-        if find_signature(record.extra.get(SIGNATURE)) is None:
+        if find_signature(record.signature) is None:
             return Reason(Code.UNSIGNED, f"record {record.id} ({record.type}) is not signed", record.id)
         checked = self._checked.get(line)
         if checked is None or checked.status == "E":

@@ -31,7 +31,7 @@ from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
 from git_taskctx.model.proof import CommitProof, Proof, Proven
 from git_taskctx.model.qa import QaRun
-from git_taskctx.model.record import SIGNATURE, Record
+from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.model.verdict import Verdict
 from git_taskctx.proof.attest import claim_about
@@ -396,7 +396,7 @@ def _failures(session: Session | None, run: QaRun) -> Counter[str]:
 
 
 def _signatures(repository: Repository, told: Told, rules: Rules) -> dict[str, str | None]:
-    if not any(SIGNATURE in entry.record.extra for entry in told.entries):
+    if not any(entry.record.signature for entry in told.entries):
         return {}
     signers = Signers(repository, rules.signers)
     signers.check([told])

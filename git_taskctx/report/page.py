@@ -5,13 +5,13 @@ Whatever came from a repository is text on it: jinja2 escapes it, and `printable
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
+from git_taskctx.model.payloads import Drift, DriftCause
 from git_taskctx.model.proof import Proven
-from git_taskctx.model.record import SIGNATURE
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome
 from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
@@ -86,7 +86,7 @@ def render_page(account: Account) -> bytes:
         left_out=left_out,
         changes=changes,
         changed={change.turn for change in changes},
-        signed=any(SIGNATURE in record.extra for record in account.records),
+        signed=any(record.signature for record in account.records),
         places=tuple(dict.fromkeys(map(place_of, account.records))),
         place_of=place_of,
         most=RECORDS,
@@ -108,7 +108,7 @@ def _is_titled(context: Context) -> bool:
 
 def _actors_of(account: Account, agent: str) -> tuple[str, ...]:
     """Return who acted as an agent, in the order in which they first did; of one that did nothing, who has its seat."""
-    own = (one for one in account.records if one.agent == agent and not one.extra.get("accepted"))
+    own = (one for one in account.records if one.agent == agent and not getattr(one.payload, "accepted", False))
     acted = (one.actor for one in own if one.type in ("start", "snapshot"))
     seat = account.chain.seats[agent].actor if account.chain is not None else None
     return tuple(dict.fromkeys(acted)) or ((seat,) if seat else ())
@@ -158,19 +158,17 @@ def _changes(account: Account) -> list[_Change]:
 
 def place_of(record: Record) -> str:
     """Say in which worktree of which clone a record was written."""
-    return f"worktree {record.extra.get('worktree', 'unknown')} of clone {record.extra.get('clone', 'unknown')}"
+    return f"worktree {record.origin.worktree or 'unknown'} of clone {record.origin.clone or 'unknown'}"
 
 
-def causes_of(record: Record) -> list[dict[str, str]]:
-    """Return the causes of drift that a record names, whoever wrote it."""
-    told = record.extra.get("causes")
-    causes = [cause for cause in told if isinstance(cause, Mapping)] if isinstance(told, list) else []
-    names = ("path", "kind", "detail")
-    found = [{name: str(cause[name]) if cause.get(name) else "" for name in names} for cause in causes[:CAUSES]]
-    count = record.extra.get("count")
-    if isinstance(count, int) and count > len(found):
-        found.append({"path": "", "kind": f"and {count - len(found)} more", "detail": ""})
-    return found
+def causes_of(record: Record) -> list[DriftCause]:
+    """Return the causes of drift that a record names."""
+    said = record.payload
+    if not isinstance(said, Drift):
+        return []
+    found = list(said.causes[:CAUSES])
+    more = said.count - len(found)
+    return [*found, DriftCause(f"and {more} more")] if more > 0 else found
 
 
 def _template(room: Room) -> jinja2.Template:

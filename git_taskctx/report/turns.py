@@ -11,6 +11,7 @@ from typing import Literal
 from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.model.context import Finding
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.payloads import Block, Resolve, Snapshot, Start, Unblock
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass, replace
 
@@ -80,19 +81,18 @@ def turns_of(records: Sequence[Record]) -> tuple[Turn, ...]:
     turns = [Turn(chain.owner, 1, chain.tenure_tree, (records[0],))]
     for record in records[1:]:
         chain = chain.apply(record)
-        if record.type in ("start", "takeover") and not record.extra.get("resume"):
+        if isinstance(record.payload, Start) and not record.payload.resume:
             turns.append(Turn(chain.owner, chain.seats[chain.owner].rounds, chain.tenure_tree, ()))
         turns[-1] = replace(_with(turns[-1], record), records=(*turns[-1].records, record))
     return tuple(turns)
 
 
 def _with(turn: Turn, record: Record) -> Turn:
-    if record.type != "snapshot" or record.tree is None:
+    payload = record.payload
+    if not isinstance(payload, Snapshot) or record.tree is None:
         return turn
-    kind: StepKind = "work"
-    if record.extra.get("accepted") or record.extra.get("takeover"):
-        kind = "accepted" if record.extra.get("accepted") else "takeover"
-    number, last = int(record.extra["n"]), turn.steps[-1] if turn.steps else None
+    kind: StepKind = "accepted" if payload.accepted else "takeover" if payload.takeover else "work"
+    number, last = payload.n, turn.steps[-1] if turn.steps else None
     if last is None or last.kind != kind or kind != "work":
         since = last.tree if last is not None else turn.handed
         return replace(turn, steps=(*turn.steps, Step(kind, since, record.tree, (record.actor,), (number,))))
@@ -111,7 +111,8 @@ def drifts_of(records: Sequence[Record]) -> tuple[Drifted, ...]:
 
 
 def _settles(record: Record) -> bool:
-    return record.type == "resolve" or (record.type == "snapshot" and bool(record.extra.get("attest")))
+    payload = record.payload
+    return isinstance(payload, Resolve) or (isinstance(payload, Snapshot) and bool(payload.attest))
 
 
 def all_bypasses(records: Iterable[Record]) -> Iterator[Bypassed]:
@@ -124,14 +125,16 @@ def all_bypasses(records: Iterable[Record]) -> Iterator[Bypassed]:
 def findings_of(chain: Chain, records: Sequence[Record]) -> tuple[Raised, ...]:
     """Return every finding, open ones first, then in the order in which they were raised."""
     found = [
-        Raised(finding, _about(records, "block", agent, finding.id), _about(records, "unblock", agent, finding.id))
+        Raised(finding, _about(records, Block, agent, finding.id), _about(records, Unblock, agent, finding.id))
         for agent in chain.agents
         for finding in chain.seats[agent].findings
     ]
     return tuple(sorted(found, key=lambda one: (one.finding.closed_at is not None, one.finding.at, one.finding.id)))
 
 
-def _about(records: Sequence[Record], kind: str, agent: str, finding: str) -> Record | None:
-    return next(
-        (one for one in records if (one.type, one.agent, one.extra.get("finding")) == (kind, agent, finding)), None
-    )
+def _about(records: Sequence[Record], kind: type[Block | Unblock], agent: str, finding: str) -> Record | None:
+    for one in records:
+        said = one.payload
+        if one.agent == agent and isinstance(said, kind) and said.finding == finding:
+            return one
+    return None

@@ -48,7 +48,7 @@ def record(kind: Any, agent: str | None, seq: int, **fields: Any) -> Record:
     }
     return Record(
         id=record_id(time, CONTEXT, seq), v=1, type=kind, context=CONTEXT, task="TASK-1", agent=agent,
-        actor=fields.pop("actor", "somebody"), time=time, seq=seq, context_sha="", prev=None, extra=fields, **fixed,
+        actor=fields.pop("actor", "somebody"), time=time, seq=seq, context_sha="", prev=None, body=fields, **fixed,
     )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_a_record_of_a_stranger_is_refused() -> None:
 
 def test_a_snapshot_without_trees_is_refused() -> None:
     """A snapshot record that names no tree proves nothing."""
-    with pytest.raises(BadData, match="without its trees"):
+    with pytest.raises(BadData, match="field 'tree' is null"):
         Told().tell("snapshot", "implementer", n=1)
 
 
@@ -628,7 +628,7 @@ def test_row_2_wins_over_take_over(room: Room) -> None:
     assert room.start("implementer", take_over="the first one died", actor="second").resumed
     with room.session() as session:
         last = session.entries[-1].record
-    assert (last.type, last.actor, last.extra["note"]) == ("start", "second", "the first one died")
+    assert (last.type, last.actor, last.body["note"]) == ("start", "second", "the first one died")
 
 
 def test_row_3_not_this_agents_turn(room: Room) -> None:
@@ -696,7 +696,7 @@ def test_row_5_take_over_records_the_dead_agents_changes_as_its_own(room: Room) 
     assert chain.seats["implementer"].done_tree == chain.tenure_tree
     with room.session() as session:
         kinds = [entry.record.type for entry in session.entries]
-        assert session.entries[-1].record.extra["note"] == "it died"
+        assert session.entries[-1].record.body["note"] == "it died"
     assert kinds == ["init", "snapshot", "takeover"]
 
 
@@ -776,7 +776,7 @@ def test_row_9_forward_and_back(room: Room) -> None:
     room.snapshot("implementer")
     assert room.start("reviewer").round == 2
     with room.session() as session:
-        told = [entry.record.extra.get("back") for entry in session.entries if entry.record.type == "start"]
+        told = [entry.record.body.get("back") for entry in session.entries if entry.record.type == "start"]
     assert told == [None, True, None]
 
 
@@ -861,7 +861,7 @@ def test_reopened_is_recorded_with_its_paths(room: Room) -> None:
     room.edit("more")
     room.snapshot("implementer")
     with room.session() as session:
-        assert session.entries[-1].record.extra["reopened"] == ["a"]
+        assert session.entries[-1].record.body["reopened"] == ["a"]
 
 
 # `done`

@@ -27,13 +27,13 @@ from git_taskctx.model.values import replace
 CONTEXT = "00112233445566ff"
 
 
-def make(seq: int, *, actor: str = "me", context: str = CONTEXT, **extra: object) -> Record:
+def make(seq: int, *, actor: str = "me", context: str = CONTEXT, **body: object) -> Record:
     """Build one record, not yet chained."""
     time = f"2026-01-01T00:00:{seq:02}Z"
     return Record(
         id=record_id(time, context, seq), v=1, type="block", context=context, task="TASK-1", agent=None, actor=actor,
         time=time, seq=seq, base=None, tree=None, commit_tree=None, commit=None, diff_sha=None, context_sha="0",
-        prev=None, extra=extra,
+        prev=None, body=body,
     )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from desk import Desk
-from gitrepo import ROOT, GitRepo
+from gitrepo import GitRepo
+from old_ledgers import CORPUS, LEDGERS, lines_of, unpack_ledger
 
 from git_taskctx.errors import BadData
 from git_taskctx.git.notes import NOTES_REF
@@ -21,11 +22,9 @@ from git_taskctx.ledger.entries import read_ledger
 from git_taskctx.model.context import load_context
 from git_taskctx.model.record import RECORD_TYPES, load_record
 
-CORPUS = ROOT / "tests" / "corpus" / "ledgers"
 sys.path.insert(0, os.fspath(CORPUS))
-from state import context_state, proof_of  # noqa: E402 - beside the bundles, where they are made
+from state import context_state, proof_of
 
-LEDGERS = sorted(path.stem for path in CORPUS.glob("*.bundle"))
 NEVER_WRITTEN = {"verify"}
 """Types of records that no version wrote."""
 ON_PURPOSE: dict[tuple[str, str], dict[str, Any]] = {}
@@ -37,24 +36,8 @@ Unpack = Callable[[str], GitRepo]
 @pytest.fixture(scope="module")
 def unpack(tmp_path_factory: pytest.TempPathFactory) -> Unpack:
     """Return what unpacks a ledger into a repository of its own, once."""
-    made: dict[str, GitRepo] = {}
-
-    def unpacked(name: str) -> GitRepo:
-        if name not in made:
-            bundle = CORPUS / f"{name}.bundle"
-            algorithm = "sha256" if b"object-format=sha256" in bundle.read_bytes()[:100] else "sha1"
-            place = tmp_path_factory.mktemp("ledger") / name
-            made[name] = GitRepo.init(place, "--initial-branch=none", f"--object-format={algorithm}")
-            made[name].git("fetch", "-q", os.fspath(bundle), "+refs/*:refs/*")
-        return made[name]
-
-    return unpacked
-
-
-def lines_of(repo: GitRepo) -> list[str]:
-    """Return every record in the notes, each once."""
-    blobs = {line.split()[0] for line in repo.git("notes", "--ref=taskctx", "list").splitlines()}
-    return sorted({line for blob in blobs for line in repo.git("cat-file", "blob", blob).splitlines()})
+    place = tmp_path_factory.mktemp("ledgers")
+    return lambda name: unpack_ledger(name, place)
 
 
 def expected(name: str) -> Any:

@@ -77,12 +77,12 @@ class Attacker:
                 record,
                 seq=number,
                 id=record_id(record.time, record.context, number),
-                extra={key: value for key, value in record.extra.items() if key != "signature" or not sign},
+                body={key: value for key, value in record.body.items() if key != "signature" or not sign},
             )
             for number, record in enumerate(records, 1)
         ]
         repository = open_repository(self.repo.path, dict(os.environ))
-        signer = (lambda one: one.with_signature(signature_of(repository, one.signed_text()).plain())) if sign else None
+        signer = (lambda one: one.with_signature(signature_of(repository, one.signed_text()))) if sign else None
         lines = [record.to_line() for record in link(plain, None, signer)]
         repository.close()
         return lines
@@ -192,7 +192,7 @@ def strip_the_signatures(attacker: Attacker) -> None:
     from git_taskctx.model.values import replace
 
     plain = [
-        replace(one, extra={key: value for key, value in one.extra.items() if key != "signature"})
+        replace(one, body={key: value for key, value in one.body.items() if key != "signature"})
         for one in attacker.records()
     ]
     attacker.put(attacker.rechain(plain))
@@ -208,9 +208,9 @@ def swap_signatures(attacker: Attacker) -> None:
     from git_taskctx.model.values import replace
 
     records = attacker.records()
-    signatures = [one.extra["signature"] for one in records]
+    signatures = [one.body["signature"] for one in records]
     turned = [
-        replace(one, extra={**one.extra, "signature": other})
+        replace(one, body={**one.body, "signature": other})
         for one, other in zip(records, signatures[1:] + signatures[:1], strict=True)
     ]
     attacker.put(attacker.rechain(turned))

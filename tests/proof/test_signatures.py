@@ -24,7 +24,7 @@ def test_every_record_is_signed(tmp_path: Path) -> None:
     scene, _ = signed_scene(tmp_path)
     lines = scene.repo.git("notes", "--ref=taskctx", "show", scene.done).splitlines()
     assert [load_record(line).type for line in lines][:: len(lines) - 1] == ["init", "seal"]
-    assert all(load_record(line).extra["signature"]["value"].startswith("-----BEGIN SSH") for line in lines)
+    assert all(load_record(line).body["signature"]["value"].startswith("-----BEGIN SSH") for line in lines)
     assert "unreachable commit" not in scene.repo.git("fsck", "--unreachable")  # what was signed is not kept
 
 

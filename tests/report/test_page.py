@@ -459,14 +459,15 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
     attacker = Attacker(scene.clone("clone"), commit, tmp_path)
     before = {asked: read(attacker.clone, asked).lines for asked in ("HEAD", TASK)}
     records = [load_record(json.dumps(one)) for one in scene.desk.records()]
-    seal = replace(records[-2], diff_sha=None, commit_tree=None, extra={"clone": "0" * 16, "worktree": "main"})
+    place, time = {"clone": "0" * 16, "worktree": "main"}, records[-1].time
+    seal = replace(records[-2], time=time, diff_sha=None, commit_tree=None, body=place)
     run = {"command": "make test", "exit_code": 0, "status": "passed", "reports": [], "log": "E9"}
     log = {"id": "E9", "type": "qa_log", "path": "x.log", "sha256": "0" * 64, "size": 1, "stored_sha256": "0" * 64}
     log |= {"description": None}
     back = {"previous": "validator", "round": 2, "back": True, "verified": True}
     forged = [
-        replace(seal, type="qa", agent="validator", extra={**seal.extra, "run": run, "evidence": log}),
-        replace(seal, type="start", agent="implementer", extra={**seal.extra, **back}),
+        replace(seal, type="qa", agent="validator", body={**seal.body, "run": run, "evidence": log}),
+        replace(seal, type="start", agent="implementer", body={**seal.body, **back}),
     ]
     noted = [line.split()[1] for line in attacker.repo.git("notes", "--ref=taskctx", "list").splitlines()]
     attacker.put(attacker.rechain([*records, *forged]), *noted)
@@ -654,7 +655,7 @@ def test_records_of_others_never_break_the_page(desk: Desk, written: list[tuple[
     told = account(desk)
     (first,) = told.records
     records = tuple(
-        replace(first, type=kind, extra=extra, actor=text, time=text, id=f"{number}", seq=number)
+        replace(first, type=kind, body=extra, actor=text, time=text, id=f"{number}", seq=number)
         for number, (kind, extra, text) in enumerate(written, 1)
     )
     page = Page(render_page(replace(told, chain=None, turns=(), records=records or told.records, signatures={})))
@@ -670,7 +671,7 @@ def test_the_size_is_bounded(desk: Desk) -> None:
     (first,) = told.records
     long = "<" * 1_000_000
     records = tuple(
-        replace(first, seq=number, actor=long, commit=CommitOid(long), extra={"note": long})
+        replace(first, seq=number, actor=long, commit=CommitOid(long), body={"note": long})
         for number in range(1, 2 * RECORDS + 1)
     )
     page = render_page(replace(told, chain=None, turns=(), records=records))
