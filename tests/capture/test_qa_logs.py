@@ -292,6 +292,11 @@ NESTED = {
         "unknown",
     ),
     "JUnit XML without a test": ("<testsuites>\n<testsuite tests='0'/></testsuites>\n", "unknown"),
+    "empty JUnit XML": ("<testsuites/>", "unknown"),
+    "an empty suite alone": ("<?xml version='1.0'?>\n<testsuite name='a' tests='0' />\n", "unknown"),
+    "empty JUnit XML that claims a failure": ("<testsuites failures='1'/>", "failed"),
+    "empty JUnit XML before a run that failed": ("<testsuites/>\n1 failed in 0.1s\n", "failed"),
+    "empty JUnit XML before half a tag": ("<testsuites/></testsuites", "unknown"),
     "JUnit XML nested without end": ("<testsuite>" * 2000, "unknown"),
     "JSON nested without end": ('{"config": ' * 100_000, "unknown"),
     "a report of pytest that counts no failure, and lists one": (

@@ -19,6 +19,7 @@ _DEPTH = 100
 _PIECE = 4096
 """Characters that are looked at first; then twice as many, and so on, as a document may end soon."""
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
+_END_TAG = re.compile(rb"</[^>]*>")
 _SUITES = ("testsuites", "testsuite")
 _BREAKS_OFF = (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN,
                expat.errors.XML_ERROR_PARTIAL_CHAR, expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION)  # fmt: skip
@@ -54,7 +55,8 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
         return None, min(at, len(text))
     if reader.last is None:
         return reader.report(), len(text)
-    return reader.report(), begin + len(data[: data.index(b">", reader.last) + 1].decode())
+    tag = _END_TAG.match(data, reader.last)  # expat places the end of `<testsuites/>` behind it
+    return reader.report(), begin + len(data[: tag.end() if tag else reader.last].decode())
 
 
 class _Reader:
@@ -76,7 +78,7 @@ class _Reader:
         """The most failures and errors that a suite claims, or has beside its tests."""
         self.began = False
         self.last: int | None = None
-        """Byte at which the last tag begins."""
+        """Byte at which the last tag begins, or at which an empty element ends."""
         self.note: str | None = None
 
     def report(self) -> QaReport:
