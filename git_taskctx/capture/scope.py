@@ -23,6 +23,16 @@ MAX_TOTAL = 256 * 1024
 """Characters in all patterns, braces written out."""
 MAX_MACRO_DEPTH = 32
 
+_PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
+"""A word that names paths: it has a slash, a star or an extension, or is a macro."""
+_POSITION = re.compile(r"(?<=[^:]):[0-9]+(?:[-:,][0-9]+)*$|#L[0-9]+(?:-L?[0-9]+)?$")
+"""Lines of a file, as compilers (`a.py:3:1`) and GitHub (`a.py#L3-L9`) write them."""
+_REMARK = re.compile(r"\s*$|\s+(?:[(\[#\u2013\u2014\u2192]|--?\s|[-=]>|:\s|lines?\s+[0-9]|L[0-9])|(?<=[:;,])\s")
+"""What follows a path that something is said of: `(new)`, `- the parser`, `# why`, `lines 3-9`."""
+_WITH_BLANKS = re.compile(r"(?:[^/\s]+(?: [^/\s]+)?/)+(?:[^/\s]+ [^/\s]+\.\w+|[^/\s]*)")
+"""A path with a blank in a folder's name, where it stands in no quotes: more blanks than one make it a sentence."""
+_QUOTED = re.compile(r"(?P<quote>`+|[\"'])(?P<path>[^`\"']+)(?P=quote)(?P<position>:[0-9][0-9:,-]*|#L[0-9][L0-9-]*)?")
+
 
 @dataclass(frozen=True)
 class Matcher:
@@ -40,6 +50,43 @@ class Matcher:
         if self.excludes and self.excludes.match(path):
             return False
         return self.includes is None or self.includes.match(path) is not None
+
+
+def is_pattern(text: str) -> bool:
+    """Return whether a word names paths, rather than describing work."""
+    return _PATTERN.fullmatch(text) is not None
+
+
+def paths_named(text: str, *, paths: bool = False) -> tuple[str, ...]:
+    """Return the patterns that an item of a task's scope names, without positions and remarks; none for prose.
+
+    `src/errors.ts:153 (note)` names `src/errors.ts`. With `paths` the item stands in a list of paths, where a word
+    names a path whatever it looks like, and a path may hold blanks. What stands in quotes is kept as it is.
+    """
+    text = text.strip()
+    quoted = _QUOTED.match(text)
+    if quoted and _REMARK.match(text, quoted.end()) and (paths or is_pattern(quoted["path"])):
+        return (quoted["path"].strip(),)
+    listed = re.split(r",\s+(?:and\s+)?|\s+and\s+", text)
+    if len(listed) > 1 and all(is_pattern(_bare(one)) for one in listed):
+        return tuple(map(_bare, listed))
+    word = re.match(r"\S+", text)
+    if word is None:
+        return ()
+    bare = _bare(word[0])
+    if _REMARK.match(text, word.end()) and (
+        is_pattern(bare) or (paths and (bare != word[0] or word.end() == len(text)))
+    ):
+        return (bare,)
+    if not paths:
+        return ()
+    bare = _bare(re.sub(r"\s+(?:\([^()]*\)|#\s.*|(?:--?|[\u2013\u2014\u2192]|[-=]>)\s.*)$", "", text))
+    return (bare,) if _WITH_BLANKS.fullmatch(bare) else ()
+
+
+def _bare(word: str) -> str:
+    """Return a path without the position in it and the mark after it."""
+    return _POSITION.sub("", word.rstrip(",;").removesuffix(":"))
 
 
 def compile_patterns(patterns: Sequence[str]) -> Matcher:

@@ -32,24 +32,25 @@ from git_taskctx.capture.keys import (
     kind_of,
 )
 from git_taskctx.capture.normalize import WIDTH, normalize_multiline
+from git_taskctx.capture.scope import paths_named
+from git_taskctx.capture.sections import shorten
 from git_taskctx.capture.strict_yaml import Node, Problems, decode_text
 from git_taskctx.errors import BadData, Refused
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Command, TaskSnapshot
-from git_taskctx.model.policy import Policy
+from git_taskctx.model.policy import LimitsPolicy, Policy
 from git_taskctx.model.values import dataclass, field, replace
 
 MAX_TEXT = 2048
-"""Bytes of UTF-8; a longer text is cut at a word."""
+"""Bytes of UTF-8 of what stands in one line, of a command and of a path."""
+MAX_TASK_TEXT = LimitsPolicy().context_kib * 1024
+"""Bytes of UTF-8 of a description, and of an item of a list: the task's own text is what a context is for."""
 MAX_ITEMS = 500
 """Items of one list; a longer one is a problem."""
 MAX_WARNINGS = 20
 """Warnings that are told one by one."""
 MAX_NAME = 512
 """Bytes of the path that a cut text points to; of a longer one the end is shown."""
-
-_PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
-"""An item of `scope.in` that is a pattern, not prose: no spaces, and a slash, a star, an extension or a macro."""
 
 
 @dataclass(frozen=True)
@@ -201,11 +202,6 @@ def _clean_command(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
 
 
-def is_pattern(text: str) -> bool:
-    """Tell whether an item of `scope.in` names paths, rather than describing work."""
-    return _PATTERN.fullmatch(text) is not None
-
-
 class _Reader:
     """Reads the known keys of one file, noting sources, warnings and problems on the way."""
 
@@ -214,6 +210,8 @@ class _Reader:
         self.sources: dict[str, str] = {}
         self.warnings: list[str] = []
         self.words: list[Words] = []
+        self.prose: tuple[str, ...] = ()
+        """What stands in lists of paths, and names none."""
 
     def read(self) -> TaskFile:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in TEXTS}
@@ -223,6 +221,8 @@ class _Reader:
         if not texts["title"]:
             texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
             self.warnings.append(f"{self.name} has no title: {texts['title']!r} stands in")
+        patterns = self._patterns()
+        lists["scope_in"] = tuple(dict.fromkeys([*lists["scope_in"], *self.prose]))
         fields: dict[str, Any] = {**texts, **lists}
         return TaskFile(
             name=self.name,
@@ -231,7 +231,7 @@ class _Reader:
             task_snapshot=TaskSnapshot(**fields),
             commands=tuple(self._commands()),
             manual_checks=self._list(MANUAL_CHECKS, "validation_baseline.manual_checks"),
-            patterns=self._patterns(),
+            patterns=patterns,
             sources=self.sources,
             unknown_keys=tuple(sorted(self.flat.unknown)),
             warnings=tuple(self._few_warnings()),
@@ -274,18 +274,16 @@ class _Reader:
             self._from(node, target)
             yield from ((key, item) for item in node.value if item.value not in (None, ""))
 
-    def _list(self, keys: Sequence[str], target: str, *, whole: bool = False) -> tuple[str, ...]:
-        """Read lists of texts into one, each text once; `whole` refuses a long item where it would be cut."""
+    def _list(self, keys: Sequence[str], target: str) -> tuple[str, ...]:
+        """Read lists of texts into one, each text once."""
         texts: list[str] = []
         for key, item in self._items(keys, target):
             if isinstance(item.value, str):
-                text = item.value if whole else clean_text(item.value)
-                texts.append(self._whole(text.strip(), item, key) if whole else self._cut(text, item, key))
-            elif isinstance(item.value, dict) and not whole:
+                texts.append(self._cut(clean_text(item.value), item, key))
+            elif isinstance(item.value, dict):
                 texts.append(self._cut(clean_text(self._said_by(key, item, item.value)), item, key))
             else:
-                mend = "put text that holds ': ' in quotes" if isinstance(item.value, dict) else "one '- ' is enough"
-                self._wrong(item, f"{key}: expected text in each item, found {kind_of(item)}: {mend}")
+                self._wrong_item(key, item)
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def _said_by(self, key: str, item: Node, members: Mapping[str, Node]) -> str:
@@ -337,16 +335,40 @@ class _Reader:
         return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
 
     def _patterns(self) -> tuple[str, ...]:
-        paths = self._list(PATHS, "scope_patterns", whole=True)
-        items = list(self._items(LISTS["scope_in"], "task_snapshot.scope_in"))
-        named = [(item.value, item) for _, item in items if isinstance(item.value, str) and is_pattern(item.value)]
-        if named:
-            self._from(named[0][1], "scope_patterns")
-        return tuple(dict.fromkeys([*paths, *(text for text, _ in named)]))
+        """Return the patterns that paths and scope name; prose among them limits nothing, and is reported as prose."""
+        patterns: list[str] = []
+        prose: list[tuple[str, str, Node]] = []
+        for keys, paths in ((PATHS, True), (LISTS["scope_in"], False)):
+            for key, item in self._items(keys):
+                if not isinstance(item.value, str):
+                    if paths:
+                        self._wrong_item(key, item)
+                    continue
+                text = self._whole(item.value.strip(), item, key) if paths else " ".join(item.value.split())
+                named = paths_named(text, paths=paths)
+                if named:
+                    self._from(item, "scope_patterns")
+                    patterns += named
+                elif text:
+                    prose.append((key, text, item))
+        self.prose = tuple(text for key, text, _ in prose if key in PATHS)
+        if prose:
+            key, text, item = prose[0]
+            more = f" and {len(prose) - 1} more" if len(prose) > 1 else ""
+            place = f"{self.name}:{item.line}: {key}: {shorten(text, 60)!r}{more}"
+            what = "are prose" if more else "is prose"
+            rest = "names no path" if not more else "name no path"
+            limits = "" if patterns else ", and nothing limits which paths may change"
+            self.warnings.append(f"{place} {what}: {'they' if more else 'it'} {rest}{limits}")
+        return tuple(dict.fromkeys(patterns))
 
     def _from(self, node: Node, target: str | None) -> None:
         if target:
             self.sources.setdefault(target, f"{self.name}:L{node.line}")
+
+    def _wrong_item(self, key: str, item: Node) -> None:
+        fix = "put text that holds ': ' in quotes" if isinstance(item.value, dict) else "one '- ' is enough"
+        self._wrong(item, f"{key}: expected text in each item, found {kind_of(item)}: {fix}")
 
     def _wrong(self, node: Node, message: str) -> None:
         self.problems.add(node.line, node.column, message)
@@ -360,13 +382,14 @@ class _Reader:
     def _cut(self, text: str, node: Node, key: str) -> str:
         self.words.append(Words(text, node.line, node.column))
         size = len(text.encode("utf-8", "surrogatepass"))
-        if size <= MAX_TEXT:
+        limit = MAX_TASK_TEXT if key not in TEXTS or key in LONG else MAX_TEXT
+        if size <= limit:
             return text
-        self.warnings.append(f"{self.name}:{node.line}: {key} has {size} bytes, and was cut to {MAX_TEXT}")
+        self.warnings.append(f"{self.name}:{node.line}: {key} has {size} bytes, and was cut to {limit}")
         name = self.name.encode("utf-8", "surrogatepass")
         shown = self.name if len(name) <= MAX_NAME else "…" + name[-MAX_NAME:].decode("utf-8", "ignore")
         pointer = f"… (see {shown}#L{node.line})" + ("\n" if text.endswith("\n") else "")
-        room = MAX_TEXT - len(pointer.encode("utf-8", "surrogatepass"))
+        room = limit - len(pointer.encode("utf-8", "surrogatepass"))
         kept = text.encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore")
         at_word = re.match(r".*(?=\s)", kept, re.DOTALL)
         return (at_word[0] if at_word and at_word[0].strip() else kept).rstrip() + pointer

@@ -182,18 +182,23 @@ def _capture(request: Request, ground: Ground) -> Captured:
 def _given(request: Request, name: str) -> str | None:
     """Return a text of the command line in its one form. Raises: Fatal where it is too long."""
     from git_taskctx.capture.normalize import normalize_multiline
+    from git_taskctx.capture.taskfile import MAX_TASK_TEXT
 
     text: str | None = getattr(request, name)
     if text is None or not text.strip():
         return text and ""
     clean = " ".join(text.split()) if name == "title" else normalize_multiline(text)
-    size = len(clean.encode("utf-8", "surrogateescape"))
-    if size > TEXT_LIMIT:
+    return _bounded(request, name, clean, TEXT_LIMIT if name == "title" else MAX_TASK_TEXT)
+
+
+def _bounded(request: Request, name: str, text: str, limit: int) -> str:
+    size = len(text.encode("utf-8", "surrogateescape"))
+    if size > limit:
         raise Fatal(
-            f"the {name} has {size} bytes, more than {TEXT_LIMIT}",
+            f"the {name} has {size} bytes, more than {limit}",
             hint=f"git taskctx init {request.task} --task-file FILE   # put it into a task file",
         )
-    return clean
+    return text
 
 
 def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:

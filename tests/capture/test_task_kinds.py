@@ -142,13 +142,13 @@ def test_names_that_git_quotes(desk: Desk) -> None:
     assert desk.context()["immutable"]["task_snapshot"]["title"] == "Linked"
 
 
-@pytest.mark.parametrize("name", ["title", "description"])
-def test_texts_of_the_command_line(desk: Desk, name: str) -> None:
-    """2 KiB are taken; a byte more is refused, since there is no file to point to."""
-    full = "x" * (2048 - (name == "description"))
+@pytest.mark.parametrize(("name", "limit"), [("title", 2048), ("description", 65536)])
+def test_texts_of_the_command_line(desk: Desk, name: str, limit: int) -> None:
+    """A title of 2 KiB is taken, and a description of 64; a byte more is refused: there is no file to point to."""
+    full = "x" * (limit - (name == "description"))
     title = () if name == "title" else ("--title", "T")
     assert desk.refuses("init", TASK, *title, f"--{name}", full + "x", code=128) == (
-        f"error: the {name} has 2049 bytes, more than 2048\n"
+        f"error: the {name} has {limit + 1} bytes, more than {limit}\n"
         "hint: git taskctx init TASK-1 --task-file FILE   # put it into a task file\n"
     )
     desk.ok("init", TASK, *title, f"--{name}", full)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from git_taskctx.capture.lookup import find_task_file
+from git_taskctx.capture.scope import is_pattern
 from git_taskctx.capture.taskfile import (
     TaskFile,
     Words,
     check_gates,
     clean_text,
     holds_task,
-    is_pattern,
     read_task_file,
     without_volatile,
 )
@@ -97,7 +99,10 @@ def test_flat_shape() -> None:
     )
     assert (task_file.id, task_file.status) == ("TASK-0824", "in_progress")
     assert task_file.patterns == ("mobile/src/**", "my folder/x")
-    assert (task_file.unknown_keys, task_file.warnings) == (("agent_notes",), ())
+    assert (task_file.unknown_keys, task_file.warnings) == (
+        ("agent_notes",),
+        (f"{NAME}:11: scope_in: 'the screen' is prose: it names no path",),
+    )
     assert task_file.sources == {
         "task_snapshot.title": f"{NAME}:L2",
         "task_snapshot.priority": f"{NAME}:L3",
@@ -211,12 +216,12 @@ def test_bounded() -> None:
 
 
 def test_long_text_is_cut_at_a_word() -> None:
-    """A text over 2 KiB is cut between words, points to its line, and is warned about; at 2 KiB it stays whole."""
-    task_file = read(b"title: x\ndescription: |\n" + "  caf\u00e9 caf\u00e9\n".encode() * 300)
+    """A description over 64 KiB is cut between words, points to its line, and is warned about."""
+    task_file = read(b"title: x\ndescription: |\n" + "  caf\u00e9 caf\u00e9\n".encode() * 6000)
     text = task_file.task_snapshot.description
     assert text.endswith(f" caf\u00e9… (see {NAME}#L2)\n")
-    assert 2040 - 6 <= len(text.encode()) <= 2048
-    assert task_file.warnings == (f"{NAME}:2: description has 3600 bytes, and was cut to 2048",)
+    assert 65528 - 6 <= len(text.encode()) <= 65536
+    assert task_file.warnings == (f"{NAME}:2: description has 72000 bytes, and was cut to 65536",)
     assert read(b"title: " + b"x" * 2048).warnings == ()
     assert len(read(b"title: " + b"x" * 2049).task_snapshot.title.encode()) == 2048
 
@@ -224,24 +229,25 @@ def test_long_text_is_cut_at_a_word() -> None:
 @pytest.mark.parametrize(
     ("before", "whole", "line"),
     [
-        ("description: ", "x" * 2047, 2),
-        ("description: ", "x" * 1000 + " " + "y" * 1046, 2),
-        ("outcome: ", "x" * 2048, 2),
+        ("description: ", "x" * 65535, 2),
+        ("description: ", "x" * 32000 + " " + "y" * 33534, 2),
+        ("outcome: ", "x" * 65536, 2),
         ("area: ", "\u00e9" * 1024, 2),
-        ("plan:\n- ", "x" * 2048, 3),
-        ("scope_in:\n- ", "\u00e9 " * 682 + "xx", 3),
+        ("plan:\n- ", "x" * 65536, 3),
+        ("scope_in:\n- src/a.py ", "\u00e9 " * 21840 + "x" * 7, 3),
     ],
 )
 def test_cut_at_the_edge(before: str, whole: str, line: int) -> None:
-    """2048 bytes stay whole and 2049 are cut, in every kind of text; with its pointer none is longer than 2048."""
-    key = before.partition(":")[0]
-    assert read(f"title: t\n{before}{whole}".encode()).warnings == ()
+    """64 KiB of the task's own text stay whole, 2 KiB of a line; a byte more is cut, and with its pointer fits."""
+    key, limit = before.partition(":")[0], 2048 if before == "area: " else 65536
+    said = [one for one in read(f"title: t\n{before}{whole}".encode()).warnings if "cut" in one]
+    assert said == []
     cut = read(f"title: t\n{before}{whole}z".encode())
-    assert cut.warnings == (f"{NAME}:{line}: {key} has 2049 bytes, and was cut to 2048",)
+    assert f"{NAME}:{line}: {key} has {limit + 1} bytes, and was cut to {limit}" in cut.warnings
     value = getattr(cut.task_snapshot, key)
     text = value if isinstance(value, str) else value[0]
     assert text.strip().endswith(f"\u2026 (see {NAME}#L{line})")
-    assert len(text.encode()) <= 2048
+    assert len(text.encode()) <= limit
 
 
 def test_the_pointer_of_a_long_path() -> None:
@@ -318,6 +324,67 @@ def test_clean_text() -> None:
 def test_is_pattern(text: str, expected: bool) -> None:
     """An item without spaces is a pattern when it has a slash, a star, an extension or is a macro."""
     assert is_pattern(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("item", "paths"),
+    [
+        ("src/errors.ts:153 (note)", ("src/errors.ts",)),
+        ("src/errors.ts:153:7", ("src/errors.ts",)),
+        ("src/errors.ts:10-20, the parser", ("src/errors.ts",)),
+        ("src/errors.ts#L3-L9", ("src/errors.ts",)),
+        ("src/errors.ts (new)", ("src/errors.ts",)),
+        ("src/errors.ts lines 3-9", ("src/errors.ts",)),
+        ("src/errors.ts - add a code", ("src/errors.ts",)),
+        ("src/errors.ts \u2014 add a code", ("src/errors.ts",)),
+        ("src/errors.ts: add a code", ("src/errors.ts",)),
+        ("src/errors.ts  # add a code", ("src/errors.ts",)),
+        ("`src/errors.ts` (add a code)", ("src/errors.ts",)),
+        ("`src/errors.ts`:153", ("src/errors.ts",)),
+        ("src/a.ts, src/b.ts:3", ("src/a.ts", "src/b.ts")),
+        ("src/a.ts and src/b.ts", ("src/a.ts", "src/b.ts")),
+        ("src/**/*.{ts,tsx}", ("src/**/*.{ts,tsx}",)),
+        ("app/(group)/[id]/page.tsx", ("app/(group)/[id]/page.tsx",)),
+        ("!src/gen (made by a tool)", ("!src/gen",)),
+        (":mobile-ui (shared)", (":mobile-ui",)),
+        ("src/errors.ts must stay as it is", ()),
+        ("the parser in src/errors.ts", ()),
+        ("only the login", ()),
+    ],
+)
+def test_paths_of_a_scope(item: str, paths: tuple[str, ...]) -> None:
+    """Positions and remarks are no part of a path; an item that is prose names none, in either list."""
+    for key in ("scope: {in: [%s]}", "repo_paths: [%s]"):
+        task_file = read(f"title: t\n{key % json.dumps(item)}\n".encode())
+        assert task_file.patterns == paths
+        assert [one.rpartition(": ")[0].rpartition(" ")[2] for one in task_file.warnings] == ["prose"] * (not paths)
+        assert paths or task_file.task_snapshot.scope_in == (item,)
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ("my folder/x", "my folder/x"),
+        ("my folder/my file.txt (new)", "my folder/my file.txt"),
+        ("'two words'", "two words"),
+        ("src", "src"),
+        ("Makefile:3 (target)", "Makefile"),
+    ],
+)
+def test_paths_with_blanks(item: str, path: str) -> None:
+    """In a list of paths any word is one, and a path may hold blanks."""
+    assert read(f"title: t\nrepo_paths: [{json.dumps(item)}]\n".encode()).patterns == (path,)
+
+
+def test_prose_is_reported_as_prose() -> None:
+    """Prose among paths limits nothing: it is reported once, and where nothing else is there, that too."""
+    mixed = read(b"title: t\nscope: {in: [src/**, the parser, its tests]}\n")
+    assert mixed.warnings == (f"{NAME}:2: scope.in: 'the parser' and 1 more are prose: they name no path",)
+    alone = read(b"title: t\nrepo_paths: [all of the parser]\n")
+    assert alone.warnings == (
+        f"{NAME}:2: repo_paths: 'all of the parser' is prose: it names no path, and nothing limits which paths may "
+        "change",
+    )
 
 
 def never(path: str) -> bool:
