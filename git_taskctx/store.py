@@ -158,6 +158,25 @@ class Store:
         """Return the folder of a task; it need not exist."""
         return self.root / "tasks" / task
 
+    def runs(self, task: str) -> list[int]:
+        """Return the numbers of the runs of a task's pipeline, in order."""
+        return sorted(int(name) for name in self._names(self.folder(task) / "runs") if name.isdecimal())
+
+    def run_folder(self, task: str, number: int) -> Path:
+        """Return the folder of a run; it need not exist."""
+        return self.folder(task) / "runs" / str(number)
+
+    def attempts(self, task: str, number: int, stage: str) -> list[int]:
+        """Return the numbers of the attempts of a stage in a run, in order."""
+        names = self._names(self.run_folder(task, number) / "stages" / stage) if "/" not in stage else []
+        return sorted(int(name) for name in names if name.isdecimal())
+
+    def make_run(self, task: str) -> int:
+        """Make the folder of the next run beside the others, and return its number. Raises: Fatal, ReadOnly."""
+        number = max(self.runs(task), default=0) + 1
+        files.make_folder(self.run_folder(task, number))
+        return number
+
     def tasks(self) -> list[str]:
         """Return the tasks that have a folder here, sorted."""
         return self._names(self.root / "tasks")

@@ -68,7 +68,7 @@ def config(
 def schema(
     call: Call,
     name: Annotated[
-        Literal["context", "export", "record", "files", "metrics", "manifest", "proof", "handoff"] | None,
+        Literal["context", "export", "record", "files", "metrics", "manifest", "proof", "handoff", "run"] | None,
         Argument(metavar="[NAME]", help="Which file; by default all of them, in one document."),
     ] = None,
 ) -> Answer:

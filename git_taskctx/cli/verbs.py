@@ -26,6 +26,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
         Verb("block", "chain.block", common=WRITES),
         Verb("unblock", "chain.unblock", common=WRITES),
         Verb("update", "chain.update", common=WRITES),
+        Verb("run", "run.run", common=WRITES),
     ),
     "drift": (
         Verb("verify", "chain.verify", common=tuple(name for name in WRITES if name != "format"), bare="reads"),

@@ -15,6 +15,7 @@ from git_taskctx.model.values import dataclass, field
 from git_taskctx.store import Store
 
 if TYPE_CHECKING:
+    from git_taskctx.model.payloads import StageRun
     from git_taskctx.secrets import Hit
 
 
@@ -39,6 +40,8 @@ class Caller:
     """Whether the deep scan looks for secrets in what is about to be recorded."""
     tell: Callable[[Progress], None] = lambda _: None
     """Gets told how far long work is."""
+    stage: StageRun | None = None
+    """Which stage of a pipeline acts; it goes into every record."""
     forced: list[str] = field(default_factory=list, compare=False)
     """What looked like a secret and was let pass by force, to be told."""
 
@@ -52,7 +55,7 @@ class Caller:
         repository = self.repository
         linked = repository.git_dir != repository.common_dir
         worktree = repository.git_dir.name if linked else "main" if repository.has_worktree else "bare"
-        return Origin(self.store.clone(), worktree, self.force_secrets)
+        return Origin(self.store.clone(), worktree, self.force_secrets, self.stage)
 
 
 def check_secrets(caller: Caller, value: object, *, name: str) -> None:

@@ -6,7 +6,7 @@ import os
 import re
 import shlex
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -107,17 +107,22 @@ def attach(session: Session, source: Source, kind: EvidenceType, *, description:
 
 
 def take(
-    session: Session, source: Source, kind: EvidenceType, *, description: str | None = None
+    session: Session,
+    source: Source,
+    kind: EvidenceType,
+    *,
+    description: str | None = None,
+    more: Sequence[Evidence] = (),
 ) -> tuple[Evidence, Mapping[str, bytes] | None]:
     """Return the evidence that a source is, and the file to write; None where it is on record already.
 
-    Raises: Refused for a secret, and where there is too much evidence.
+    more: what goes on record before it. Raises: Refused for a secret, and where there is too much evidence.
     """
-    sha = sha256_hex(source.data)
-    for known in session.chain.evidence:
+    sha, before = sha256_hex(source.data), (*session.chain.evidence, *more)
+    for known in before:
         if (known.sha256, known.path, known.type, known.lines) == (sha, source.path, kind, source.lines):
             return known, None
-    if len(session.chain.evidence) >= MOST:
+    if len(before) >= MOST:
         raise Refused(
             f"{session.task} has {MOST} pieces of evidence, and takes no more",
             hint="git taskctx evidence list   # put several files into one",
@@ -125,7 +130,7 @@ def take(
     refuse_content(session, source.path, source.data, first_line=source.first_line)
     packed = compress(source.data)
     evidence = Evidence(
-        id=f"E{len(session.chain.evidence) + 1}",
+        id=f"E{len(before) + 1}",
         type=kind,
         path=source.path,
         sha256=sha,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.evidence import Source, take
@@ -18,7 +20,10 @@ from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Qa, Run
 from git_taskctx.model.qa import QaRun, judge, missing_runs
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
+
+if TYPE_CHECKING:
+    from git_taskctx.model.payloads import StageRun
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,19 @@ class QaRecorded:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What a check of a pipeline came to."""
+
+    source: Source
+    """Its log."""
+    command: str
+    exit_code: int
+    tree: TreeOid
+    """The tree that it ran on, and left as it was."""
+    stage: StageRun
+
+
 def record_qa(session: Session, request: Request) -> QaRecorded:
     """Put a run of QA on record, with its log, for the tree that lies there now.
 
@@ -51,8 +69,6 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
 
     Raises: Refused for a secret, or for a baseline under a task file that has changed; Fatal, TryAgain.
     """
-    from git_taskctx.capture.qa import read_log
-
     agent, source = request.agent, request.source
     session.require_agent(agent)
     session.require_open()
@@ -62,22 +78,48 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
         changed = _changed_since_init(session, reading, source.path)
         baseline, warnings = _is_baseline(session, request, reading, changed)
     evidence, contents = take(session, source, "qa_log", description=command)
-    root = str(session.repository.toplevel)
-    reports = read_log(source.data, command=command, exit_code=request.exit_code, root=root)
-    run = Run(
-        command=command,
-        exit_code=request.exit_code,
-        status=judge(reports, request.exit_code),
-        reports=tuple(report.bounded() for report in reports),
-        log=evidence.id,
-        claimed=True if request.baseline and changed else None,
-    )
+    run = _run_of(session, source, command, request.exit_code, evidence)
+    run = replace(run, claimed=True if request.baseline and changed else None)
     payload = Qa(run, baseline=baseline, evidence=evidence if contents is not None else None)
     event = Event(payload, agent, tree=tree)
     session.commit([event], files=contents, reason=f"{session.task}: QA by {agent}")
     runs = session.chain.baseline.runs if run.claimed else session.chain.runs
     recorded = next(one for one in reversed(runs or ()) if one.log == evidence.id and one.agent == agent)
     return QaRecorded(recorded, evidence, baseline, (*warnings, *_odd(session, recorded)))
+
+
+def record_checks(session: Session, checks: Sequence[Checked]) -> None:
+    """Put what checks came to on record, each for the tree that it ran on, in one commit of the ledger.
+
+    Raises: Refused for a secret in a log, and where there is too much evidence.
+    """
+    session.require_open(may_be_blocked=True)
+    events, files, more = list[Event](), dict[str, bytes](), list[Evidence]()
+    for check in checks:
+        evidence, contents = take(session, check.source, "qa_log", description=check.command, more=more)
+        run = _run_of(session, check.source, check.command, check.exit_code, evidence)
+        payload = Qa(run, evidence=evidence if contents is not None else None)
+        if contents is not None:
+            files.update(contents)
+            more.append(evidence)
+        events.append(Event(payload, session.chain.owner, tree=check.tree, stage=check.stage))
+    if events:
+        names = ", ".join(dict.fromkeys(check.stage.stage for check in checks))
+        session.commit(events, files=files, reason=f"{session.task}: checked by {names}")
+
+
+def _run_of(session: Session, source: Source, command: str | None, exit_code: int | None, evidence: Evidence) -> Run:
+    """Return what a record says of a run."""
+    from git_taskctx.capture.qa import read_log
+
+    reports = read_log(source.data, command=command, exit_code=exit_code, root=str(session.repository.toplevel))
+    return Run(
+        command=command,
+        exit_code=exit_code,
+        status=judge(reports, exit_code),
+        reports=tuple(report.bounded() for report in reports),
+        log=evidence.id,
+    )
 
 
 def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.store import CONTEXT
 
 if TYPE_CHECKING:
-    pass
+    from git_taskctx.model.payloads import StageRun
 
 SAVED = "saved"
 """The name beside agents under which `restore` saves states before it overwrites them."""
@@ -50,6 +50,8 @@ class Event:
     commit: CommitOid | None = None
     base: CommitOid | None = None
     diff_sha: str | None = None
+    stage: StageRun | None = None
+    """Which stage it is of, where that is not the caller's."""
 
     @property
     def type(self) -> RecordType:
@@ -266,9 +268,10 @@ class Session:
 
     def draft(self, event: Event, time: str, number: int) -> Record:
         """Return the record that an event would become, not yet hashed into the chain."""
+        origin = self.caller.origin
         return draft_record(
             event.payload,
-            self.caller.origin,
+            origin if event.stage is None else replace(origin, stage=event.stage),
             time=time,
             context=self.context.context_id,
             task=self.task,

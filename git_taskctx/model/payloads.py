@@ -38,6 +38,29 @@ def named(key: str, default: Any = None) -> Any:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What an agent used, as far as its program reports it."""
+
+    usd: str | None = optional()
+    """A decimal number."""
+    input_tokens: int | None = optional()
+    output_tokens: int | None = optional()
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """Which attempt of which stage a record was written by."""
+
+    run: int
+    """Counts the runs of a task, from 1."""
+    stage: str
+    attempt: int
+    key: str | None = optional()
+    """Names the command, the policy and what the stage began with."""
+    usage: Usage | None = optional()
+
+
+@dataclass(frozen=True)
 class Origin:
     """Where and how a record was written; beside every payload."""
 
@@ -46,6 +69,8 @@ class Origin:
     """As git names it; `main`, or `bare` where there is none."""
     force_secrets: bool = optional(False)
     """True where what looks like a secret was let pass."""
+    stage: StageRun | None = optional()
+    """The stage of a pipeline that wrote it."""
 
 
 @dataclass(frozen=True)

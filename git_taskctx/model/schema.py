@@ -20,6 +20,7 @@ from git_taskctx.model.manifest import MANIFEST_VERSION, Manifest
 from git_taskctx.model.payloads import Origin, Signature
 from git_taskctx.model.proof import Proof
 from git_taskctx.model.record import KINDS, RECORD_VERSION, SIGNATURE, Record
+from git_taskctx.model.run import RunEvent
 from git_taskctx.model.snapshot import FileChange
 from git_taskctx.model.values import dataclass, is_dataclass
 
@@ -62,9 +63,10 @@ SCHEMAS: Mapping[str, Any] = {
     "manifest": Manifest,
     "proof": Proof,
     "handoff": Handoff,
+    "run": RunEvent,
 }
 """Name of each schema, and the class that it describes: `context.json`, role exports, a record, side files, a proof,
-what `export --format in-toto` says of a chain."""
+what `export --format in-toto` says of a chain, an event of a run."""
 
 _VERSIONS = {Context: SCHEMA_VERSION, Export: EXPORT_VERSION}
 

@@ -17,7 +17,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, field
 from git_taskctx.model.verdict import Outcome, Verdict
 
 
@@ -46,6 +46,8 @@ class Overview:
     """On the worktree, not counted; None where it could not be read."""
     hooks: str | None = None
     """The health of git's hooks in one line, as the verb fills it in."""
+    run: str | None = field(default=None, metadata={"optional": True})
+    """What the last run of the pipeline waits for."""
     next: tuple[str, ...] = ()
     """Commands to type."""
     warnings: tuple[str, ...] = ()
@@ -68,6 +70,7 @@ def overview(caller: Caller) -> Overview:
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
+        waits = None if session.archived else _waiting_run(session)
         around = None if session.archived else standing(session, session.repository.find_commit("HEAD"))
         warnings += [around.text] if around is not None else []
         return Overview(
@@ -87,9 +90,19 @@ def overview(caller: Caller) -> Overview:
             validated=chain.validated,
             archived=session.archived,
             verdict=verdict,
-            next=next_steps(session, verdict),
+            run=None if waits is None else f"run {waits[0]} waits for you: {waits[1]}",
+            next=(*(() if waits is None else (waits[2],)), *next_steps(session, verdict)),
             warnings=tuple(warnings),
         )
+
+
+def _waiting_run(session: Session) -> tuple[int, str, str] | None:
+    """Return the number of a run that waits, for what, and how it goes on; loads nothing where none has begun."""
+    if session.chain.validated or not session.caller.store.runs(session.task):
+        return None
+    from git_taskctx.pipeline.journal import waits_for
+
+    return waits_for(session.caller.store, session.task)
 
 
 def steps_here(session: Session) -> tuple[str, ...]:

@@ -158,6 +158,8 @@ def status(document: Document, seen: Overview) -> None:
             document.line(("finding ", "bad"), f"{finding.id} by {finding.by}: {finding.text}")
         if seen.validated and seen.verdict is not None and seen.verdict.outcome is Outcome.YES:
             document.line(("validated: ", "ok"), "every agent approved this tree")
+    if seen.run is not None:
+        document.sentence(("run: ", "dim"), seen.run)
     health(document, seen.hooks)
     for number, line in enumerate("\n".join(seen.next).split("\n") if seen.next else ()):
         command, mark, why = line.partition(_WHY + "or ")

@@ -70,7 +70,7 @@ def run_command(
     if code:
         how = f"ended with {code}" if code > 0 else f"was killed by {signal.Signals(-code).name}"
         signature = digest([list(argv), code, out.sha.hexdigest(), err.sha.hexdigest()])
-        raise CommandFailed(f"{shlex.join(argv)} {how}", signature)
+        raise CommandFailed(f"{shlex.join(argv)} {how}", signature, code if code > 0 else 128 - code)
 
 
 class _Stream:

@@ -68,9 +68,9 @@ class Unreachable(Fatal):
 class CommandFailed(Refused):
     """A command ended with a code that is not 0; failures with one `signature` are the same failure."""
 
-    def __init__(self, message: str, signature: str = "") -> None:
+    def __init__(self, message: str, signature: str = "", command_code: int = 1) -> None:
         super().__init__(message)
-        self.signature = signature
+        self.signature, self.command_code = signature, command_code
 
 
 class TimedOut(CouldNotTell):

@@ -160,6 +160,19 @@ def test_a_server_that_asks(repo: GitRepo, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("git_taskctx")
+def test_a_pipeline(repo: GitRepo) -> None:
+    """The pipeline that needs no model runs as it stands, up to the proved commit; the other files are read."""
+    real, scripted, other = blocks(PAGES["docs/pipelines.md"], "toml")
+    assert all(parse_policy(one.encode(), what="docs/pipelines.md") for one in (real, other))
+    repo.write("greetings.txt", "hello\n")
+    repo.write(".taskctx.toml", scripted)
+    for line in "".join(blocks(section("docs/pipelines.md", "A run"), "sh")).splitlines():
+        run(line, repo)
+    (answer,) = blocks(PAGES["docs/pipelines.md"], "json")
+    assert set(json.loads(answer)) == {"data", "flags", "session", "usage"}
+
+
+@pytest.mark.usefixtures("git_taskctx")
 def test_attestations(repo: GitRepo) -> None:
     """What is typed to export a proof gives a document a line."""
     (block,) = blocks(section("docs/proof.md", "Attestations"), "sh")

@@ -1,0 +1,230 @@
+"""The verb run: the stages of a pipeline, what they said, and what a person decides."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+from git_taskctx.cli.answer import Answer
+from git_taskctx.cli.call import Call, find_width, use_colour, write_text
+from git_taskctx.cli.options import Argument, Option
+from git_taskctx.errors import Fatal, Usage
+from git_taskctx.model.values import replace
+
+if TYPE_CHECKING:
+    from git_taskctx.context.caller import Caller
+    from git_taskctx.context.session import Session
+    from git_taskctx.model.run import RunEvent
+
+_CODES = {"done": 0, "failed": 1, "waiting": 3, "cancelled": 130}
+
+
+def run(
+    call: Call,
+    pipeline: Annotated[
+        str | None, Argument(metavar="[PIPELINE]", help="Which one, where the team has several.")
+    ] = None,
+    stage: Annotated[str | None, Option("--stage", metavar="S", help="Only this stage.", excludes="--from")] = None,
+    since: Annotated[
+        str | None, Option("--from", metavar="S", help="This stage, and all after it.", excludes="--stage")
+    ] = None,
+    resume: Annotated[
+        bool, Option("--resume", help="Go on with the last run; what is done is not done again.")
+    ] = False,
+    approve: Annotated[
+        str | None,
+        Option("--approve", metavar="S", help="Approve the tree for stage S, and go on.", excludes="--reject"),
+    ] = None,
+    reject: Annotated[
+        str | None, Option("--reject", metavar="S", help="Reject it, with --finding, and go on.", excludes="--approve")
+    ] = None,
+    finding: Annotated[str | None, Option("--finding", metavar="TEXT", help="What is wrong.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be run.")] = False,
+    jobs: Annotated[int | None, Option("--jobs", metavar="N", min=1, help="Run so many stages at once.")] = None,
+    keep_going: Annotated[
+        bool, Option("--keep-going", help="After a failure go on with what does not depend on it.")
+    ] = False,
+    log: Annotated[str | None, Option("--log", metavar="S", help="Print what stage S said last.")] = None,
+) -> Answer:
+    """Run the team's pipeline on the task: agents and checks, one after the other or side by side.
+
+    Each agent starts from the verified tree; each check is on record for the tree that it ran on. Exit code 0: all is
+    done; 1: a stage said no; 3: it waits for a person, and the last line is the command that goes on. Ctrl-C lets
+    running stages end, a second one ends them.
+    """
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.model.oids import TreeOid
+    from git_taskctx.pipeline.journal import begin_run, resume_run
+    from git_taskctx.pipeline.plan import Asked, environment, make_plan
+
+    named = {
+        "--approve": approve,
+        "--reject": reject,
+        "--resume": resume,
+        "--stage": stage,
+        "--from": since,
+        "--log": log,
+    }
+    given = [option for option, value in named.items() if value not in (None, False)]
+    if len(given) > 1 and not (set(given) <= {"--approve", "--resume"} or set(given) <= {"--reject", "--resume"}):
+        raise Usage(f"{given[0]} and {given[1]} exclude each other", hint="git taskctx run -h")
+    if (reject is None) != (finding is None):
+        raise Usage(
+            "--reject and --finding go together", hint='git taskctx run --reject STAGE --finding "what is wrong"'
+        )
+    if log is not None:
+        return _log(call, log)
+    is_resumed = resume or approve is not None or reject is not None
+    committed = call.config(call.repository.head().commit).pipelines
+    with ExitStack() as stack:
+        with open_task(call.caller(), write=False) as session:
+            store, task, settled = session.caller.store, session.task, session.chain.settled_tree
+            if session.archived:
+                raise Fatal(f"{task} is archived", hint=f"git taskctx recover {task}")
+            journal = stack.enter_context(resume_run(store, task)) if is_resumed else None
+            begun = journal.begun if journal is not None else None
+            asked = Asked(pipeline or (begun.pipeline if begun is not None else None), stage, since)
+            settings = session.context.pipelines.run if session.context.pipelines is not None else None
+            environ = dict(os.environ) if settings is None else environment(os.environ, settings)
+            plan = make_plan(session, asked, committed, environ)
+            warnings = (*session.warnings, *_edited(call))
+            records = [entry.record for entry in session.entries]
+        if dry_run:
+            return _plan(plan, warnings)
+        from git_taskctx.pipeline.run import require_gate, run_pipeline
+        from git_taskctx.pipeline.stages import Bench, Desk, decide
+
+        for gate in filter(None, (approve, reject)):
+            require_gate(plan.stages, gate)
+        journal = journal or stack.enter_context(begin_run(store, task))
+        bench = Bench(
+            desk=Desk(lambda: _fresh(call)),
+            journal=journal,
+            mark=f"{session.context.context_id}/{journal.number}",
+            task=task,
+            top=call.repository.toplevel,
+            environ=environ,
+            write_brief=_brief,
+        )
+        if approve is not None or reject is not None:
+            decide(bench, plan.stages, approve or reject or "", finding)
+        hear = stack.enter_context(_display(call, {name: plan.stages[name].agent for name in plan.order}))
+        on_signal = stack.enter_context(_signals())
+        begins = TreeOid(begun.tree) if begun is not None and begun.tree is not None else settled
+        ended = run_pipeline(plan, bench, begins, settled, records, hear, jobs=jobs, keep_going=keep_going,
+                             on_signal=on_signal)  # fmt: skip
+    return _answer(call, ended, warnings)
+
+
+def _answer(call: Call, ended: Any, warnings: tuple[str, ...]) -> Answer:
+    from git_taskctx.report import text
+    from git_taskctx.report.overview import steps_here
+
+    steps = [*ended.hints, *((ended.next,) if ended.next is not None else ())]
+    if ended.state == "done":
+        from git_taskctx.commits.seal import open_task
+
+        with open_task(call.caller(), write=False) as session:
+            steps = list(steps_here(session))
+    if call.format == "json":
+        call.format = "text"  # the events are the document
+        return Answer(code=_CODES[ended.state])
+    return Answer(
+        notes=lambda document: text.notes(document, warnings, tuple(steps)),
+        code=_CODES[ended.state],
+        reason=f"run {ended.run}: {ended.state}",
+    )
+
+
+def _plan(plan: Any, warnings: tuple[str, ...]) -> Answer:
+    from git_taskctx.report import pipeline, text
+
+    return Answer(
+        pipeline.plan_data(plan, ()),
+        text=lambda document: pipeline.planned(document, plan, ()),
+        notes=lambda document: text.warnings(document, warnings),
+    )
+
+
+def _log(call: Call, stage: str) -> Answer:
+    """Return what a stage printed in its last attempt."""
+    from git_taskctx.commits.seal import open_task
+    from git_taskctx.files import read_plain
+
+    with open_task(call.caller(), write=False) as session:
+        store, task = session.caller.store, session.task
+    for number in reversed(store.runs(task)):
+        attempts = store.attempts(task, number, stage)
+        if attempts:
+            folder = store.run_folder(task, number) / "stages" / stage / str(attempts[-1])
+            raw = b"".join(read_plain(folder / name) or b"" for name in ("stdout", "stderr"))
+            return Answer({"run": number, "attempt": attempts[-1], "log": raw.decode("utf-8", "replace")}, raw=raw)
+    raise Fatal(f"no stage {stage!r} of {task} has run", hint="git taskctx run --dry-run")
+
+
+def _edited(call: Call) -> tuple[str, ...]:
+    """Say so where the worktree has another pipeline than the one that counts."""
+    names = call.uncommitted_policy(call.repository.head().commit)
+    return tuple(f"{name} as it is in the worktree does not count: what is committed is run" for name in names)
+
+
+def _fresh(call: Call) -> "Caller":
+    """Return the caller with a repository of its own: what is read now is as it is now."""
+    from git_taskctx.git.repository import open_repository
+    from git_taskctx.store import Store
+
+    repository = open_repository(call.folder, os.environ)
+    return replace(call.caller(), repository=repository, store=Store(repository), tell=lambda _: None)
+
+
+def _brief(session: "Session", agent: str) -> str:
+    from git_taskctx.context.roles import build_export
+    from git_taskctx.report.brief import render_brief
+
+    return render_brief(build_export(session.context, session.chain, agent), ())
+
+
+@contextmanager
+def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["RunEvent"], None]]:
+    """Yield what shows an event: as JSON, as a table on a terminal, as a line elsewhere."""
+    from git_taskctx.report.pipeline import Lines, Table, render_event
+
+    if call.format == "json":
+        yield lambda event: write_text(render_event(event))
+        return
+    colour = use_colour(sys.stdout)
+    shown = (
+        Lines(sys.stdout, colour=colour) if find_width(sys.stdout) is None else Table(sys.stdout, stages, colour=colour)
+    )
+    try:
+        yield shown.hear
+    finally:
+        shown.close()
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Yield what lets signals end a run: Ctrl-C in order, a second one and any other signal at once."""
+    import signal
+    import threading
+
+    from git_taskctx.files import ENDING
+
+    before: dict[int, Any] = {}
+
+    def listen(cancel: Callable[[], None]) -> None:
+        def stop(number: int, _frame: object) -> None:
+            cancel()
+            if number != signal.SIGINT:
+                cancel()
+
+        for one in ENDING:
+            if threading.current_thread() is threading.main_thread() and signal.getsignal(one) is not signal.SIG_IGN:
+                before[one] = signal.signal(one, stop)
+
+    try:
+        yield listen
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,187 @@
+"""The state of a run, in its folder: `events.jsonl`, appended and made durable, and what each attempt left.
+
+A run goes on from it by content: an outcome counts again where a stage has the same key, at whatever place it stands.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from git_taskctx import files
+from git_taskctx.errors import Fatal, TaskctxError, TryAgain
+from git_taskctx.model.canonical import DECODER, dump_line
+from git_taskctx.model.codec import from_plain, to_plain
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.run import RunEvent
+from git_taskctx.model.values import replace
+from git_taskctx.runner import Failure, Outcome, Writes, freeze
+from git_taskctx.runner.frozen import digest
+from git_taskctx.store import Store
+
+EVENTS = "events.jsonl"
+VERSION = 1
+ASK = ":ask"
+"""What the id of a gate has behind the name of its stage."""
+_LARGEST = 256 * 1024 * 1024
+
+
+class Journal:
+    """The events of one run, and what follows from them."""
+
+    def __init__(self, folder: Path, number: int, *, seen: tuple[RunEvent, ...] = ()) -> None:
+        self.folder, self.number, self.seen = folder, number, seen
+        """seen: the events of before, where it goes on."""
+        self.seq = seen[-1].seq if seen else 0
+        self.attempts: dict[str, int] = {}
+        """The last attempt of each stage, of before."""
+        self._ended: dict[str, RunEvent] = {}
+        self._last: RunEvent | None = None
+        """The end of the last stage of an agent that counts again."""
+        latest: dict[str, RunEvent] = {}
+        handed: set[str] = set()
+        for event in seen:
+            if event.type == "stage-started" and event.stage is not None:
+                self.attempts[event.stage] = max(self.attempts.get(event.stage, 0), event.attempt or 0)
+            elif event.type == "stage-ended" and event.key is not None:
+                if event.reused and event.key in self._ended:
+                    event = replace(event, attempt=self._ended[event.key].attempt)
+                key = str(event.key)
+                latest[f"{event.stage}{ASK * bool(event.gate)}"] = self._ended[key] = event
+            elif event.type == "again":
+                handed |= {str(latest[name].key) for name in event.failed or () if name in latest}
+        stands = {key for key, one in self._ended.items() if one.state == "done" or one.reused} | handed
+        self._ended = {key: one for key, one in self._ended.items() if key in stands}
+        for event in seen:
+            if event.key in self._ended and event.agent is not None and event.tree is not None and not event.gate:
+                self._last = event
+
+    @property
+    def begun(self) -> RunEvent | None:
+        """The first event, of a run that goes on."""
+        return next((event for event in self.seen if event.type == "run-started"), None)
+
+    def event(self, key: str) -> RunEvent | None:
+        """Return the end of the stage that had a key before."""
+        return self._ended.get(key)
+
+    def outcome(self, key: str, settled: TreeOid) -> Outcome | None:
+        """Return the outcome that a key had before: done, or a failure that handed back; None where it must run.
+
+        settled: the tree on record now. Where somebody put another one on record since the last agent's stage ended,
+        that is what the stage left, so that what comes after it is done again.
+        """
+        event = self._ended.get(key)
+        if event is None:
+            return None
+        writes, hash_ = dict(event.writes or {}), event.hash
+        if self._last is not None and event.key == self._last.key and event.tree != settled:
+            writes[f"{event.stage}.tree"] = settled
+            hash_ = digest([event.hash, settled])
+        frozen = Writes({name: freeze(value) for name, value in writes.items()})
+        if event.failure is None:
+            return Outcome("done", frozen, hash=hash_)
+        failure = Failure(event.failure.kind, event.failure.message, event.failure.signature)
+        timed_out = event.state == "timed out"
+        return Outcome("timed out" if timed_out else "failed", frozen, error=failure, hash=hash_)
+
+    def append(self, event: RunEvent, *, lasting: bool) -> RunEvent:
+        """Number an event and write it; with `lasting` it is on the disk when this returns. Returns: it, numbered."""
+        self.seq += 1
+        event = replace(event, seq=self.seq)
+        data = f"{dump_line(to_plain(event))}\n".encode()
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        path = self.folder / EVENTS
+        with files.told_of(path):
+            descriptor = os.open(path, flags, 0o600)
+            with os.fdopen(descriptor, "ab") as file:
+                if self._is_torn(descriptor):
+                    data = b"\n" + data
+                file.write(data)
+                file.flush()
+                if lasting:
+                    os.fsync(descriptor)
+        return event
+
+    def count(self) -> int:
+        """Return the number of an event that is not kept."""
+        self.seq += 1
+        return self.seq
+
+    def _is_torn(self, descriptor: int) -> bool:
+        """Return whether a kill left a line without its end."""
+        size = os.fstat(descriptor).st_size
+        if not size:
+            return False
+        with open(self.folder / EVENTS, "rb") as file:  # noqa: PTH123
+            file.seek(size - 1)
+            return file.read(1) != b"\n"
+
+    def attempt_folder(self, stage: str, attempt: int) -> Path:
+        """Return the folder of an attempt, where the engine puts its output too; made where it is missing."""
+        folder = self.folder
+        for name in ("stages", stage, str(attempt)):
+            folder = folder / name
+            files.make_folder(folder)
+        return folder
+
+
+@contextlib.contextmanager
+def begin_run(store: Store, task: str) -> Iterator[Journal]:
+    """Begin a run of a task; only one runs at a time. Raises: TryAgain, Fatal, ReadOnly."""
+    with _alone(store, task):
+        number = store.make_run(task)
+        yield Journal(store.run_folder(task, number), number)
+
+
+@contextlib.contextmanager
+def resume_run(store: Store, task: str) -> Iterator[Journal]:
+    """Go on with the last run of a task. Raises: Fatal where there is none, TryAgain."""
+    numbers = store.runs(task)
+    if not numbers:
+        raise Fatal(f"no run of {task} has begun", hint="git taskctx run")
+    with _alone(store, task):
+        folder = store.run_folder(task, numbers[-1])
+        yield Journal(folder, numbers[-1], seen=tuple(read_events(folder)))
+
+
+@contextlib.contextmanager
+def _alone(store: Store, task: str) -> Iterator[None]:
+    files.make_folder(store.run_folder(task, 0).parent)
+    try:
+        held = files.lock_folder(store.run_folder(task, 0).parent, wait=False)
+    except BlockingIOError as error:
+        raise TryAgain(f"a run of {task} is going on", hint="git taskctx status") from error
+    try:
+        yield
+    finally:
+        os.close(held)
+
+
+def read_events(folder: Path) -> Iterator[RunEvent]:
+    """Yield the events of a run that read; a kill may have torn a line."""
+    for line in (files.read_plain(folder / EVENTS, limit=_LARGEST) or b"").splitlines():
+        with contextlib.suppress(ValueError, RecursionError, TaskctxError):
+            yield from_plain(RunEvent, DECODER.decode(line.decode("utf-8")), what=EVENTS)
+
+
+def waits_for(store: Store, task: str) -> tuple[int, str, str] | None:
+    """Return the number of the last run, what it waits for, and the command that goes on; None where it does not."""
+    numbers = store.runs(task)
+    if not numbers:
+        return None
+    events = list(read_events(store.run_folder(task, numbers[-1])))
+    last = events[-1] if events else None
+    if last is None or last.type != "run-ended" or last.state != "waiting":
+        return None
+    return numbers[-1], last.why or "", last.next or "git taskctx run --resume"
+
+
+def plain_writes(writes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a stage set, as JSON has it."""
+    result: dict[str, Any] = json.loads(json.dumps(writes))
+    return result

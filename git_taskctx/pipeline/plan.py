@@ -1,0 +1,173 @@
+"""What a run is made of, and everything that is wrong with it, before anything starts."""
+
+from __future__ import annotations
+
+import graphlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from git_taskctx.config.pipelines import faults_among
+from git_taskctx.context.session import Session
+from git_taskctx.errors import BadConfig, Fatal, Usage
+from git_taskctx.model.codec import to_plain
+from git_taskctx.model.pipeline import Pipelines, Settings, Stage
+from git_taskctx.model.values import dataclass, replace
+from git_taskctx.runner.frozen import digest
+
+ENVIRONMENT = (
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
+    "VIRTUAL_ENV", "SSL_CERT_*",
+)  # fmt: skip
+"""What stages see of the environment where `run.env` does not say."""
+_CALLERS = (
+    "CLAUDECODE", "CLAUDE_CODE_*", "CODEX_SANDBOX*", "GEMINI_CLI", "CURSOR_*", "GIT_TASKCTX*", "TASKCTX_*",
+    "TASK_CONTEXT_PATH", "TRACEPARENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX",
+)  # fmt: skip
+"""What says something of the caller alone: never handed on."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `run` was asked for."""
+
+    pipeline: str | None = None
+    stage: str | None = None
+    """Only this one."""
+    since: str | None = None
+    """This one, and all that comes after it."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages to run, each after those of the same plan alone."""
+
+    name: str | None
+    stages: Mapping[str, Stage]
+    order: tuple[str, ...]
+    settings: Settings
+    policy: str
+    """A digest of what else an outcome depends on: the text of the task, and the policy."""
+
+
+def make_plan(session: Session, asked: Asked, committed: Pipelines | None, environ: Mapping[str, str]) -> Plan:
+    """Return what to run. Raises: Fatal without a pipeline, Usage, BadConfig with everything that is wrong.
+
+    committed: what HEAD has. environ: what the stages see.
+    """
+    context = session.context
+    frozen = context.pipelines
+    again = "git commit -- .taskctx.toml\ngit taskctx rebuild --policy HEAD   # takes the committed one"
+    if frozen is None and committed is None:
+        raise Fatal(f"{session.task} has no pipeline", hint=f"docs/pipelines.md   # write one, then:\n{again}")
+    if frozen is None or (committed is not None and committed != frozen):
+        raise BadConfig(
+            f"the committed pipeline is not the one that {session.task} began with",
+            hint="git taskctx rebuild --policy HEAD   # takes the committed one",
+        )
+    name, members = _members(frozen, asked.pipeline)
+    stages = _part(_inside({one: frozen.stages[one] for one in members}), asked)
+    faults = [*faults_among(stages), *_unbuilt(frozen.run, stages), *_misplaced(session, stages)]
+    faults += _not_found(session, stages, environ)
+    if faults:
+        raise BadConfig("\n".join(dict.fromkeys(faults)), hint="git taskctx run --dry-run   # once it is corrected")
+    block = context.immutable
+    policy = digest(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
+    return Plan(name, stages, _order(stages), frozen.run, policy)
+
+
+def environment(environ: Mapping[str, str], settings: Settings) -> dict[str, str]:
+    """Return what stages see of the environment."""
+    allowed = ENVIRONMENT if settings.env is None else settings.env
+    return {
+        name: value
+        for name, value in environ.items()
+        if any(fnmatchcase(name, one) for one in allowed) and not any(fnmatchcase(name, one) for one in _CALLERS)
+    }
+
+
+def _members(frozen: Pipelines, name: str | None) -> tuple[str | None, tuple[str, ...]]:
+    known = frozen.pipelines
+    if name is None and len(known) <= 1:
+        return next(iter(known.items()), (None, tuple(frozen.stages)))
+    if name is None or name not in known:
+        names = ", ".join(known) or "none: all stages are one"
+        what = f"there is no pipeline {name!r}" if name is not None else "which pipeline?"
+        raise Usage(f"{what}   # there is {names}", hint=f"git taskctx run {next(iter(known), '')}".rstrip())
+    return name, known[name]
+
+
+def _inside(stages: Mapping[str, Stage]) -> dict[str, Stage]:
+    """Return the stages with what leads out of them left out."""
+    return {
+        name: replace(
+            stage,
+            after=tuple(one for one in stage.after if one in stages),
+            again=stage.again if stage.again is not None and stage.again.stage in stages else None,
+        )
+        for name, stage in stages.items()
+    }
+
+
+def _part(stages: Mapping[str, Stage], asked: Asked) -> dict[str, Stage]:
+    """Return the stages that are asked for."""
+    for name in (asked.stage, asked.since):
+        if name is not None and name not in stages:
+            raise Usage(f"there is no stage {name!r}: there is {', '.join(stages)}", hint="git taskctx run --dry-run")
+    wanted = set(stages)
+    if asked.stage is not None:
+        wanted = {asked.stage}
+    elif asked.since is not None:
+        wanted = {asked.since}
+        for name in _order(stages):
+            wanted |= {name} if wanted & set(stages[name].after) else set()
+    return _inside({name: stage for name, stage in stages.items() if name in wanted})
+
+
+def _order(stages: Mapping[str, Stage]) -> tuple[str, ...]:
+    return tuple(graphlib.TopologicalSorter({name: stage.after for name, stage in stages.items()}).static_order())
+
+
+def _unbuilt(settings: Settings, stages: Mapping[str, Stage]) -> Iterator[str]:
+    """Yield the keys that are read, and of which nothing is done yet."""
+    given = {"run.bring": settings.bring, "run.setup": settings.setup, "run.remote": settings.remote}
+    yield from (f"{key}: not supported yet" for key, value in given.items() if value)
+    yield from (f'stage.{name}.tree = "own": not supported yet' for name, one in stages.items() if one.tree is not None)
+    seen: dict[str, str] = {}
+    above: dict[str, set[str]] = {}
+    for name in _order(stages):
+        above[name] = {one for need in stages[name].after for one in (need, *above[need])}
+        agent = stages[name].agent
+        if agent is not None:
+            if agent in seen and seen[agent] not in above[name]:
+                both = f"{seen[agent]} and {name}, both of {agent}"
+                yield f"{both}, side by side: not supported yet; put one after the other"
+            seen[agent] = name
+
+
+def _misplaced(session: Session, stages: Mapping[str, Stage]) -> Iterator[str]:
+    """Yield the stages of agents that the chain does not have, or not yet at that point."""
+    chain = session.chain
+    at = chain.position(chain.owner)
+    for name in _order(stages):
+        agent = stages[name].agent
+        if agent is None:
+            continue
+        if agent not in chain.agents:
+            yield f"stage.{name}.agent: {agent!r} is not an agent of {session.task}: {', '.join(chain.agents)}"
+            continue
+        if chain.position(agent) > at + 1:
+            yield f"stage.{name}: it is not {agent}'s turn then, {chain.agents[at + 1]} is next"
+        at = chain.position(agent)
+
+
+def _not_found(session: Session, stages: Mapping[str, Stage], environ: Mapping[str, str]) -> Iterator[str]:
+    for name, stage in stages.items():
+        program = stage.run[0]
+        if "{" in program:
+            continue
+        place = os.path.join(session.repository.toplevel, program) if "/" in program else program  # noqa: PTH118
+        if shutil.which(place, path=environ.get("PATH", os.defpath)) is None:
+            yield f"stage.{name}.run: {program!r} is not on PATH"

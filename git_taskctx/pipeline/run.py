@@ -1,0 +1,218 @@
+"""Run a pipeline: the graph of its stages on the engine, its events, its budget, and how it ends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+from git_taskctx.errors import Fatal, Usage
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.payloads import Usage as Used
+from git_taskctx.model.pipeline import Stage
+from git_taskctx.model.record import Record
+from git_taskctx.model.run import RunEvent, StageFailure
+from git_taskctx.model.values import dataclass, field
+from git_taskctx.pipeline.journal import ASK, VERSION, Journal, plain_writes
+from git_taskctx.pipeline.known import Known
+from git_taskctx.pipeline.plan import Plan
+from git_taskctx.pipeline.processes import become_subreaper, children, end_children, end_marked
+from git_taskctx.pipeline.stages import Bench, run_agent, run_check, run_gate
+from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskContext
+
+_LASTING = ("run-started", "stage-ended", "again", "waiting", "run-ended")
+"""Events that are on the disk before the run goes on."""
+_PASSED_ON = ("output", "log", "collision", "usage")
+
+
+@dataclass(frozen=True)
+class RunEnded:
+    """How a run ended."""
+
+    run: int
+    state: str
+    """done, failed, waiting, cancelled."""
+    next: str | None
+    """The command that goes on, where it waits or was stopped."""
+    hints: tuple[str, ...] = ()
+    """What to type before."""
+
+
+@dataclass
+class _Driver:
+    """Turns the engine's events into ours, and counts what was spent."""
+
+    plan: Plan
+    bench: Bench
+    journal: Journal
+    tell: Callable[[RunEvent], None]
+    hold: Callable[[str], None] = lambda _: None
+    spent: dict[tuple[str, int], Decimal] = field(default_factory=dict)
+    usages: dict[tuple[str, int], Used] = field(default_factory=dict)
+    started: dict[str, float] = field(default_factory=dict)
+    """The tasks that run, and since when."""
+    waiting: dict[str, str] = field(default_factory=dict)
+
+    def hear(self, event: Event) -> None:
+        """Take one event of the engine; it sends one at a time."""
+        if event.type in ("run-started", "run-ended"):
+            return
+        name = None if event.task is None else event.task.removesuffix(ASK)
+        gate = True if event.task is not None and event.task != name else None
+        stage = None if name is None else self.plan.stages[name]
+        attempt = self._attempt(event, gate)
+        if event.type == "stage-started" and event.task is not None:
+            self.started[event.task] = time.monotonic()
+            self.bench.keys[event.task] = event.data["key"]
+            if gate is None:
+                self.say("stage-started", stage=name, attempt=attempt, agent=stage and stage.agent)
+        elif event.type in _PASSED_ON:
+            self.say(event.type, stage=name, attempt=attempt, stream=event.data.get("stream"),
+                     text=event.data.get("text"), usage=event.data.get("usage"))  # fmt: skip
+        elif event.type == "again":
+            failed = tuple(event.data["failed"])
+            self.say("again", stage=name, attempt=attempt, failed=failed)
+        elif event.type == "stage-ended" and stage is not None and name is not None:
+            self._end(event, name, stage, gate, attempt)
+
+    def _attempt(self, event: Event, gate: bool | None) -> int | None:
+        if event.task is None or gate or not event.attempt:
+            return None
+        return self.journal.attempts.get(event.task, 0) + event.attempt
+
+    def _end(self, event: Event, name: str, stage: Stage, gate: bool | None, attempt: int | None) -> None:
+        state, error, task = event.data["state"], event.data["error"], event.task or ""
+        began = self.started.pop(task, None)
+        is_reused = began is None and event.data["hash"] is not None
+        if state == "waiting":
+            self.waiting[name] = event.data["why"]
+        if gate and state in ("pending", "skipped", "cancelled") and not is_reused:
+            return
+        self.say(
+            "stage-ended", stage=name, gate=gate, attempt=attempt, agent=stage.agent, state=state,
+            why=event.data["why"] or (error.message if error is not None else None) or None,
+            tree=event.data["writes"].get(f"{task}.tree"),
+            milliseconds=None if began is None else int(1000 * (time.monotonic() - began)),
+            usage=self.usages.get((name, attempt or 0)), reused=is_reused or None,
+            failure=StageFailure(error.kind, error.message, error.signature) if error is not None else None,
+            key=event.data["key"], hash=event.data["hash"], writes=plain_writes(event.data["writes"]),
+        )  # fmt: skip
+
+    def say(self, type: Any, **data: Any) -> None:
+        """Write an event down, and pass it on."""
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        event = RunEvent(VERSION, 0, now, self.journal.number, type, **data)
+        if type == "output":
+            event = RunEvent(VERSION, self.journal.count(), now, self.journal.number, type, **data)
+        else:
+            event = self.journal.append(event, lasting=type in _LASTING)
+        self.tell(event)
+
+    def use(self, ctx: TaskContext, usage: Used) -> None:
+        """Count what a stage used; when the budget is reached nothing new starts."""
+        name = ctx.task.removesuffix(ASK)
+        attempt = ctx.attempt
+        self.usages[name, attempt] = usage
+        self.spent[name, attempt] = Decimal(usage.usd or 0)
+        ctx.emit("usage", usage=usage)
+        budget, spent = self.plan.settings.budget.usd, sum(self.spent.values(), Decimal(0))
+        if budget is not None and spent >= Decimal(budget):
+            self.hold(f"the budget of {budget} USD is reached: {spent} USD spent")
+
+
+def run_pipeline(
+    plan: Plan, bench: Bench, begins: TreeOid, settled: TreeOid, records: Sequence[Record],
+    tell: Callable[[RunEvent], None], *,
+    jobs: int | None = None, keep_going: bool = False,
+    on_signal: Callable[[Callable[[], None]], object] = lambda _: None,
+) -> RunEnded:  # fmt: skip
+    """Run the stages, and say how that ended; nothing runs any more when this returns.
+
+    begins: the tree that the run began on, which the first stages depend on. settled: the one on record now.
+    records: those of the task, which have what a kill kept from the events.
+    on_signal: gets what ends the run: once in order, a second time at once.
+    """
+    journal, driver = bench.journal, _Driver(plan, bench, bench.journal, tell)
+    known = children()
+    become_subreaper()
+    end_marked(f"{bench.mark.rpartition('/')[0]}/")  # of runs before that were killed
+    known_before = Known(plan, bench, settled, records)
+    executor = DagExecutor(
+        list(_tasks(plan, bench, begins)), on_event=driver.hear, jobs=jobs, keep_going=keep_going,
+        logs=journal.folder / "stages", finished=known_before.find,
+    )  # fmt: skip
+    driver.hold = bench.hold = executor.hold
+    bench.on_usage = driver.use
+    on_signal(executor.cancel)
+    timer = _alarm(plan.settings.budget.wall, executor)
+    driver.say("run-started", task=bench.task, pipeline=plan.name, stages=plan.order, tree=begins)
+    try:
+        result = executor.run()
+        bench.flush()
+    finally:
+        if timer is not None:
+            timer.cancel()
+        end_marked(f"{bench.mark}/")
+        end_children(known)
+    ended = _ended(driver, result)
+    why = "; ".join(f"{name}: {text}" for name, text in driver.waiting.items()) or None
+    driver.say("run-ended", state=ended.state, why=why, next=ended.next)
+    return ended
+
+
+def _alarm(wall: int | None, executor: DagExecutor) -> threading.Timer | None:
+    if wall is None:
+        return None
+    timer = threading.Timer(wall, executor.hold, [f"the budget of {wall} s is reached"])
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+def _tasks(plan: Plan, bench: Bench, begins: TreeOid) -> Any:
+    """Yield the tasks: one for each stage, and one behind each stage that asks a person."""
+    asks = {name for name, stage in plan.stages.items() if stage.ask is not None}
+    for name in plan.order:
+        stage = plan.stages[name]
+        after = [f"{one}{ASK}" if one in asks else one for one in stage.after]
+        again = None if stage.again is None else Again(stage.again.stage, stage.again.times)
+        definition: dict[str, Any] = {"command": list(stage.run), "agent": stage.agent, "policy": plan.policy}
+        if not after:
+            definition["begins"] = begins
+        run = run_check if stage.agent is None else run_agent
+        yield Task(name, partial(run, bench, name, stage), after=after, again=again, always=stage.always,
+                   definition=definition)  # fmt: skip
+        if stage.ask is not None:
+            gate = {"ask": stage.ask, "policy": plan.policy}
+            yield Task(f"{name}{ASK}", partial(run_gate, bench, name, stage), after=[name], again=again,
+                       definition=gate)  # fmt: skip
+
+
+def _ended(driver: _Driver, result: RunResult) -> RunEnded:
+    number, hints = driver.journal.number, list[str]()
+    for name in driver.waiting:
+        if (hint := driver.bench.hints.get(name)) is not None:
+            hints += [line for line in hint.split("\n") if line not in hints]
+    if result.state in ("done", "failed"):
+        return RunEnded(number, result.state, "git taskctx run --resume" if result.state == "failed" else None)
+    gate = next(
+        (name for name in driver.waiting if result.status.get(f"{name}{ASK}") and
+         result.status[f"{name}{ASK}"].state == "waiting" and driver.waiting[name] == driver.plan.stages[name].ask),
+        None,
+    )  # fmt: skip
+    if gate is not None:
+        hints.append(f'git taskctx run --reject {gate} --finding "what is wrong"   # or approve it:')
+        return RunEnded(number, result.state, f"git taskctx run --approve {gate}", tuple(hints))
+    return RunEnded(number, result.state, "git taskctx run --resume", tuple(hints))
+
+
+def require_gate(stages: Mapping[str, Stage], name: str) -> None:
+    """Raise Usage for a stage that asks nobody, Fatal for one that there is not."""
+    if name not in stages:
+        raise Fatal(f"there is no stage {name!r}: there is {', '.join(stages)}", hint="git taskctx run --dry-run")
+    if stages[name].ask is None:
+        raise Usage(f"{name} asks nobody", hint="git taskctx run --resume")

@@ -1,0 +1,253 @@
+"""A pipeline from its first stage to a proved commit: order, handing back, gates, going on, and what is on record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import jsonschema
+import pytest
+from desk import TASK
+from scripted import Line, answer, script
+
+Stages = Callable[..., dict[str, dict[str, Any]]]
+
+
+def test_from_brief_to_proved_commit(line: Line, three: Stages) -> None:
+    """All stages end with done, the tree is validated, and the commit of it is proved."""
+    line.begin_task(three())
+    events = line.carry(0)
+    assert line.states(events) == ["implement done", "test done", "review done", "validate done"]
+    assert events[-1]["state"] == "done"
+    line.repo.commit("work")
+    line.ok("verify")
+
+
+def test_events_keep_their_schema(line: Line, three: Stages) -> None:
+    """Each line of the stream meets the published schema, and so does each line of the file."""
+    line.begin_task(three())
+    said = line.ok("run", "--format", "json")
+    schema = line.ok("schema", "run").out
+    kept = line.repo.read(f".agent-output/tasks/{TASK}/runs/1/events.jsonl").decode()
+    for text in (*said.out.splitlines(), *kept.splitlines()):
+        jsonschema.validate(json.loads(text), json.loads(schema))
+
+
+def test_what_goes_on_record(line: Line, three: Stages) -> None:
+    """Records name run, stage, attempt and what was used; a check is a result of the tree that it ran on."""
+    told = {"session": "s-1", "usage": {"usd": 0.25, "input_tokens": 10}}
+    line.begin_task(
+        three(implement=script(f"open('a.txt', 'a').write('x'); {answer(told)}"), test=["sh", "-c", "true"])
+    )
+    line.carry(0)
+    records = line.records()
+    by = {(one["type"], one["agent"]): one for one in records if "stage" in one}
+    snapshot = by["snapshot", "implementer"]
+    assert {**snapshot["stage"], "key": ""} == {
+        "run": 1, "stage": "implement", "attempt": 1, "key": "", "usage": {"usd": "0.25", "input_tokens": 10},
+    }  # fmt: skip
+    assert by["start", "reviewer"]["stage"]["stage"] == "review"
+    assert by["update", "implementer"]["session_id"] == "s-1"
+    (qa,) = (one for one in records if one["type"] == "qa")
+    assert (qa["stage"]["stage"], qa["tree"], qa["run"]["command"]) == ("test", snapshot["tree"], "sh -c true")
+
+
+def test_checks_feed_the_proof(line: Line, three: Stages) -> None:
+    """With `qa.require` the last approval is given, since the check is on record for that tree."""
+    line.begin_task(three(test=["sh", "-c", "true"]), '[qa]\nrequire = true\ndefault = ["sh -c true"]\n')
+    line.carry(0)
+    assert line.ok("status", "--format", "json").document()["data"]["validated"] is True
+
+
+def test_a_failed_check_hands_the_work_back_with_its_log(line: Line, three: Stages) -> None:
+    """The second attempt finds the log in its brief; what comes after runs once, on the corrected tree."""
+    stages = three(
+        implement=script("open('a.txt', 'a').write(open(os.environ['TASK_CONTEXT_PATH']).read()[-400:] + 'x\\n')"),
+        test=script("text = open('a.txt').read(); print('too short:', len(text)); sys.exit(len(text) < 500)"),
+    )
+    stages["test"]["again"] = {"from": "implement", "times": 2}
+    line.begin_task(stages)
+    states = line.states(line.carry(0))
+    assert states[:5] == ["implement done", "test failed", "implement done", "test done", "review done"]
+    assert "too short:" in (line.folder("implement", 2) / "brief.md").read_text()
+    assert "too short:" not in (line.folder("implement", 1) / "brief.md").read_text()
+
+
+def test_the_same_failure_twice_waits(line: Line, three: Stages) -> None:
+    """Handing back did not help: a person is asked, and nothing after it runs."""
+    stages = three(test=["false"])
+    stages["test"]["again"] = {"from": "implement", "times": 5}
+    line.begin_task(stages)
+    events = line.carry(3)
+    assert line.states(events).count("implement done") == 2
+    assert events[-1]["next"] == "git taskctx run --resume"
+    assert "the same failure twice" in events[-1]["why"]
+
+
+def test_findings_block_until_a_later_answer_leaves_them_out(line: Line, three: Stages) -> None:
+    """The reviewer's finding hands back; the next answer without it unblocks."""
+    found = answer({"data": {"findings": ["no test"]}})
+    review = f"n = open('a.txt').read().count('work'); {found} if n < 2 else {answer({'data': {'findings': []}})}"
+    stages = three(review=script(review))
+    stages["review"]["again"] = {"from": "implement", "times": 1}
+    line.begin_task(stages)
+    line.carry(0)
+    types = [one["type"] for one in line.records() if one["agent"] == "reviewer"]
+    assert types == ["start", "block", "snapshot", "start", "unblock", "snapshot"]
+
+
+def test_a_gate_is_bound_to_its_tree_and_asks_again(line: Line, three: Stages) -> None:
+    """A rejection blocks and hands back; after rework it asks again; an approval is for one tree."""
+    stages = three()
+    stages["validate"] |= {"ask": "Approve this tree?", "again": {"from": "implement", "times": 2}}
+    line.begin_task(stages)
+    waiting = line.carry(3)
+    assert waiting[-1]["next"] == "git taskctx run --approve validate"
+    assert "run --approve validate" in line.ok("status").out
+    again = line.carry(3, "--reject", "validate", "--finding", "too loud")
+    assert line.states(again)[-1] == "validate? waiting"
+    assert "too loud" in (line.folder("implement", 2) / "brief.md").read_text()
+    line.repo.write("a.txt", "by hand\n")
+    refused = line.run("run", "--approve", "validate")
+    assert (refused.code, "drift since validator's snapshot" in refused.err) == (1, True)
+    line.ok("restore", "--agent", "validator")
+    line.ok("resolve-drift", "--note", "mine")
+    line.carry(0, "--approve", "validate")
+    line.repo.commit("work")
+    line.ok("verify")
+
+
+def test_the_last_line_is_the_command_that_goes_on(line: Line, three: Stages) -> None:
+    """A pipe gets a line for each stage; the hint for a gate comes last."""
+    stages = three()
+    stages["validate"]["ask"] = "Fine?"
+    line.begin_task(stages)
+    said = line.ends(3, "run")
+    assert said.out.splitlines()[0] == "run 1 of TASK-1: implement, test, review, validate"
+    assert [row.split()[0] for row in said.out.splitlines()[1:]] == [
+        "implement",
+        "test",
+        "review",
+        "validate",
+        "validate",
+    ]
+    assert said.err.splitlines()[-1] == "hint: git taskctx run --approve validate"
+
+
+def test_resume_goes_by_content(line: Line, three: Stages) -> None:
+    """What is done is not done again; a tree that a person put on record is checked anew."""
+    stages = three(test=script("sys.exit('ok' not in open('a.txt').read())"))
+    line.begin_task(stages)
+    assert line.states(line.carry(1))[-1] == "validate skipped"
+    line.repo.write("a.txt", "ok\n")
+    line.ends(1, "verify")
+    line.ok("resolve-drift", "--accept", "--note", "by hand")
+    states = line.states(line.carry(0, "--resume"))
+    assert states == ["implement known", "test done", "review done", "validate done"]
+    assert line.states(line.carry(0, "--resume")) == [f"{name} known" for name in stages]
+
+
+def test_drift_waits(line: Line, three: Stages) -> None:
+    """A tree that somebody touched is handed to no agent."""
+    stages = three(test=script("open('b.txt', 'w').write('x')"))
+    line.begin_task(stages)
+    events = line.carry(3)
+    assert "test changed the tree: b.txt" in events[-1]["why"]
+    assert line.states(events)[1:3] == ["test waiting", "review pending"]
+    assert "qa" not in [one["type"] for one in line.records()]
+    line.repo.at("b.txt").unlink()
+    assert line.states(line.carry(3, "--resume"))[1] == "test waiting"
+
+
+def test_a_budget_stops_what_did_not_start(line: Line, three: Stages) -> None:
+    """What is done stays done; who resumes goes on with the budget anew."""
+    cost = script(f"open('a.txt', 'a').write('x'); {answer({'usage': {'usd': 3}})}")
+    line.begin_task(three(implement=cost), "[run]\nbudget = { usd = 2.5 }\n")
+    events = line.carry(3)
+    assert line.states(events)[0] == "implement done"
+    assert "the budget of 2.5 USD is reached: 3 USD spent" in events[-1]["why"]
+    assert line.states(line.carry(0, "--resume"))[0] == "implement known"
+
+
+def test_a_quota_waits_with_its_time(line: Line, three: Stages) -> None:
+    """A vendor that has no more for us is no failure of the work."""
+    told = {"type": "result", "is_error": True, "result": "Claude AI usage limit reached|1767225600"}
+    line.begin_task(three(implement=script(f"print(json.dumps({told!r})); sys.exit(1)")))
+    events = line.carry(3)
+    assert "usage limit reached, until 2026-01-01 00:00 UTC" in events[-1]["why"]
+    assert line.states(events)[0] == "implement waiting"
+
+
+def test_a_part_of_it(line: Line, three: Stages) -> None:
+    """`--stage` runs one, `--from` it and all after it; `--dry-run` runs nothing; `--log` prints the last attempt."""
+    line.begin_task(three(test=["echo", "checked"]))
+    plan = line.ok("run", "--dry-run", "--format", "json").document()["data"]
+    assert list(plan["stages"]) == ["implement", "test", "review", "validate"]
+    assert not line.repo.at(f".agent-output/tasks/{TASK}/runs/1").exists()
+    assert line.states(line.carry(0, "--stage", "implement")) == ["implement done"]
+    assert line.states(line.carry(0, "--from", "test")) == ["test done", "review done", "validate done"]
+    assert line.ok("run", "--log", "test").out == "checked\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"test": {"run": ["no-such-program"]}}, "stage.test.run: 'no-such-program' is not on PATH"),
+        ({"review": {"agent": "editor"}}, "stage.review.agent: 'editor' is not an agent of TASK-1"),
+        ({"review": {"agent": "validator"}, "validate": {"agent": "reviewer"}}, "it is not validator's turn then"),
+        ({"test": {"tree": "own"}}, 'stage.test.tree = "own": not supported yet'),
+    ],
+)
+def test_what_cannot_run_is_refused_before_anything_starts(
+    line: Line, three: Stages, change: dict[str, dict[str, Any]], told: str
+) -> None:
+    """One error, no run, nothing on record."""
+    stages = three()
+    for name, keys in change.items():
+        stages[name] |= keys
+    line.begin_task(stages)
+    before = len(line.records())
+    said = line.ends(128, "run")
+    assert told in said.err
+    assert (len(line.records()), line.repo.at("a.txt").exists()) == (before, False)
+
+
+def test_what_is_not_built_yet_is_refused_at_once(line: Line, three: Stages) -> None:
+    """All of it in one error."""
+    stages = {"one": {"agent": "implementer", "run": ["true"]}, "two": {"agent": "implementer", "run": ["true"]}}
+    line.begin_task(stages, '[run]\nbring = ["x"]\nsetup = [["true"]]\nremote = "origin"\n')
+    said = line.ends(128, "run").err
+    assert [said.count(key) for key in ("run.bring", "run.setup", "run.remote", "side by side")] == [1, 1, 1, 1]
+
+
+def test_a_pipeline_that_changed_since_the_base_is_refused(line: Line, three: Stages) -> None:
+    """A commit with another pipeline needs a rebuild; an edit that is not committed changes nothing."""
+    line.begin_task(three())
+    line.repo.write(".taskctx.toml", '[stage.implement]\nrun = ["true"]\n')
+    assert "does not count" in line.ok("run", "--dry-run").err
+    line.repo.commit("another")
+    said = line.ends(128, "run").err
+    assert "the committed pipeline is not the one that TASK-1 began with" in said
+    line.ok("rebuild", "--policy", "HEAD")
+    assert "implement" in line.ok("run", "--dry-run").out
+
+
+def test_an_agent_changes_nothing_of_what_checks_it(line: Line, three: Stages) -> None:
+    """Edits of the pipeline's file, and of the run's own files, while it runs."""
+    spoil = (
+        "open('.taskctx.toml', 'w').write('[stage.implement]\\nrun = [\"true\"]\\n'); "
+        "open(os.path.dirname(os.environ['TASKCTX_RESPONSE']) + '/../../../events.jsonl', 'w').write('{}\\n')"
+    )
+    line.begin_task(three(implement=script(spoil), test=["false"]))
+    assert line.states(line.carry(1))[:2] == ["implement done", "test failed"]
+
+
+def test_without_a_pipeline(line: Line) -> None:
+    """One clear error; the verbs around it as well."""
+    line.ok("init", TASK, "--title", "t")
+    assert "TASK-1 has no pipeline" in line.ends(128, "run").err
+    assert "no run of TASK-1 has begun" in line.ends(128, "run", "--resume").err
+    assert "exclude each other" in line.ends(129, "run", "--stage", "a", "--from", "b").err
+    assert "go together" in line.ends(129, "run", "--reject", "a").err
+    assert "no stage 'a'" in line.ends(128, "run", "--log", "a").err
