@@ -211,20 +211,39 @@ def _signals() -> Iterator[Callable[[Callable[[], None]], None]]:
 
     from git_taskctx.files import ENDING
 
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
     before: dict[int, Any] = {}
+    thread: threading.Thread | None = None
+
+    def hear(cancel: Callable[[], None]) -> None:
+        while numbers := os.read(reader, 64):
+            for number in numbers:
+                cancel()
+                if number != signal.SIGINT:
+                    cancel()
 
     def listen(cancel: Callable[[], None]) -> None:
-        def stop(number: int, _frame: object) -> None:
-            cancel()
-            if number != signal.SIGINT:
-                cancel()
-
+        nonlocal thread
+        if threading.current_thread() is not threading.main_thread():
+            return
+        thread = threading.Thread(target=hear, args=(cancel,), daemon=True)
+        thread.start()
+        # A handler runs when the main thread runs Python again, and that one may just have begun to wait: signal(7)
+        # interrupts no futex(2) that is entered later. What reads the pipe hears of it at once.
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         for one in ENDING:
-            if threading.current_thread() is threading.main_thread() and signal.getsignal(one) is not signal.SIG_IGN:
-                before[one] = signal.signal(one, stop)
+            if signal.getsignal(one) is not signal.SIG_IGN:
+                before[one] = signal.signal(one, lambda *_: None)
 
     try:
         yield listen
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+        if thread is not None:
+            signal.set_wakeup_fd(-1)
+        os.close(writer)
+        if thread is not None:
+            thread.join()
+        os.close(reader)
