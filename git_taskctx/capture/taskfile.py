@@ -85,6 +85,8 @@ class TaskFile:
     """Every text that was captured, in the file's order, for what it refers to."""
     lines: tuple[str, ...] = ()
     """The file's lines."""
+    garbled: frozenset[str] = frozenset()
+    """Fields that the file may have given, in a way that does not read."""
 
     def line_of(self, words: Words, part: str) -> int:
         """Return the line on which `part` of a text stands: the first one that holds it, from the text's own on."""
@@ -92,18 +94,24 @@ class TaskFile:
         return next((line for line in below if part in self.lines[line - 1]), words.line)
 
 
-def read_task_file(data: bytes, *, name: str, task: str = "") -> TaskFile:
+def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems | None = None) -> TaskFile:
     """Read a task file of any kind; `name` is its path, for messages and sources, and `task` the id of the task.
+
+    Where `problems` are given they are added to, and what reads is returned.
 
     Raises: BadData with one line `file:line:col: message` for every problem.
     """
-    problems = Problems(name)
-    text = decode_text(data, problems)
-    _, root = import_task(text, task=task, problems=problems)
-    reader = _Reader(name, problems, flatten(root, problems))
+    found = Problems(name) if problems is None else problems
+    text = decode_text(data, found)
+    _, root = import_task(text, task=task, problems=found)
+    flat = flatten(root, found)
+    parsed = not found.found
+    reader = _Reader(name, found, flat)
     result = reader.read()
-    problems.raise_any()
-    return replace(result, lines=tuple(text.split("\n")))
+    if problems is None:
+        found.raise_any()
+    garbled = reader.garbled(parsed=parsed) if found.found else frozenset()
+    return replace(result, lines=tuple(text.split("\n")), garbled=garbled)
 
 
 def holds_task(data: bytes, *, name: str, task: str) -> bool:
@@ -120,26 +128,30 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
     return root is not None and isinstance(root.value, dict) and "title" in root.value
 
 
-def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, again: str, cited: bool = True) -> None:
-    """Refuse a task file that no work should begin on; `cited` tells whether a standard is cited.
+def check_gates(
+    task_file: TaskFile, policy: Policy, *, any_status: bool, again: str, cited: bool = True, task: str = ""
+) -> None:
+    """Refuse a task file that no work should begin on, or that is another task's than `task`.
 
-    `again` is the command that takes the file, to be typed once it is mended.
+    `cited` says whether a standard is cited; `again` is the command that takes the file, to be typed once it is fixed.
 
     An empty `task.require_status` requires nothing, and a file without a status passes.
 
     Raises: Refused, with all reasons.
     """
-    task, allowed, status = task_file.task_snapshot, policy.task.require_status, task_file.status
+    words, allowed, status = task_file.task_snapshot, policy.task.require_status, task_file.status
     reasons = []
-    if not task.description.strip():
+    if not words.description.strip() and "description" not in task_file.garbled:
         reasons.append("the description is empty")
-    if not task.acceptance_criteria:
+    if not words.acceptance_criteria and "acceptance_criteria" not in task_file.garbled:
         reasons.append("there are no acceptance criteria")
     if policy.standards.required and not cited:
         reasons.append("no standard is cited")
     same = map(_plain_status, allowed)
     wrong_status = bool(allowed) and status is not None and _plain_status(status) not in same and not any_status
     hint = f"{again}   # once {task_file.name} is filled in"
+    if reasons == ["there are no acceptance criteria"] and again.startswith("git taskctx init "):
+        hint += f'\n{again} --criterion "what must hold"'
     if wrong_status:
         why = (
             f"once {task_file.name} is filled in; or set its status"
@@ -148,8 +160,25 @@ def check_gates(task_file: TaskFile, policy: Policy, *, any_status: bool, again:
         )
         hint = f"{again} --any-status   # {why}"
         reasons.append(f"the status is {str(status)[:60]!r}, not {' or '.join(allowed)}")
+    if task and task_file.id is not None and not is_same_id(task_file.id, task):
+        hint = hint if reasons else f"{again}   # once the id in {task_file.name} is {task}, or with its own id"
+        reasons.append(f"its id is {task_file.id[:60]!r}, not {task}")
     if reasons:
         raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", hint=hint)
+
+
+def is_same_id(one: str, other: str) -> bool:
+    """Return whether two ids mean one task: `TASK-005` is `5`, `ISSUE-12` is `12`, `TASK-8` is `TASK-8-discount`."""
+    shorter, longer = sorted((_parts_of(one), _parts_of(other)), key=len)
+    if not shorter:
+        return one == other
+    rest = longer[len(shorter) :]
+    return longer[-len(shorter) :] == shorter or (longer[: len(shorter)] == shorter and not rest[0].isdigit())
+
+
+def _parts_of(task_id: str) -> list[str]:
+    """Return the words and the numbers of an id."""
+    return [part.lstrip("0") or "0" for part in re.findall(r"[^\W\d_]+|\d+", task_id.casefold())]
 
 
 def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> object:
@@ -238,6 +267,12 @@ class _Reader:
             standards=tuple(item for _, item in self._items([STANDARDS])),
             words=tuple(sorted(set(self.words), key=lambda words: (words.line, words.column))),
         )
+
+    def garbled(self, *, parsed: bool) -> frozenset[str]:
+        """Name the fields that the file may give in a way that does not read; of what does not parse it is anyone."""
+        known = {"description": ("description",), "acceptance_criteria": LISTS["acceptance_criteria"]}
+        given = {key for key, node in self.flat.known.items() if node.value and str(node.value).strip()}
+        return frozenset(name for name, keys in known.items() if not parsed or not given.isdisjoint(keys))
 
     def _few_warnings(self) -> list[str]:
         told = [*self.problems.warnings, *self.warnings]

@@ -228,12 +228,11 @@ def _colon(lines: list[str], line: int, column: int, start: int, problem: str) -
 
 
 def _key_among_items(item: str) -> str:
-    dashes = re.match(r"\s*(?:- +)*", item)
-    column = dashes.end() + 1 if dashes else 3
-    return (
-        "a key among list items: put the items above it under a key of their own, "
-        f"or begin it in column {column} to make it part of the last one"
-    )
+    found = _LINE.match(item)
+    message = "a key among list items: put the items above it under a key of their own"
+    if found is None or not found["dashes"].strip() or found["key"] is None:
+        return message  # the last one is a text, which has no keys
+    return f"{message}, or begin it in column {len(found['dashes']) + 1} to make it part of the last one"
 
 
 def _stray_key(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:

@@ -23,6 +23,14 @@ def init(
     ],
     title: Annotated[str | None, Option(metavar="TEXT", help="What to do; instead of a task file.")] = None,
     description: Annotated[str | None, Option(metavar="TEXT", help="More about it; - reads standard input.")] = None,
+    criterion: Annotated[
+        list[str] | None,
+        Option(
+            "--criterion",
+            metavar="TEXT",
+            help="What must hold at the end, after what the task file says; may be repeated.",
+        ),
+    ] = None,
     task_file: Annotated[
         str | None, Option(metavar="FILE", help="The task file, if its name does not match.", complete="<files>")
     ] = None,
@@ -57,6 +65,7 @@ def init(
         task=task,
         title=title,
         description=description,
+        criteria=tuple(criterion or ()),
         task_file=task_file,
         folder=call.folder,
         base_commit=base_commit,

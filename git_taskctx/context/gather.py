@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
 from git_taskctx.config import PYPROJECT_LIMIT, Config
 from git_taskctx.context.scope import paths_in
-from git_taskctx.errors import BadData
+from git_taskctx.errors import BadData, Refused, TaskctxError
 from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
@@ -18,7 +20,7 @@ from git_taskctx.model.context import Command, Immutable, TaskSnapshot, Validati
 from git_taskctx.model.manifest import Capture, Purpose, Source
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, replace
 
 if TYPE_CHECKING:
     from git_taskctx.capture.standards import Cited, Standard, Wanted
@@ -27,6 +29,8 @@ POLICY_FILE = ".taskctx.toml"
 PYPROJECT = "pyproject.toml"
 MAX_PATHS = 1000
 """Paths that are listed of those that the scope patterns match."""
+TEXTS, CRITERIA, COMMAND_LINE = ("title", "description"), "acceptance_criteria", "command line"
+"""What the command line may say of a task, and how the block's sources call it."""
 MAX_KEYS = 20
 """Keys of a task file that are named as not captured."""
 
@@ -56,32 +60,74 @@ class Captured:
     capture: Capture = Capture()
 
 
+@dataclass(frozen=True)
+class Given:
+    """What the command line says of the task, over what its file says; criteria come after the file's."""
+
+    title: str | None = None
+    description: str | None = None
+    criteria: tuple[str, ...] = ()
+
+    def over(self, words: TaskSnapshot, sources: Mapping[str, str]) -> tuple[TaskSnapshot, dict[str, str]]:
+        """Return a task's words and their sources with this in them."""
+        said: dict[str, Any] = {name: text for name in TEXTS if (text := getattr(self, name)) is not None}
+        count = len(words.acceptance_criteria)
+        said[CRITERIA] = tuple(dict.fromkeys((*words.acceptance_criteria, *self.criteria)))
+        found = {**sources, **{f"task_snapshot.{name}": COMMAND_LINE for name in TEXTS if name in said}}
+        for number in range(count, len(said[CRITERIA])):
+            found.setdefault(f"task_snapshot.{CRITERIA}", COMMAND_LINE)
+            found[f"task_snapshot.{CRITERIA}[{number}]"] = COMMAND_LINE
+        return replace(words, **said), found
+
+    @classmethod
+    def of(cls, immutable: Immutable) -> Given:
+        """Return what the command line said when a block was captured."""
+        words, sources = immutable.task_snapshot, immutable.sources
+        texts = {name: getattr(words, name) for name in TEXTS if sources.get(f"task_snapshot.{name}") == COMMAND_LINE}
+        items = enumerate(words.acceptance_criteria)
+        return cls(**texts, criteria=tuple(text for n, text in items if f"task_snapshot.{CRITERIA}[{n}]" in sources))
+
+
 def committed_in(config: Config) -> str:
     """Return the file that the committed policy stands in."""
     in_pyproject = any(origin.startswith(PYPROJECT) for origin in config.origins.values())
     return PYPROJECT if in_pyproject else POLICY_FILE
 
 
-def capture_file(path: str, data: bytes, ground: Ground, *, task: str, any_status: bool, again: str) -> Captured:
+def capture_file(
+    path: str, data: bytes, ground: Ground, *, task: str, any_status: bool, again: str, given: Given | None = None
+) -> Captured:
     """Capture a task from its file; `again` is the command that does it.
 
-    Raises: BadData for what does not read, Refused by the gates.
+    Raises: BadData for what does not read, Refused by the gates; where there is both, BadData with all of it.
     """
     from git_taskctx.capture.scope import expand_macros
-    from git_taskctx.capture.standards import wanted_by_task
+    from git_taskctx.capture.standards import Cited, wanted_by_task, wanted_by_text
+    from git_taskctx.capture.strict_yaml import Problems
     from git_taskctx.capture.taskfile import check_gates, read_task_file
 
     policy, reading = ground.policy, ground.reading
-    found = read_task_file(data, name=path, task=task)
+    given, problems, cited = given or Given(), Problems(path), None
+    found = read_task_file(data, name=path, task=task, problems=problems)
+    words, origins = given.over(found.task_snapshot, found.sources)
+    found = replace(found, task_snapshot=words, sources=origins)
     wanted, not_understood = wanted_by_task(found)
-    cited = _cite(ground, found.task_snapshot, wanted)
-    check_gates(found, policy, any_status=any_status, again=again, cited=bool(cited.citations))
+    wanted += wanted_by_text("\n".join((given.description or "", *given.criteria)))
+    with _together() as check:
+        with check():
+            problems.raise_any()
+        with check():
+            cited = _cite(ground, words, wanted)
+        with check():
+            is_cited = cited is None or bool(cited.citations)
+            check_gates(found, policy, any_status=any_status, again=again, cited=is_cited, task=task)
+    cited = cited or Cited()
     macros, macro_sources = _macros(ground)
     patterns = expand_macros(found.patterns, macros)
     paths = paths_in(reading.git, reading.tree, patterns)
     commands = _commands(found.commands, found.task_snapshot.area, policy)
     immutable = Immutable(
-        task_snapshot=found.task_snapshot,
+        task_snapshot=words,
         standards_citations=cited.citations,
         validation_baseline=ValidationBaseline(commands=commands, manual_checks=found.manual_checks),
         scope_patterns=patterns,
@@ -95,6 +141,26 @@ def capture_file(path: str, data: bytes, ground: Ground, *, task: str, any_statu
     return Captured(immutable, path, data, told, Capture(tuple(sources), _tools(parsed=True, cited=bool(cited.blobs))))
 
 
+@contextlib.contextmanager
+def _together() -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """Raise all that goes wrong in the checks within, as one: the error itself where it is the only one."""
+    errors: list[TaskctxError] = []
+
+    @contextlib.contextmanager
+    def check() -> Iterator[None]:
+        try:
+            yield
+        except (BadData, Refused) as error:
+            errors.append(error)
+
+    yield check
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        hints = dict.fromkeys(error.hint for error in errors if error.hint)
+        raise BadData("\n".join(error.message for error in errors), hint="\n".join(hints))
+
+
 def capture_words(words: TaskSnapshot, ground: Ground) -> Captured:
     """Capture a task that was given on the command line; the gates are for task files.
 
@@ -102,7 +168,7 @@ def capture_words(words: TaskSnapshot, ground: Ground) -> Captured:
     """
     from git_taskctx.capture.standards import wanted_by_text
 
-    cited = _cite(ground, words, wanted_by_text(words.description))
+    cited = _cite(ground, words, wanted_by_text("\n".join((words.description, *words.acceptance_criteria))))
     baseline = ValidationBaseline(commands=_commands((), words.area, ground.policy))
     immutable = Immutable(words, cited.citations, baseline, sources=cited.sources)
     sources = (*_policy_source(ground), *_sources(cited.blobs, "standards"))

@@ -7,13 +7,12 @@ import secrets as randomness
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from git_taskctx.commits.seal import open_current
 from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, Config, differs
 from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
 from git_taskctx.context.files import context_files
-from git_taskctx.context.gather import Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.gather import Captured, Given, Ground, capture_file, capture_words, committed_in
 from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import commands_of, signer_of, size_warning
 from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
@@ -45,6 +44,7 @@ class Request:
     task: str
     title: str | None = None
     description: str | None = None
+    criteria: tuple[str, ...] = ()
     task_file: str | None = None
     """Path as the user gave it, relative to `folder`."""
     folder: Path = Path()
@@ -60,6 +60,7 @@ class Request:
             ("--agents", ",".join(self.agents or ())),
         )
         words = [self.task, *(word for name, value in given if value for word in (name, value))]
+        words += [word for text in self.criteria for word in ("--criterion", text)]
         return f"git taskctx init {shlex.join(words)}"
 
 
@@ -156,6 +157,7 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
 def _capture(request: Request, ground: Ground) -> Captured:
     """Read the task: its file, or what was given on the command line."""
     policy, reading = ground.policy, ground.reading
+    given = _given(request)
     found = _find_task_file(request, policy, reading)
     if found is None:
         if request.title is None:
@@ -165,30 +167,25 @@ def _capture(request: Request, ground: Ground) -> Captured:
                 hint=f'git taskctx init {request.task} --title "what is to be done"\n'
                 f"git taskctx init {request.task} --task-file FILE   # or where it lies elsewhere",
             )
-        words = TaskSnapshot(title=_given(request, "title") or "", description=_given(request, "description") or "")
-        return capture_words(words, ground)
+        return capture_words(given.over(TaskSnapshot(title="", description=""), {})[0], ground)
     path, data = found
-    captured = capture_file(path, data, ground, task=request.task, any_status=request.any_status, again=request.line())
-    snapshot, sources = captured.immutable.task_snapshot, dict(captured.immutable.sources)
-    for name in ("title", "description"):
-        given = _given(request, name)
-        if given is not None:
-            changes: dict[str, Any] = {name: given}
-            snapshot = replace(snapshot, **changes)
-            sources[f"task_snapshot.{name}"] = "command line"
-    return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
+    again, any_status = request.line(), request.any_status
+    return capture_file(path, data, ground, task=request.task, any_status=any_status, again=again, given=given)
 
 
-def _given(request: Request, name: str) -> str | None:
-    """Return a text of the command line in its one form. Raises: Fatal where it is too long."""
+def _given(request: Request) -> Given:
+    """Return the texts of the command line in their one form. Raises: Fatal where one is too long."""
     from git_taskctx.capture.normalize import normalize_multiline
-    from git_taskctx.capture.taskfile import MAX_TASK_TEXT
+    from git_taskctx.capture.taskfile import MAX_TASK_TEXT, clean_text
 
-    text: str | None = getattr(request, name)
-    if text is None or not text.strip():
-        return text and ""
-    clean = " ".join(text.split()) if name == "title" else normalize_multiline(text)
-    return _bounded(request, name, clean, TEXT_LIMIT if name == "title" else MAX_TASK_TEXT)
+    title, description = request.title, request.description
+    if title is not None:
+        title = _bounded(request, "title", " ".join(title.split()), TEXT_LIMIT)
+    if description is not None:
+        clean = normalize_multiline(description) if description.strip() else ""
+        description = _bounded(request, "description", clean, MAX_TASK_TEXT)
+    criteria = (clean_text(text) for text in request.criteria if text.strip())
+    return Given(title, description, tuple(_bounded(request, "criterion", one, MAX_TASK_TEXT) for one in criteria))
 
 
 def _bounded(request: Request, name: str, text: str, limit: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from git_taskctx.config import Config
-from git_taskctx.context.gather import POLICY_FILE, Captured, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.gather import POLICY_FILE, Captured, Given, Ground, capture_file, capture_words, committed_in
 from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import Event, Session, commands_of, with_baseline
 from git_taskctx.context.staleness import read_task_file_bytes
@@ -123,12 +123,8 @@ def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool)
     data = read_task_file_bytes(session.repository, path)
     if data is None:
         raise Refused(f"the task file {path} is gone", hint=f"git taskctx get --task {session.task}")
-    captured = capture_file(path, data, ground, task=session.task, any_status=any_status, again="git taskctx rebuild")
-    given = [name for name in ("title", "description") if old.sources.get(f"task_snapshot.{name}") == "command line"]
-    words: dict[str, Any] = {name: getattr(old.task_snapshot, name) for name in given}
-    sources = {**captured.immutable.sources, **{f"task_snapshot.{name}": "command line" for name in given}}
-    snapshot = replace(captured.immutable.task_snapshot, **words)
-    return replace(captured, immutable=replace(captured.immutable, task_snapshot=snapshot, sources=sources))
+    task, again = session.task, "git taskctx rebuild"
+    return capture_file(path, data, ground, task=task, any_status=any_status, again=again, given=Given.of(old))
 
 
 def _shown(context: Context) -> dict[str, Any]:

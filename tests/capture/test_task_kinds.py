@@ -83,6 +83,59 @@ def test_an_issue(desk: Desk) -> None:
     goes_stale(desk, path, json.dumps({**later, "body": ISSUE["body"].replace("stops", "burns")}))
 
 
+def test_criteria_of_the_command_line(desk: Desk) -> None:
+    """An issue without criteria takes them from the command line; they come after the file's, and stay at `rebuild`."""
+    path = "docs/issue.json"
+    desk.repo.write(path, json.dumps({**ISSUE, "body": "It stops."}))
+    desk.repo.commit("issue")
+    init = ("init", "ISSUE-12", "--task-file", path)
+    assert desk.refuses(*init, code=1).endswith(f'git taskctx {" ".join(init)} --criterion "what must hold"\n')
+    desk.ok(*init, "--criterion", "it parses", "--criterion", "it is fast")
+    assert desk.context()["immutable"]["task_snapshot"]["acceptance_criteria"] == ["it parses", "it is fast"]
+    desk.repo.write(path, json.dumps({**ISSUE, "body": "It burns.\n\n## Acceptance criteria\n- it reads\n"}))
+    desk.ok("rebuild")
+    block = desk.context()["immutable"]
+    assert block["task_snapshot"]["acceptance_criteria"] == ["it reads", "it parses", "it is fast"]
+    sources = {key: value for key, value in block["sources"].items() if "criteria" in key}
+    assert sources == {
+        "task_snapshot.acceptance_criteria": f"{path}:L1",
+        "task_snapshot.acceptance_criteria[1]": "command line",
+        "task_snapshot.acceptance_criteria[2]": "command line",
+    }
+
+
+def test_a_title_with_criteria(desk: Desk) -> None:
+    """Without a task file a title may have criteria."""
+    desk.ok("init", TASK, "--title", "Parser", "--criterion", "it parses")
+    assert desk.context()["immutable"]["task_snapshot"]["acceptance_criteria"] == ["it parses"]
+
+
+def test_a_file_of_another_task(desk: Desk) -> None:
+    """A task file whose id is another one's is refused, however it was found."""
+    text = "id: TASK-1\ntitle: t\ndescription: d\nacceptance_criteria: [a]\n"
+    desk.repo.write("t.yaml", text)
+    desk.repo.write("tasks/TASK-7.task.yaml", text)
+    refused = "error: t.yaml is not ready: its id is 'TASK-1', not TASK-9999\n"
+    assert desk.refuses("init", "TASK-9999", "--task-file", "t.yaml", code=1).startswith(refused)
+    assert "its id is 'TASK-1', not TASK-7" in desk.refuses("init", "TASK-7", code=1)
+    desk.ok("init", TASK, "--task-file", "t.yaml")
+
+
+def test_all_that_is_wrong_at_once(desk: Desk) -> None:
+    """What does not read, a section that is not there and what the gates refuse are one report, each once."""
+    desk.repo.write("docs/api.md", "# Errors\n")
+    desk.repo.write(
+        "t.yaml", "title: t\nid: TASK-2\nstatus: todo\nacceptance_criteria: text\nstandards: [docs/api.md#eror]\n"
+    )
+    assert desk.refuses("init", TASK, "--task-file", "t.yaml", code=128).splitlines()[:4] == [
+        "error: t.yaml:4:22: acceptance_criteria: expected a list, found text: begin each item with '- '",
+        "t.yaml:5: docs/api.md has no section 'eror'",
+        "t.yaml is not ready: the description is empty; the status is 'todo', not in_progress; its id is 'TASK-2', "
+        "not TASK-1",
+        "hint: mend t.yaml and try again",
+    ]
+
+
 def test_a_list_of_tasks(desk: Desk) -> None:
     """The id picks a task in `tasks.json`, which is found by its name; the other tasks are not part of it."""
     path = "tasks/tasks.json"

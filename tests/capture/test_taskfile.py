@@ -14,6 +14,7 @@ from git_taskctx.capture.taskfile import (
     check_gates,
     clean_text,
     holds_task,
+    is_same_id,
     read_task_file,
     without_volatile,
 )
@@ -515,6 +516,26 @@ def test_gates_tell_all_reasons() -> None:
     assert caught.value.hint == f"{AGAIN}   # once {NAME} is filled in"
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("TASK-0824", "TASK-824", True),
+        ("5", "TASK-005", True),
+        ("12", "ISSUE-12", True),
+        ("2", "master.5.2", True),
+        ("TASK-8-discount", "TASK-8", True),
+        ("task 8", "TASK-8", True),
+        ("TASK-1", "TASK-9999", False),
+        ("TASK-1.1", "TASK-1", False),
+        ("1", "TASK-11", False),
+        ("--", "TASK-1", False),
+    ],
+)
+def test_is_same_id(one: str, other: str, same: bool) -> None:
+    """Case, marks, leading zeros and a prefix make no other id; another number does."""
+    assert is_same_id(one, other) is is_same_id(other, one) is same
+
+
 AGAIN = "git taskctx init TASK-1"
 READY = b"title: x\ndescription: y\nacceptance_criteria: [z]\n"
 
@@ -583,3 +604,15 @@ status: docs/x.md#no
     assert problems(b"standards: a.md\n") == [
         f"{NAME}:1:12: standards: expected a list, found text: begin each item with '- '"
     ]
+
+
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [("title: a", ", or begin it in column 5 to make it part of the last one"), ("it parses", ""), ("'title: a'", "")],
+)
+def test_a_key_among_items(item: str, told: str) -> None:
+    """Only an item that has keys can take another one: no advice leads to the next fault."""
+    with pytest.raises(BadData) as caught:
+        read(f"title: t\nplan:\n  - {item}\n  details: b\n".encode())
+    message = "a key among list items: put the items above it under a key of their own"
+    assert caught.value.message == f"{NAME}:4:3: {message}{told}"

@@ -68,7 +68,7 @@ def _lines() -> list[list[str]]:
 def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every verb with every option: the same verb and the same values, or the plain reader declines a list."""
     before, verb, values = _by_typer(argv, monkeypatch)
-    if re.search(r"--(paths|human)\b", " ".join(argv)):
+    if re.search(r"--(paths|human|criterion)\b", " ".join(argv)):
         with pytest.raises(plain.Declined):
             plain.read_plain(argv)
         return
