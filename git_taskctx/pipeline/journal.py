@@ -65,6 +65,11 @@ class Journal:
         """The first event, of a run that goes on."""
         return next((event for event in self.seen if event.type == "run-started"), None)
 
+    def asks(self, stage: str) -> bool:
+        """Return whether a stage waited for a person when it ended last."""
+        ends = [one for one in self.seen if one.type == "stage-ended" and one.stage == stage and one.gate]
+        return bool(ends) and ends[-1].state == "waiting"
+
     def event(self, key: str) -> RunEvent | None:
         """Return the end of the stage that had a key before."""
         return self._ended.get(key)

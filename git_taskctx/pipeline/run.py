@@ -10,7 +10,7 @@ from decimal import Decimal
 from functools import partial
 from typing import Any
 
-from git_taskctx.errors import Fatal, Usage
+from git_taskctx.errors import Fatal, TaskctxError, Usage
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Usage as Used
 from git_taskctx.model.pipeline import Stage
@@ -153,6 +153,9 @@ def run_pipeline(
     try:
         result = executor.run()
         bench.flush()
+    except TaskctxError as error:
+        driver.say("run-ended", state="failed", why=error.message, next="git taskctx run --resume")
+        raise
     finally:
         if timer is not None:
             timer.cancel()

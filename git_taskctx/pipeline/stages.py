@@ -132,7 +132,8 @@ def run_agent(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     Raises: Waiting, CommandFailed, TimedOut, BadResponse; Refused where the snapshot is not taken.
     """
     agent = stage.agent or ""
-    bench.flush()
+    with _refusals_wait(bench, name):
+        bench.flush()
     told = bench.attempt_of(ctx, name)
     folder = bench.journal.attempt_folder(name, told.attempt)
     with bench.lock:
@@ -200,7 +201,8 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
 
 def run_gate(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     """Take a person's answer to what a stage asks; it counts for the tree that it was given for. Raises: Waiting."""
-    bench.flush()
+    with _refusals_wait(bench, name):
+        bench.flush()
     told = replace(bench.attempt_of(ctx, name), attempt=max(bench.journal.attempts.get(name, 0), ctx.attempt))
     with bench.desk.session(told) as session:
         with _refusals_wait(bench, name):
@@ -222,8 +224,10 @@ def run_gate(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
 def decide(bench: Bench, stages: Mapping[str, Stage], name: str, finding: str | None) -> None:
     """Take a person's decision on the tree that is on record, which must lie there; a finding blocks at once.
 
-    Raises: Refused for drift.
+    Raises: Refused for drift, and where the stage does not wait for one.
     """
+    if not bench.journal.asks(name):
+        raise Refused(f"{name} does not wait for an answer", hint="git taskctx run --resume")
     with bench.desk.session() as session:
         _require_no_drift(session)
         if finding is not None:

@@ -36,9 +36,20 @@ def line_of(record: Record, *, several: bool) -> list[Span]:
         (f"({record.actor}) ", "dim"),
         event_of(record),
         " (secrets forced)" if record.origin.force_secrets else "",
+        (_stage_of(record), "dim"),
         (f" (clone {record.origin.clone})", "dim") if several else "",
         f" (a later version also says: {', '.join(record.unknown)})" if record.unknown else "",
     ]
+
+
+def _stage_of(record: Record) -> str:
+    """Say which stage of a pipeline wrote a record, and what that cost."""
+    stage = record.origin.stage
+    if stage is None:
+        return ""
+    cost = f", ${stage.usage.usd}" if stage.usage is not None and stage.usage.usd is not None else ""
+    attempt = f", attempt {stage.attempt}" if stage.attempt > 1 else ""
+    return f" (run {stage.run}, {stage.stage}{attempt}{cost})"
 
 
 def notes_of(record: Record) -> list[str]:

@@ -111,7 +111,7 @@ class Table:
         from rich.table import Table as Grid
         from rich.text import Text
 
-        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+        grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
         for _ in range(5):
             grid.add_column(no_wrap=True)
         for name, agent in self._agents.items():

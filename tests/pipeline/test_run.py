@@ -49,6 +49,7 @@ def test_what_goes_on_record(line: Line, three: Stages) -> None:
     }  # fmt: skip
     assert by["start", "reviewer"]["stage"]["stage"] == "review"
     assert by["update", "implementer"]["session_id"] == "s-1"
+    assert "(run 1, implement, $0.25)" in line.ok("log").out
     (qa,) = (one for one in records if one["type"] == "qa")
     assert (qa["stage"]["stage"], qa["tree"], qa["run"]["command"]) == ("test", snapshot["tree"], "sh -c true")
 
@@ -114,6 +115,7 @@ def test_a_gate_is_bound_to_its_tree_and_asks_again(line: Line, three: Stages) -
     line.ok("restore", "--agent", "validator")
     line.ok("resolve-drift", "--note", "mine")
     line.carry(0, "--approve", "validate")
+    assert "does not wait for an answer" in line.ends(1, "run", "--reject", "validate", "--finding", "no").err
     line.repo.commit("work")
     line.ok("verify")
 
