@@ -29,7 +29,17 @@ _PLACES = {
     "gemini": (("agents", ".md"), ("commands", ".toml")),
     "cursor": (("agents", ".md"), ("commands", ".md")),
 }
-_VERB = re.compile(r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b([^\n`#]*)")
+_VERB = re.compile(
+    r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b((?:(?!\bgit[ -]taskctx\b)[^\n`#])*)"
+)
+"""A command of ours, to where the next one begins or the line ends."""
+_DIRECT = re.compile(r"(?<![\w.-])(?:[\w./{}$<>*-]*/)?context(?:-[\w{}$<>*]+)?\.json\b")
+_UNLESS = re.compile(
+    r"\b(?:not|never|no|don't|cannot|nobody|prohibited|forbidden|instead of|rather than)\b", re.IGNORECASE
+)
+"""Words of a sentence that forbids what it names."""
+_VALIDATORS = re.compile(r"test-validation-[\w-]+")
+"""How the files of prompts that validate are called, whatever the chain calls the role."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +93,11 @@ def _lacks(path: Path, text: str, agents: tuple[str, ...], verbs: Collection[str
     found = [(match[2], match[3]) for match in _VERB.finditer(text)]
     for verb in dict.fromkeys(verb for verb, _ in found if verb not in verbs):
         yield f"names the verb {verb!r}, which there is not", "git taskctx -h   # the verbs that there are"
+    if any(_DIRECT.search(one) and not _UNLESS.search(one) for one in _sentences(text)):
+        yield "reads or writes context.json itself, which is the tool's own", "git taskctx get   # in its place"
     role = role_of(Said(None, None, path.stem), agents) if path.parent.name == "agents" else None
+    if role is None and path.parent.name == "agents" and _VALIDATORS.fullmatch(path.stem):
+        role = agents[-1]
     if role is None:
         if not found:
             yield (
@@ -99,6 +113,12 @@ def _lacks(path: Path, text: str, agents: tuple[str, ...], verbs: Collection[str
             yield what, line
     if not any(verb == "get" for verb, _ in found) and "TASK_CONTEXT_PATH" not in text:
         yield "does not read the task from the context", f"git taskctx get --role {role} --format md"
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """Yield the sentences of a text; a list item and a paragraph end one, a line does not."""
+    for paragraph in re.split(r"\n\s*(?:\n|(?=[-*+#]\s|\d+[.)]\s|```))", text):
+        yield from re.split(r"(?<=[.!?;])\s+", paragraph)
 
 
 def _is_for(role: str, verb: str, called: tuple[str, str]) -> bool:

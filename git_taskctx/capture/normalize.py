@@ -34,7 +34,7 @@ def normalize_multiline(text: str, *, wrap: bool = True) -> str:
 
     1. Line ends are LF.
     2. Lines of YAML comments go; Markdown headings stay.
-    3. No blank lines within a paragraph, and one between two.
+    3. No blank lines within a paragraph, and one between two; several between items of a list are one.
     4. Paragraphs are wrapped at 120 characters: within no word, at no hyphen, in no code span, and before no word
        that would begin a list, a heading or another block.
     5. Lists stay as they are.
@@ -60,7 +60,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
             yield "prose", prose
             prose = []
         if blanks:
-            yield "gap", [""] * (blanks if kind == before and kind in ("code", "list") else 1)
+            yield "gap", [""] * (blanks if kind == before == "code" else 1)
         if kind == "prose":
             prose.append(line.rstrip(" \t"))
         else:

@@ -87,3 +87,36 @@ def test_odd_prompts(hooked: Hooked) -> None:
     lines = [line for line in said.out.splitlines() if line.startswith(".claude")]
     assert [line.split(":")[0] for line in lines] == [".claude/commands/a.md", ".claude/commands/c.md"]
     assert all("is not read" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "complains"),
+    [
+        ("Read `.agent-output/tasks/TASK-1/context.json` first.", True),
+        ("Read\n.agent-output/TASK-XXXX/context-reviewer.json for the task.", True),
+        ("Never commit.\n- Open context.json.", True),
+        ("Do not read `.agent-output/tasks/TASK-1/context.json`;\nask `git taskctx get`.", False),
+        ("Direct reads of `context.json` are **prohibited**.", False),
+        ("It is in mycontext.json and context.jsonl.", False),
+    ],
+)
+def test_prompts_that_read_the_context_itself(hooked: Hooked, words: str, complains: bool) -> None:
+    """A prompt that sends an agent to `context.json` is a complaint; one that forbids it is not."""
+    hooked.ok("agent-setup", "claude")
+    hooked.repo.write(".claude/agents/code-reviewer.md", f"{GOOD}\n{words}\n")
+    told = "code-reviewer.md: reads or writes context.json itself, which is the tool's own\n  add: git taskctx get "
+    said = hooked.ends(1 if complains else 0, "agent-setup", "claude", "--check")
+    assert (told in said.out) is complains
+
+
+def test_prompts_of_validators(hooked: Hooked) -> None:
+    """`test-validation-*.md` validates; commands that stand on one line are all found."""
+    hooked.ok("agent-setup", "claude")
+    hooked.repo.write(".claude/agents/test-validation-mobile.md", "Run the tests.\n")
+    said = hooked.ends(1, "agent-setup", "claude", "--check")
+    assert (
+        "test-validation-mobile.md: does not record its work\n  add: git taskctx snapshot --agent validator" in said.out
+    )
+    line = "git taskctx start --agent validator && git taskctx get --role validator; git taskctx snapshot --agent validator"
+    hooked.repo.write(".claude/agents/test-validation-mobile.md", f"{line}\n")
+    hooked.ok("agent-setup", "claude", "--check")
