@@ -65,7 +65,8 @@ def compare_qa(
         compared = compare_qa(session, agent=agent)
         warnings = tuple(session.warnings)
         who = agent or session.chain.owner
-    missing = [row.command for row in compared.rows if row.now is None] or (["make test"] if not compared.rows else [])
+    missing = [row.command for row in compared.rows if row.now is None or row.other_tree]
+    missing = missing or (["make test"] if not compared.rows else [])
     steps = tuple(
         f"git taskctx record-qa --agent {who} --from LOG --command {shell_words([command])} --exit-code N"
         for command in missing

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from git_taskctx.context.evidence import read_evidence
+from git_taskctx.context.qa import is_tree_of
 from git_taskctx.context.session import Session
 from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.worktree import read_worktree
 from git_taskctx.ledger.chain import Chain
-from git_taskctx.model.qa import QaReport, QaRun
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.qa import QaReport, QaRun, elsewhere
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome
 
@@ -33,6 +36,8 @@ class Compared:
     """How many failed then and fail now."""
     numbers: tuple[str, ...] = ()
     """Counts and percentages that moved, as in `pytest passed 120 -> 118`."""
+    other_tree: TreeOid | None = None
+    """The tree that the last run was on, where it is not the one that is asked about."""
 
 
 @dataclass(frozen=True)
@@ -47,25 +52,53 @@ class Comparison:
 def compare_qa(session: Session, *, agent: str | None = None) -> Comparison:
     """Hold the last run of each command, by anyone or by `agent`, against the baseline.
 
+    A run counts for the worktree as it lies there now; once the task is put away, for the tree that it left.
     The failures are read anew from the stored logs, which name all of them. Raises: Fatal for an unknown agent.
     """
     if agent is not None:
         session.require_agent(agent)
-    return compare_runs(session.chain, lambda run: stored_failures(session, run), agent=agent)
+
+    def failures(run: QaRun) -> Counter[str]:
+        return stored_failures(session, run)
+
+    if session.archived:
+        tree = session.chain.settled_tree
+        same = is_tree_of(session, session.repository, tree)
+        return compare_runs(session.chain, failures, tree=tree, same=same, agent=agent)
+    with read_worktree(session.repository, keep=False) as reading:
+        same = is_tree_of(session, reading.repository, reading.tree)
+        return compare_runs(session.chain, failures, tree=reading.tree, same=same, agent=agent)
 
 
-def compare_runs(chain: Chain, names: Callable[[QaRun], Counter[str]], *, agent: str | None = None) -> Comparison:
-    """Hold the runs on record against the baseline; `names` gives the failures of each."""
+def compare_runs(
+    chain: Chain,
+    names: Callable[[QaRun], Counter[str]],
+    *,
+    tree: TreeOid,
+    same: Callable[[TreeOid | None], bool] | None = None,
+    agent: str | None = None,
+) -> Comparison:
+    """Hold the runs on record against the baseline; `names` gives the failures of each.
+
+    A run on another tree than `tree` says nothing of it; `same` knows other trees that count as that one.
+    """
+    same = same or (lambda ran_on: ran_on == tree)
     before = {run.key: run for run in chain.baseline.runs or ()}
-    after = {
-        run.key: run
+    since = [
+        run
         for run in chain.runs
         if agent in (None, run.agent) and run not in before.values()  # a run that became the baseline is no run since
-    }
+    ]
+    after = {run.key: run for run in since} | {run.key: run for run in since if same(run.tree)}
     if not before and not after:
         who = f" by {agent}" if agent else ""
         return Comparison(Outcome.COULD_NOT_TELL, f"no QA of {chain.task} is on record{who}", ())
-    rows = tuple(_compare(names, key, before.get(key), after.get(key)) for key in dict.fromkeys((*before, *after)))
+    rows = tuple(
+        _compare(names, key, before.get(key), now)
+        if (now := after.get(key)) is None or same(now.tree)
+        else Compared(key, Outcome.COULD_NOT_TELL, elsewhere(now.tree, tree), before.get(key), now, other_tree=now.tree)
+        for key in dict.fromkeys((*before, *after))
+    )
     outcome = min((row.outcome for row in rows), key=_BADNESS.index)
     return Comparison(outcome, _summary(outcome, rows), rows)
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.evidence import Source, take
 from git_taskctx.context.session import Event, Session, commands_of
 from git_taskctx.context.staleness import compare_text
+from git_taskctx.context.volatile import is_same_commit
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote, unquote
+from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.ledger.chain import Chain
@@ -129,6 +133,44 @@ def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]
     return missing_runs(chain.runs, commands_of(session.context.immutable), tree)
 
 
+def is_tree_of(session: Session, repository: Repository, tree: TreeOid) -> Callable[[TreeOid | None], bool]:
+    """Return what decides whether a run on another tree counts for `tree` as well.
+
+    It does where `tree` is that one once logs on record that lie in it are left out, or where only keys of the task
+    file differ that may change; the latter is known only while the other tree is kept.
+    """
+    logs = tuple(_logs_in(session.chain, repository, tree))
+    trees = {tree, *(_without(repository, tree, some) for some in ((logs, *((one,) for one in logs)) if logs else ()))}
+
+    @functools.cache
+    def same(ran_on: TreeOid | None) -> bool:
+        return ran_on in trees or (
+            ran_on is not None and is_same_commit(session.context, repository, held=tree, wanted=ran_on)
+        )
+
+    return same
+
+
+def _logs_in(chain: Chain, repository: Repository, tree: TreeOid) -> Iterator[bytes]:
+    """Yield the paths of logs on record that lie in a tree with the very bytes, and did not when the task began."""
+    kept = {(one.path, one.sha256) for one in chain.evidence if one.type == "qa_log"}
+    repository.objects.flush()
+    for path in sorted({path for path, _ in kept}):
+        raw = unquote(path)
+        blob = repository.objects.find(f"{tree}:{os.fsdecode(raw)}", limit=BLOB_LIMIT)
+        if blob is None or not blob.whole or (path, hashlib.sha256(blob.data).hexdigest()) not in kept:
+            continue
+        if not repository.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
+            yield raw
+
+
+def _without(repository: Repository, tree: TreeOid, paths: Iterable[bytes]) -> TreeOid:
+    left = Tree(repository.objects, tree)
+    for path in paths:
+        left.remove(path)
+    return left.name()
+
+
 def log_command(agent: str, command: str) -> str:
     """Return how to record a run of `command`."""
     return f"git taskctx record-qa --agent {agent} --from LOG --command {shlex.quote(command)} --exit-code N"
@@ -151,9 +193,7 @@ def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
     raw = unquote(path)
     if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
         return reading.tree
-    tree = Tree(reading.objects, reading.tree)
-    tree.remove(raw)
-    return tree.name()
+    return _without(reading.repository, reading.tree, [raw])
 
 
 def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:

@@ -28,7 +28,8 @@ from git_taskctx.model.export import (
     ToDo,
     export_name,
 )
-from git_taskctx.model.qa import QaResults
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.qa import QaResults, elsewhere, worst
 from git_taskctx.model.values import replace
 
 EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
@@ -170,12 +171,12 @@ def _left(seats: Mapping[str, Coordination], chain: Chain, agent: str) -> tuple[
     others = _others(chain, agent)
     times = {name: last.seq for name in others if (last := chain.seats[name].last) is not None}
     newest = max(times, key=times.__getitem__, default=None)
-    return tuple(_handed(name, seats[name], newest=name == newest) for name in others)
+    return tuple(_handed(name, seats[name], chain.settled_tree, newest=name == newest) for name in others)
 
 
-def _handed(name: str, seat: Coordination, *, newest: bool) -> Handed:
+def _handed(name: str, seat: Coordination, tree: TreeOid, *, newest: bool) -> Handed:
     taken = seat.worktree_snapshot
-    results = _results(seat.qa_results)
+    results = _results(seat.qa_results, tree)
     handed = Handed(name, seat.status, seat.stale, None, qa_log_path=seat.qa_log_path, qa_results=results)
     if taken is None:
         return handed
@@ -192,9 +193,25 @@ def _handed(name: str, seat: Coordination, *, newest: bool) -> Handed:
     )
 
 
-def _results(results: QaResults | None) -> Mapping[str, Any] | None:
-    """Return what checks came to; when and by whom they were run is in the context."""
-    return cast(Mapping[str, Any] | None, _without_origin(to_plain(results)))
+def _results(results: QaResults | None, tree: TreeOid | None = None) -> Mapping[str, Any] | None:
+    """Return what checks came to; when and by whom they were run is in the context.
+
+    With `tree` a run on another one is `unknown`, and says what it came to on which tree.
+    """
+    told = cast(dict[str, Any] | None, to_plain(results))
+    if told is None or results is None:
+        return None
+    runs = results.runs or ()
+    other = [run for run in runs if tree is not None and run.tree != tree]
+    if other and tree is not None:
+        told["status"] = worst("unknown" if run in other else run.status for run in runs)
+        told["runs"] = [
+            {**plain, "status": "unknown", "elsewhere": f"{elsewhere(run.tree, tree)}; {run.status} there"}
+            if run in other
+            else plain
+            for run, plain in zip(runs, told["runs"], strict=True)
+        ]
+    return cast(Mapping[str, Any], _without_origin(told))
 
 
 def _without_origin(value: Any) -> Any:

@@ -87,6 +87,11 @@ class QaResults:
     runs: tuple[QaRun, ...] | None = field(default=None, metadata={"optional": True})
 
 
+def elsewhere(ran_on: TreeOid | None, tree: TreeOid) -> str:
+    """Say that a run was on another tree than the one that is asked about."""
+    return f"it ran on tree {ran_on[:12] if ran_on else 'unknown'}, and this is {tree[:12]}"
+
+
 def with_run(runs: Iterable[QaRun], run: QaRun) -> tuple[QaRun, ...]:
     """Return the runs with one more, last; it takes the place of the run of the same command."""
     return (*(one for one in runs if one.key != run.key), run)[-RUNS_KEPT:]

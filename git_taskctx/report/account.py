@@ -13,6 +13,7 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.choose import choose_context
 from git_taskctx.context.compare import Comparison, compare_runs, named_failures, stored_failures
 from git_taskctx.context.opening import find_context, find_contexts, load_from_ref
+from git_taskctx.context.qa import is_tree_of
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
@@ -33,7 +34,7 @@ from git_taskctx.model.proof import CommitProof, Proof, Proven
 from git_taskctx.model.qa import QaRun
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass, field, replace
-from git_taskctx.model.verdict import Verdict
+from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.proof.attest import claim_about
 from git_taskctx.proof.claims import CLAIMS, Told
 from git_taskctx.proof.found import Found
@@ -190,7 +191,8 @@ def _of_session(session: Session, rules: RulesAt) -> Account:
     if later:
         context = _context_of(session.repository, told, later, gaps)
         gaps += [_later_text(told)] if context is None else []
-    account = _tell(session.caller, told, session, rules(policy), gaps)
+    present = verdict.tree if verdict is not None and verdict.outcome is not Outcome.YES else None
+    account = _tell(session.caller, told, session, rules(policy), gaps, present=present)
     account = replace(account, context=context or account.context, proof=proof, verdict=verdict)
     return replace(account, aside=_records(session.aside), later=_records(later))
 
@@ -318,7 +320,15 @@ def _later_text(told: Told) -> str:
     return f"the text of {told.task} is as a record after the commit has it, and no proof has looked at that"
 
 
-def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gaps: list[str]) -> Account:
+def _tell(
+    caller: Caller,
+    told: Told,
+    session: Session | None,
+    rules: Rules,
+    gaps: list[str],
+    *,
+    present: TreeOid | None = None,
+) -> Account:
     """Tell what the records say, and the diffs between the trees that are here."""
     repository, records = caller.repository, tuple(entry.record for entry in told.entries)
     account = Account(
@@ -332,7 +342,7 @@ def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gap
     )
     if not told.reasons:
         try:
-            account = _add_up(account, repository, session, gaps)
+            account = _add_up(account, repository, session, gaps, present)
         except BadData as error:
             gaps.append(f"the records do not add up: {error.message}")
     fetch = fetch_command(repository)
@@ -341,9 +351,16 @@ def _tell(caller: Caller, told: Told, session: Session | None, rules: Rules, gap
     return replace(account, gaps=tuple(dict.fromkeys(gaps)), hints=ways, warnings=warnings)
 
 
-def _add_up(account: Account, repository: Repository, session: Session | None, gaps: list[str]) -> Account:
-    """Tell what rests on all records together. Raises: BadData where they do not add up."""
+def _add_up(
+    account: Account, repository: Repository, session: Session | None, gaps: list[str], present: TreeOid | None
+) -> Account:
+    """Tell what rests on all records together; `present` is the worktree's tree where it is of this task.
+
+    Raises: BadData where they do not add up.
+    """
     chain, turns = fold(account.records), turns_of(account.records)
+    tree = present or chain.settled_tree
+    same = is_tree_of(session, repository, tree) if session is not None else None
     shown = tuple(step.trees for turn in turns for step in turn.steps)[-STEPS:]
     differences = _differences(repository, shown)
     if set(shown) - set(differences):
@@ -355,7 +372,7 @@ def _add_up(account: Account, repository: Repository, session: Session | None, g
         shown=frozenset(shown),
         differences=differences,
         findings=findings_of(chain, account.records),
-        qa=compare_runs(chain, lambda run: _failures(session, run)),
+        qa=compare_runs(chain, lambda run: _failures(session, run), tree=tree, same=same),
     )
 
 

@@ -339,7 +339,8 @@ def _results(results: Mapping[str, Any]) -> Iterator[str]:
     """Write what checks came to: a line for each run, one for each tool in it, and what failed."""
     for run in results.get("runs", ()):
         code = f", exit code {run['exit_code']}" if run["exit_code"] is not None else ""
-        yield _line(f"- {run['command'] or 'unknown command'}: {run['status']}{code} (log {run['log']})")
+        said = f"could not tell: {run['elsewhere']}" if "elsewhere" in run else run["status"]
+        yield _line(f"- {run['command'] or 'unknown command'}: {said}{code} (log {run['log']})")
         for report in run["reports"]:
             counts = [f"{count} {name}" for name, count in report["counts"].items()]
             counts += [f"{name} {share} %" for name, share in report["percentages"].items()]

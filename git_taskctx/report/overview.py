@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from git_taskctx.commits.bypassed import standing, way_back
 from git_taskctx.commits.seal import is_committed, open_current
@@ -14,9 +14,10 @@ from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
 from git_taskctx.drift.mend import commit_command
 from git_taskctx.errors import TaskctxError
-from git_taskctx.git.worktree import read_worktree
+from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.qa import elsewhere
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -44,6 +45,8 @@ class Overview:
     archived: bool = False
     verdict: Verdict | None = None
     """On the worktree, not counted; None where it could not be read."""
+    qa: tuple[str, ...] = ()
+    """What the last run of each command says of the tree that lies there, a line each."""
     hooks: str | None = None
     """The health of git's hooks in one line, as the verb fills it in."""
     run: str | None = field(default=None, metadata={"optional": True})
@@ -62,11 +65,12 @@ def overview(caller: Caller) -> Overview:
         if caught.sealed is not None:
             return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
         warnings = [*session.warnings, *compare_text(session).warnings]
-        verdict = None
+        verdict, qa = None, tuple[str, ...]()
         try:
             if not session.archived:
                 with read_worktree(session.repository, keep=False) as reading:
                     verdict = judge_session(session, Present(reading))
+                    qa = tuple(_checks(session, reading)) if session.chain.runs else ()
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
@@ -90,6 +94,7 @@ def overview(caller: Caller) -> Overview:
             validated=chain.validated,
             archived=session.archived,
             verdict=verdict,
+            qa=qa,
             run=None if waits is None else f"run {waits[0]} waits for you: {waits[1]}",
             next=(*(() if waits is None else (waits[2],)), *next_steps(session, verdict)),
             warnings=tuple(warnings),
@@ -103,6 +108,17 @@ def _waiting_run(session: Session) -> tuple[int, str, str] | None:
     from git_taskctx.pipeline.journal import waits_for
 
     return waits_for(session.caller.store, session.task)
+
+
+def _checks(session: Session, reading: Reading) -> Iterator[str]:
+    """Say what the last runs mean for the worktree: one on another tree says nothing of it."""
+    from git_taskctx.context.qa import is_tree_of
+
+    runs, same = session.chain.runs, is_tree_of(session, reading.repository, reading.tree)
+    last = {run.key: run for run in runs} | {run.key: run for run in runs if same(run.tree)}
+    for key, run in last.items():
+        told = run.status if same(run.tree) else f"could not tell: {elsewhere(run.tree, reading.tree)}"
+        yield f"{' '.join(key.split())}: {told} ({run.log}, by {run.agent})"
 
 
 def steps_here(session: Session) -> tuple[str, ...]:

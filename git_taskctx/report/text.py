@@ -154,6 +154,8 @@ def status(document: Document, seen: Overview) -> None:
         document.line()
         if seen.verdict is not None:
             verdict(document, seen.verdict)
+        for told in seen.qa:
+            document.line(("qa ", "dim"), told)
         for finding in seen.findings:
             document.line(("finding ", "bad"), f"{finding.id} by {finding.by}: {finding.text}")
         if seen.validated and seen.verdict is not None and seen.verdict.outcome is Outcome.YES:

@@ -330,6 +330,56 @@ def test_many_commands_are_compared_at_the_cost_of_one(begun: Desk) -> None:
     assert len(set(counts)) == 1
 
 
+def test_a_run_counts_for_the_tree_that_it_was_on(begun: Desk, tmp_path: Path) -> None:
+    """One edit later every reader says `could not tell`, and which tree it was; with that tree back it counts again."""
+    begun.repo.write("parser.py", "half\n")
+    ran_on = begun.repo.oracle()
+    record(begun, PASSED, "--exit-code", "0")
+    begun.ok("compare-qa")
+    assert "qa pytest: passed (E1, by implementer)\n" in begun.ok("status").out
+    begun.ok("snapshot", "--agent", "implementer")
+    assert "pytest: passed, exit code 0 (log E1)" in begun.ok("get", "--role", "reviewer", "--format", "md").out
+    begun.ok("start", "--agent", "reviewer")
+    begun.repo.write("parser.py", "edited\n")
+    now = begun.repo.oracle()
+    told = f"it ran on tree {ran_on[:12]}, and this is {now[:12]}"
+    said = begun.ends(3, "compare-qa")
+    assert f"  pytest: {told}\n" in said.out
+    assert said.err == "hint: git taskctx record-qa --agent reviewer --from LOG --command pytest --exit-code N\n"
+    assert begun.data("compare-qa", code=3)["rows"][0]["other_tree"] == ran_on
+    assert f"qa pytest: could not tell: {told} (E1, by implementer)\n" in begun.ok("status").out
+    assert told in page(begun, tmp_path)
+    begun.ok("snapshot", "--agent", "reviewer")
+    brief = begun.ok("get", "--role", "validator", "--format", "md").out
+    assert f"- pytest: could not tell: {told}; passed there, exit code 0 (log E1)\n" in brief
+    (results,) = (one["qa_results"] for one in begun.data("get", "--role", "validator")["state"]["left"][:1])
+    assert (results["status"], results["runs"][0]["status"]) == ("unknown", "unknown")
+    assert told in page(begun, tmp_path)
+    begun.ok("start", "--agent", "reviewer")
+    begun.repo.write("parser.py", "half\n")
+    assert begun.ok("compare-qa").out.startswith("qa: yes\n")
+
+
+def test_a_log_in_the_worktree_makes_no_other_tree(filed: Desk) -> None:
+    """Nor do two; the same path with other bytes is work, and does."""
+    filed.repo.write("parser.py", "half\n")
+    filed.repo.write("qa.log", Path(PASSED).read_bytes())
+    record(filed, "qa.log", "--exit-code", "0")
+    filed.ok("compare-qa")
+    filed.repo.write("other.log", Path(FAILED).read_bytes())
+    record(filed, "other.log", "--exit-code", "1", command="make lint")
+    assert "  pytest: passed; it is not in the baseline\n" in filed.ends(3, "compare-qa").out
+    filed.repo.write("qa.log", "print('no log')\n")
+    assert "it ran on tree" in filed.ends(3, "compare-qa").out
+
+
+def page(desk: Desk, folder: Path) -> str:
+    """Return the page that `report` writes now."""
+    place = folder / "page.html"
+    desk.ok("report", "--force", "-o", os.fspath(place))
+    return place.read_text()
+
+
 def test_a_run_that_is_missing_is_asked_for_by_its_command(begun: Desk) -> None:
     """The hint is the line to type, with the command that has a baseline and no run since."""
     record(begun, os.fspath(LOGS / "pytest-8-pass.log"), "--exit-code", "0", command="python3 -m pytest -q")
