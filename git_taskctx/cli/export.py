@@ -61,6 +61,7 @@ def export(
     Only verified commits are attested, one JSON document a line; for a violated one, in-toto gets the verdict alone.
     """
     from git_taskctx.cli.proof import CODES, judge
+    from git_taskctx.commits.seal import seal_head
     from git_taskctx.files import write_atomic
     from git_taskctx.model.oids import CommitOid, check_task_id
     from git_taskctx.proof.attest import attest, find_range, judged_by
@@ -70,6 +71,7 @@ def export(
 
     task = task or call.task
     _check(format, revision, task, output, human, resource_uri)
+    ended = seal_head(call.caller()) if task else ()
     if revision is None:
         revision = find_range(call.repository, check_task_id(task)) if task else "HEAD"
     keep: dict[CommitOid, Found] = {}
@@ -77,7 +79,7 @@ def export(
     judged = judged_by(proof, rules.policy)
     attested = attest(proof, keep, judged)
     _require_proof(proof, revision, attested, may_fail=format == "in-toto")
-    warnings = [*proof.warnings, *_left_out(proof)]
+    warnings = [*ended, *proof.warnings, *_left_out(proof)]
     if format == "in-toto":
         documents = list(_statements(proof, attested, judged, resource_uri))
     else:

@@ -10,6 +10,7 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument
 from git_taskctx.errors import Fatal, Usage
+from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
     from git_taskctx.model.oids import CommitOid
@@ -99,6 +100,9 @@ def judge(
     keep: dict[CommitOid, Found] | None = None,
 ) -> tuple[Proof, Rules]:
     """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
+    from git_taskctx.commits.seal import seal_head
+
+    told = seal_head(call.caller())
     repository = call.repository
     repository.begin()
     from git_taskctx.proof.prove import prove
@@ -107,7 +111,8 @@ def judge(
     what = resolve_range(repository, revision, policy)
     renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
     rules = rules_at(call, what.policy)
-    return prove(repository, what, rules, renamed=renamed, keep=keep), rules
+    proof = prove(repository, what, rules, renamed=renamed, keep=keep)
+    return replace(proof, warnings=(*told, *proof.warnings)), rules
 
 
 def _write_reports(found: Proof, folder: Path) -> None:

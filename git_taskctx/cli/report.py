@@ -40,6 +40,7 @@ def report(
     """
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at
+    from git_taskctx.commits.seal import seal_head
     from git_taskctx.report import text
     from git_taskctx.report.account import account_of
     from git_taskctx.report.page import render_page
@@ -56,6 +57,7 @@ def report(
     if place is not None and output is not None and not force:
         _require_ours(place, output)
     repository = call.repository
+    ended = seal_head(call.caller()) if subject is not None else ()  # the active task is looked at as it ends
     account = account_of(call.caller(), subject, lambda commit: rules_at(call, commit))
     page = render_page(account)
     data = {"task": account.task, "context": account.context_id, "proof": account.proof, "verdict": account.verdict}
@@ -67,9 +69,11 @@ def report(
         files.write_atomic(place, page, mode=0o666)
     else:
         told = {**data, "path": None, "bytes": len(page), "gaps": account.gaps, "html": page.decode("utf-8")}
-        return Answer(told, raw=page, notes=lambda document: text.notes(document, account.gaps, account.hints))
+        return Answer(
+            told, raw=page, notes=lambda document: text.notes(document, (*ended, *account.gaps), account.hints)
+        )
     where = os.fspath(place)
-    warnings = (*account.gaps, *_is_a_change(repository, place))
+    warnings = (*ended, *account.gaps, *_is_a_change(repository, place))
     return Answer(
         {**data, "path": where, "bytes": len(page), "gaps": account.gaps, "html": None},
         text=lambda document: document.line(("wrote ", "ok"), where),

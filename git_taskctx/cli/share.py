@@ -21,13 +21,16 @@ def push(
 
     Only records leave; with --with-snapshots, so does the content of files that are not committed yet.
     """
+    from git_taskctx.commits.seal import seal_head
     from git_taskctx.git.remote import require_remote
     from git_taskctx.report import sharing, text
     from git_taskctx.sharing.share import push
 
     caller = call.caller()
-    done = push(caller, require_remote(call.repository, remote), with_snapshots=with_snapshots, dry_run=dry_run)
-    warnings = (*done.warnings, *caller.forced)
+    where = require_remote(call.repository, remote)
+    told = seal_head(caller)
+    done = push(caller, where, with_snapshots=with_snapshots, dry_run=dry_run)
+    warnings = (*told, *done.warnings, *caller.forced)
     return Answer(
         {"dry_run": dry_run, "pushed": done},
         text=lambda document: sharing.pushed(document, done, dry_run=dry_run),

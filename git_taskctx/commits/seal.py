@@ -11,7 +11,7 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.volatile import is_same_commit, put_back
-from git_taskctx.errors import CouldNotTell, Fatal
+from git_taskctx.errors import CouldNotTell, Fatal, TaskctxError
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.ledger.patches import facts_of
@@ -86,6 +86,20 @@ def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple
     with open_session(replace(caller, task=session.task), write=False) as session:
         session.warnings.extend(caught.told)
         yield session, caught
+
+
+def seal_head(caller: Caller) -> tuple[str, ...]:
+    """End the active task where HEAD is its commit, for a verb about commits, and return what to say of that.
+
+    What keeps the task from being read is said, and keeps no commit from being proved.
+    """
+    if not caller.repository.has_worktree or caller.store.is_idle:
+        return ()
+    try:
+        with open_current(replace(caller, task=None, context_id=None)) as (_, caught):
+            return (*caught.told, *([caught.sealed.summary] if caught.sealed else []))
+    except TaskctxError as error:
+        return (f"the task that is active here was not looked at: {error.message}",)
 
 
 def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
