@@ -111,7 +111,8 @@ class Record:
             for name in needed:
                 if getattr(self, name) is None:
                     raise BadData(f"{what}: field {name!r} is null")  # noqa: TRY301 - one way for all that is wrong
-            origin = from_plain(Origin, {key: self.body[key] for key in _ORIGIN & self.body.keys()}, what=what)
+            about = {key: self.body[key] for key in _ORIGIN & self.body.keys()}
+            origin = from_plain(Origin, about, what=what, unknown=unknown)
             payload = from_plain(cls, said, what=what, unknown=unknown)
         except BadData as error:
             return Misfit(error.message), Origin(), ()

@@ -168,6 +168,8 @@ def test_a_field_of_a_later_version_is_kept_and_told(lines: list[str]) -> None:
         newer = {**record.body, "usage": {"tokens": 7}}
         nested = [key for key in ("run", "evidence", "capture", "task_file") if isinstance(newer.get(key), dict)]
         newer |= {key: {**newer[key], "later": 1} for key in nested}
+        newer["stage"] = {"run": 1, "stage": "lint", "attempt": 1, "later": 1}
+        nested.append("stage")
         line = dump_line({**{name: getattr(record, name) for name in FIXED_FIELDS}, **dict(sorted(newer.items()))})
         read = load_record(line)
         assert (read.to_line(), read.sha) == (line, hashlib.sha256(line.encode()).hexdigest())
