@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.payloads import StageRun
+from git_taskctx.model.payloads import Snapshot, StageRun
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass
 from git_taskctx.pipeline.answers import read_answer
+from git_taskctx.pipeline.journal import ASK
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.pipeline.stages import Bench, checked
-from git_taskctx.runner import CommandFailed, Failure, Outcome, Writes, freeze
+from git_taskctx.runner import BadResponse, CommandFailed, Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
 
 KEY = 16
@@ -25,6 +26,8 @@ class _Recorded:
 
     stage: StageRun
     tree: TreeOid
+    done: bool
+    """Whether it approves the tree."""
 
 
 class Known:
@@ -39,7 +42,9 @@ class Known:
             if stage is None or stage.run != bench.journal.number:
                 continue
             if stage.key is not None and record.type == "snapshot" and record.tree is not None:
-                self._snapshots[stage.key] = _Recorded(stage, record.tree)
+                said = record.payload
+                done = isinstance(said, Snapshot) and said.done
+                self._snapshots[stage.key] = _Recorded(stage, record.tree, done)
             elif stage.key is not None and record.type == "qa":
                 self._checks.add(stage.key)
 
@@ -58,12 +63,16 @@ class Known:
         found = self._snapshots.get(key[:KEY])
         if found is None or found.stage.stage not in self._plan.stages:
             return None
-        name, folder = found.stage.stage, self._bench.journal.attempt_folder(found.stage.stage, found.stage.attempt)
-        answer = read_answer(folder / "response.json", name)
+        name, hash_ = found.stage.stage, digest([key, found.tree])
+        if found.done and self._plan.stages[name].ask is not None:  # the person's approval
+            return Outcome("done", Writes({f"{name}{ASK}.tree": found.tree}), hash=hash_)
+        folder = self._bench.journal.attempt_folder(name, found.stage.attempt)
         values: dict[str, Any] = {f"{name}.tree": found.tree}
-        hash_ = digest([key, found.tree])
         try:
+            answer = read_answer(folder / "response.json", name)
             answer.require_yes(name)
+        except BadResponse:  # somebody wrote there since
+            return None
         except CommandFailed as error:
             return Outcome("failed", Writes(values), error=Failure.of(error), hash=hash_)
         values |= {f"data.{name}": freeze(answer.data)} if answer.given else {}

@@ -125,6 +125,20 @@ def test_a_torn_line_loses_no_other(line: Line, three: Stages) -> None:
     assert events.read_bytes().endswith(b"\n")
 
 
+def test_an_approval_is_known_from_the_ledger(line: Line, three: Stages) -> None:
+    """A kill between the record of an approval and the event of it: nobody is asked twice."""
+    stages = three()
+    stages["validate"]["ask"] = "Fine?"
+    line.begin_task(stages)
+    line.carry(3)
+    line.carry(0, "--approve", "validate")
+    events = line.repo.at(".agent-output/tasks/TASK-1/runs/1/events.jsonl")
+    lines = events.read_bytes().splitlines(keepends=True)
+    last = max(at for at, one in enumerate(lines) if b'"gate":true' in one)
+    events.write_bytes(b"".join(lines[:last]))
+    assert line.states(line.carry(0, "--resume"))[-1] == "validate? known"
+
+
 def test_ctrl_c_once_lets_stages_end(line: Line, three: Stages, tmp_path: Path) -> None:
     """The stage that runs ends by itself; nothing new starts; `--resume` goes on."""
     place = tmp_path / "go"
