@@ -30,7 +30,8 @@ _PLACES = {
     "cursor": (("agents", ".md"), ("commands", ".md")),
 }
 _VERB = re.compile(
-    r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b((?:(?!\bgit[ -]taskctx\b)[^\n`#])*)"
+    r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b"
+    r"((?:(?!\bgit[ -]taskctx\b)[^\n`#])*)"
 )
 """A command of ours, to where the next one begins or the line ends."""
 _DIRECT = re.compile(r"(?<![\w.-])(?:[\w./{}$<>*-]*/)?context(?:-[\w{}$<>*]+)?\.json\b")

@@ -12,7 +12,7 @@ LONG = ("description", "outcome")
 """Texts of several lines; the others are one line, however they were written."""
 LISTS = {
     "scope_in": ("scope.in", "scope_in"),
-    "scope_out": ("scope.out", "scope_out"),
+    "scope_out": ("scope.out", "scope_out", "constraints.prohibited"),
     "acceptance_criteria": ("acceptance_criteria", "acceptance_criteria.must"),
     "quality_gates": ("acceptance_criteria.quality_gates", "quality_gates"),
     "plan": ("plan",),
@@ -28,9 +28,10 @@ the standard that it rests on."""
 NOTHING = Node(None, 0, 0)
 MANUAL_CHECKS = ("validation.manual_checks",)
 PATHS = ("context.repo_paths", "repo_paths")
+DOCS = ("context.related_docs", "related_docs")
 STANDARDS = "standards"
 KNOWN = ("id", "status", *TEXTS, *(key for keys in LISTS.values() for key in keys), *COMMANDS)
-KNOWN = (*KNOWN, *MANUAL_CHECKS, *PATHS, STANDARDS)
+KNOWN = (*KNOWN, *MANUAL_CHECKS, *PATHS, *DOCS, STANDARDS)
 GROUPS = {key.partition(".")[0] for key in KNOWN if "." in key}
 
 
@@ -62,7 +63,7 @@ def flatten(root: Node | None, problems: Problems) -> Flat:
         elif key in GROUPS and isinstance(node.value, dict):
             for name, item in node.value.items():
                 _sort_in(f"{key}.{name}", item, flat)
-        elif key in GROUPS and key not in KNOWN and key != "context" and node.value is not None:
+        elif key in GROUPS and key not in KNOWN and key not in ("context", "constraints") and node.value is not None:
             members = " and ".join(f"`{name.partition('.')[2]}:`" for name in KNOWN if name.startswith(f"{key}."))
             problems.add(
                 node.line, node.column, f"{key}: expected keys, found {kind_of(node)}: write {members} under it"

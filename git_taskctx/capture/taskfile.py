@@ -16,6 +16,7 @@ from git_taskctx.capture.keys import (
     CITED,
     COMMANDS,
     DETAILS,
+    DOCS,
     DONE,
     HEADS,
     LISTS,
@@ -195,6 +196,8 @@ def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: s
         return value
     if not importer.unknown_counts:
         value = {key: node.plain() for key, node in flatten(root, problems).known.items()}
+    if "plan" in value:
+        value = {**value, "plan": markdown.without_ticks(value["plan"])}
     keys = {key: key.partition(".")[0] for key in value}
     return {
         key: value[key] for key, top in keys.items() if not any(fnmatch.fnmatchcase(top, rule) for rule in volatile)
@@ -251,6 +254,7 @@ class _Reader:
             texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
             self.warnings.append(f"{self.name} has no title: {texts['title']!r} stands in")
         patterns = self._patterns()
+        self._docs()
         lists["scope_in"] = tuple(dict.fromkeys([*lists["scope_in"], *self.prose]))
         fields: dict[str, Any] = {**texts, **lists}
         return TaskFile(
@@ -299,7 +303,7 @@ class _Reader:
             if node is None or node.value is None:
                 continue
             if isinstance(node.value, str) and markdown.is_list(node.value):
-                node = Node(markdown.items(node), node.line, node.column)
+                node = Node(markdown.items(node, ticks=key == "plan"), node.line, node.column)
             if not isinstance(node.value, tuple):
                 self._wrong(node, f"{key}: expected a list, found {kind_of(node)}: begin each item with '- '")
                 continue
@@ -314,7 +318,9 @@ class _Reader:
         texts: list[str] = []
         for key, item in self._items(keys, target):
             if isinstance(item.value, str):
-                texts.append(self._cut(clean_text(item.value), item, key))
+                text = clean_text(item.value)
+                text = f"Prohibited: {text}" if text and key.endswith(".prohibited") else text
+                texts.append(self._cut(text, item, key))
             elif isinstance(item.value, dict):
                 texts.append(self._cut(clean_text(self._said_by(key, item, item.value)), item, key))
             else:
@@ -396,6 +402,20 @@ class _Reader:
             limits = "" if patterns else ", and nothing limits which paths may change"
             self.warnings.append(f"{place} {what}: {'they' if more else 'it'} {rest}{limits}")
         return tuple(dict.fromkeys(patterns))
+
+    def _docs(self) -> None:
+        """Take documents for what they cite; those of which no section is named are reported."""
+        left_out = []
+        for key, item in self._items(DOCS):
+            text = item.value if isinstance(item.value, str) else ""
+            self.words.append(Words(text, item.line, item.column))
+            if not re.search(r"\.(?:md|markdown)#\w", text, re.IGNORECASE):
+                left_out.append((item.line, key, shorten(text, 60) or kind_of(item)))
+        if left_out:
+            line, key, text = left_out[0]
+            more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            what = f"{text!r}{more} {'name' if more else 'names'} no section, and {'are' if more else 'is'} left out"
+            self.warnings.append(f"{self.name}:{line}: {key}: {what}: write FILE.md#heading")
 
     def _from(self, node: Node, target: str | None) -> None:
         if target:

@@ -117,6 +117,7 @@ def test_prompts_of_validators(hooked: Hooked) -> None:
     assert (
         "test-validation-mobile.md: does not record its work\n  add: git taskctx snapshot --agent validator" in said.out
     )
-    line = "git taskctx start --agent validator && git taskctx get --role validator; git taskctx snapshot --agent validator"
+    start, snapshot = (f"git taskctx {verb} --agent validator" for verb in ("start", "snapshot"))
+    line = f"{start} && git taskctx get --role validator; {snapshot}"
     hooked.repo.write(".claude/agents/test-validation-mobile.md", f"{line}\n")
     hooked.ok("agent-setup", "claude", "--check")

@@ -168,6 +168,29 @@ def test_markdown(desk: Desk) -> None:
     goes_stale(desk, path, MARKDOWN.replace("it reads", "it reads everything"))
 
 
+def test_a_plan_in_markdown(desk: Desk) -> None:
+    """A plan keeps what is done, which may change meanwhile; code between its steps is reported and left out."""
+    path = "tasks/TASK-1-parser.md"
+    text = MARKDOWN + "\n## Plan\n- [x] open\n- [ ] read\n  ```sh\n  make\n  ```\n\n```sh\nmake all\n```\n"
+    desk.repo.write(path, text)
+    desk.repo.commit("task")
+    assert f"{path}:19: plan: code is no step, and is left out" in desk.ok("init", TASK).err
+    assert desk.context()["immutable"]["task_snapshot"]["plan"] == ["[x] open", "read\n```sh\nmake\n```\n"]
+    desk.repo.write("parser.py", "fixed\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    holds_still(desk, path, text.replace("[ ] read", "[x] read"))
+    goes_stale(desk, path, text.replace("[ ] read", "[x] write"))
+
+
+def test_what_is_prohibited(desk: Desk) -> None:
+    """What the task prohibits stands in every agent's brief."""
+    text = "title: t\ndescription: d\nacceptance_criteria: [a]\nconstraints: {prohibited: [new dependencies]}\n"
+    desk.repo.write("t.yaml", text)
+    desk.ok("init", TASK, "--task-file", "t.yaml")
+    for role in ("implementer", "reviewer", "validator"):
+        assert "Prohibited: new dependencies" in desk.ok("get", "--role", role, "--format", "md").out
+
+
 def test_a_task_that_left_the_list(desk: Desk) -> None:
     """A task that is no longer in its file is stale text, and no bug."""
     path = "tasks/tasks.json"

@@ -8,6 +8,7 @@ import pytest
 
 from git_taskctx.capture.lookup import find_task_file
 from git_taskctx.capture.scope import is_pattern
+from git_taskctx.capture.standards import wanted_by_task
 from git_taskctx.capture.taskfile import (
     TaskFile,
     Words,
@@ -616,3 +617,12 @@ def test_a_key_among_items(item: str, told: str) -> None:
         read(f"title: t\nplan:\n  - {item}\n  details: b\n".encode())
     message = "a key among list items: put the items above it under a key of their own"
     assert caught.value.message == f"{NAME}:4:3: {message}{told}"
+
+
+def test_related_docs() -> None:
+    """A document with an anchor is cited; one without is reported as left out."""
+    found = read(b"title: t\ncontext:\n  related_docs: [docs/a.md#one, docs/b.md, https://example.org/x]\n")
+    told = "context.related_docs: 'docs/b.md' and 1 more name no section, and are left out: write FILE.md#heading"
+    assert found.warnings == (f"{NAME}:3: {told}",)
+    assert [(one.files, one.section) for one in wanted_by_task(found)[0]] == [(("docs/a.md", "tasks/docs/a.md"), "one")]
+    assert read(b"title: t\nrelated_docs: [docs/a.md#one]\n").warnings == ()

@@ -2,7 +2,7 @@
 
 A heading that names a part of the task (`## Acceptance criteria`) gives that part, accounts of the work (`## Work
 log`) are left out, and all the rest is the description. A tick in a checklist tells how far the work is, not what it
-is, and is read as if it were not there.
+is: only a plan keeps it, and whether it is there makes no other task.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
 
@@ -43,6 +43,8 @@ _BULLET = re.compile(r"(?P<bullet>\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)")
 _TICK = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)\[[xX]\](?=\s)")
 _BOX = re.compile(r"\[[ xX]\]\s+(?:#[0-9]+\s+)?")
 _CODE = re.compile(r"(`+)\s?(?P<code>.+?)\s?\1")
+DONE = ("[x] ", "[X] ")
+"""How a step of a plan begins that is done."""
 _NO_ANSWER = "_No response_"
 """What GitHub writes where a form was left empty."""
 
@@ -97,14 +99,14 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
         elif words in _ACCOUNTS:
             keys[f"## {heading}"] = Node(None, lines[0][1], 1)
         elif words in _FIELD_OF:
-            _add_section(keys, _FIELD_OF[words], lines)
+            _add_section(keys, _FIELD_OF[words], lines, problems)
         elif [line.strip() for line, _ in lines[1:] if line.strip()] != [_NO_ANSWER]:
             is_description = words == "description" and not any(line.strip() for line, _ in description)
             description += lines[1:] if is_description else lines
     said = [(line, number) for line, number in description if line.strip()]
     if said:
         first, last = description.index(said[0]), len(description) - description[::-1].index(said[-1])
-        text = "\n".join(line for line, _ in description[first:last])
+        text = "\n".join(_TICK.sub(r"\1[ ]", line) for line, _ in description[first:last])
         add(keys, "description", Node(text, said[0][1], 1))
     return Node(keys, root.line, root.column)
 
@@ -121,7 +123,7 @@ def add(keys: dict[str, Node], name: str, node: Node) -> None:
     there = keys.get(name)
     value = node.value
     if there is not None and isinstance(there.value, str) and isinstance(value, tuple):
-        there = Node(items(there), there.line, there.column)
+        there = Node(items(there, ticks=name == "plan"), there.line, there.column)
     if there is not None and isinstance(there.value, tuple) and isinstance(value, tuple):
         keys[name] = Node((*there.value, *value), there.line, there.column)
     elif there is not None and isinstance(there.value, str) and isinstance(value, str) and there.value.strip():
@@ -135,18 +137,27 @@ def is_list(text: str) -> bool:
     return "\n" in text.strip() or _BULLET.match(text) is not None
 
 
-def items(node: Node) -> tuple[Node, ...]:
-    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge one is one item."""
+def items(node: Node, *, ticks: bool = False) -> tuple[Node, ...]:
+    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge one is one item.
+
+    With `ticks` the marks of what is done are kept.
+    """
     lines = _lines_of(node)
-    return tuple(_items(lines)) if len(lines) <= MAX_LINES else (node,)
+    return tuple(_items(lines, ticks=ticks)) if len(lines) <= MAX_LINES else (node,)
+
+
+def without_ticks(value: Any) -> Any:
+    """Return a plan as it was before anything of it was done."""
+    if isinstance(value, list):
+        return [without_ticks(one) for one in value]
+    return _BOX.sub("", _TICK.sub(r"\1[ ]", value), count=1) if isinstance(value, str) else value
 
 
 def _lines_of(node: Node) -> list[Line]:
     """Return the lines of a text; those of one that was written on one line all have its number."""
     parts = node.value if isinstance(node.value, tuple) else (node,)
     texts = [(part.value.replace("\r\n", "\n"), part.line) for part in parts if isinstance(part.value, str)]
-    lines = [(line, number) for text, number in texts for line in text.split("\n")]
-    return [(_TICK.sub(r"\1[ ]", line), number) for line, number in lines]
+    return [(line, number) for text, number in texts for line in text.split("\n")]
 
 
 def _tokens(lines: Sequence[Line]) -> list[Token]:
@@ -188,14 +199,21 @@ def _plain_words(heading: str) -> str:
     return " ".join(re.findall(r"[a-z]+", re.sub(r"\([^)]*\)", "", heading).casefold().replace("'", "")))
 
 
-def _add_section(keys: dict[str, Node], field: str, lines: list[Line]) -> None:
+def _add_section(keys: dict[str, Node], field: str, lines: list[Line], problems: Problems) -> None:
     place = (lines[0][1], 1)
     if field == "outcome":
-        text = "\n".join(line for line, _ in lines[1:]).strip()
+        text = "\n".join(_TICK.sub(r"\1[ ]", line) for line, _ in lines[1:]).strip()
         if text and text != _NO_ANSWER:
             add(keys, field, Node(text, *place))
         return
-    found = list(_items(lines[1:]))
+    found = list(_items(lines[1:], ticks=field == "plan"))
+    if field == "plan":
+        fences = [item for item in found if str(item.value).startswith(("```", "~~~"))]
+        found = [item for item in found if item not in fences]
+        problems.warnings += [
+            f"{problems.name}:{item.line}: plan: code is no step, and is left out: indent it below its step to keep it"
+            for item in fences
+        ]
     if field == "repo_paths":
         found = [Node(_code_of(item), item.line, item.column) for item in found]
     if field == "qa.commands":
@@ -208,17 +226,19 @@ def _add_section(keys: dict[str, Node], field: str, lines: list[Line]) -> None:
         add(keys, field, Node(tuple(found), *place))
 
 
-def _items(lines: Sequence[Line]) -> Iterator[Node]:
+def _items(lines: Sequence[Line], *, ticks: bool = False) -> Iterator[Node]:
     tokens = [token for token in _tokens(lines) if token.map]
     for index, token in enumerate(tokens):
         begin, end = token.map or (0, 0)
-        text = "\n".join(line for line, _ in lines[begin:end]).strip("\n")
+        text = "\n".join(line if ticks else _TICK.sub(r"\1[ ]", line) for line, _ in lines[begin:end]).strip("\n")
         if token.type == "list_item_open" and token.level == 1:
             bullet = _BULLET.match(text)
             width = bullet.end("bullet") if bullet else 0
             inner = text[width:].split("\n")
             text = "\n".join([inner[0], *(re.sub(rf"^\s{{0,{width}}}", "", line) for line in inner[1:])])
-            text = _BOX.sub("", text.rstrip(), count=1) if _BOX.match(text) else text.rstrip()
+            text = text.rstrip()
+            if _BOX.match(text) and not text.startswith(DONE):
+                text = _BOX.sub("", text, count=1)
         elif token.type == "paragraph_open" and token.level == 0:
             follows = next((one.type for one in tokens[index + 1 :] if one.level == 0), "")
             if text.rstrip().endswith(":") and follows in ("bullet_list_open", "ordered_list_open", "fence"):
