@@ -626,3 +626,27 @@ def test_related_docs() -> None:
     assert found.warnings == (f"{NAME}:3: {told}",)
     assert [(one.files, one.section) for one in wanted_by_task(found)[0]] == [(("docs/a.md", "tasks/docs/a.md"), "one")]
     assert read(b"title: t\nrelated_docs: [docs/a.md#one]\n").warnings == ()
+
+
+def test_user_stories() -> None:
+    """A story of a `prd.json` is picked by its id."""
+    story = {"id": "US-2", "title": "Filter", "description": "By owner.", "acceptanceCriteria": ["it filters"]}
+    data = {"project": "p", "userStories": [{**story, "id": "US-1"}, {**story, "passes": False, "priority": 2}]}
+    found = read_task_file(json.dumps(data).encode(), name="prd.json", task="US-2")
+    task = found.task_snapshot
+    assert (found.id, task.title, task.priority, task.acceptance_criteria) == ("US-2", "Filter", "2", ("it filters",))
+    assert found.unknown_keys == ("passes",)
+
+
+def test_json_lines() -> None:
+    """Of JSON Lines, as beads keeps issues, the one of the id counts; what is wrong has its line."""
+    text = (
+        '{"id": "bd-1", "title": "a"}\n\n{"id": "bd-2", "title": "b", "acceptance_criteria": "- it reads\\n- fast"}\n'
+    )
+    found = read_task_file(text.encode(), name=".beads/issues.jsonl", task="bd-2")
+    assert (found.id, found.task_snapshot.acceptance_criteria) == ("bd-2", ("it reads", "fast"))
+    assert found.sources["task_snapshot.title"] == ".beads/issues.jsonl:L3"
+    with pytest.raises(BadData, match=r"^issues\.jsonl:2:"):
+        read_task_file(b'{"id": "bd-1"}\n{"id": bd}\n', name="issues.jsonl", task="bd-1")
+    with pytest.raises(BadData, match="no task bd-3 in this file, which holds bd-1, bd-2"):
+        read_task_file(text.encode(), name="issues.jsonl", task="bd-3")

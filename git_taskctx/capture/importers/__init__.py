@@ -37,6 +37,7 @@ IMPORTERS = (
 
 _SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
     "json": parse_json,
+    "jsonl": tasklist.parse_lines,
     "md": markdown.parse,
     "markdown": markdown.parse,
 }

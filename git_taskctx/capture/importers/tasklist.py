@@ -1,6 +1,7 @@
 """Files that hold many tasks, as task-master's `tasks.json` does: the id picks one, and the others do not count.
 
-`{"tasks": […]}`, the same under tags (`{"master": {"tasks": […]}}`), and tasks by id instead of in a list.
+`{"tasks": […]}`, the same under tags (`{"master": {"tasks": […]}}`), and tasks by id instead of in a list; the user
+stories of a `prd.json`; and JSON Lines with a task on each, as beads keeps its issues.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import re
 from collections.abc import Iterator
 
 from git_taskctx.capture.importers import markdown
+from git_taskctx.capture.strict_json import parse_json
 from git_taskctx.capture.strict_yaml import Node, Problems
 
+_LISTS = ("tasks", "userStories")
 _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
 
 
@@ -41,12 +44,33 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     return None
 
 
+def parse_lines(text: str, problems: Problems) -> Node | None:
+    """Parse JSON Lines as a list of tasks."""
+    items = []
+    for number, line in enumerate(text.split("\n"), 1):
+        own = Problems(problems.name)
+        node = parse_json(line, own) if line.strip() else None
+        for _, column, message in own.found:
+            problems.add(number, column, message)
+        if node is not None:
+            items.append(_on_line(node, number))
+    return Node({"tasks": Node(tuple(items), 1, 1)}, 1, 1)
+
+
+def _on_line(node: Node, line: int) -> Node:
+    value = node.value
+    if isinstance(value, dict):
+        value = {key: _on_line(item, line) for key, item in value.items()}
+    elif isinstance(value, tuple):
+        value = tuple(_on_line(item, line) for item in value)
+    return Node(value, line, node.column)
+
+
 def _lists(root: Node) -> Iterator[tuple[str, Node]]:
     """Yield the lists of tasks, each with its tag."""
     if not isinstance(root.value, dict) or root.value.keys() >= {"title", "description"}:
         return
-    if _is_list(root.value.get("tasks")):
-        yield "", root.value["tasks"]
+    yield from (("", root.value[name]) for name in _LISTS if _is_list(root.value.get(name)))
     for tag, node in root.value.items():
         if isinstance(node.value, dict) and _is_list(node.value.get("tasks")):
             yield tag, node.value["tasks"]
