@@ -16,6 +16,7 @@ from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.process import QUIET, Git, stop
 from git_taskctx.git.quoting import quote
+from git_taskctx.git.rawcommit import RawCommit, read_head
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
@@ -249,8 +250,10 @@ class Repository:
 
     def parents_of(self, commit: CommitOid) -> tuple[CommitOid, ...]:
         """Return the parents written in the raw commit, also where history is cut (shallow, grafts)."""
-        header = self.objects.get(commit, "commit").split(b"\n\n", 1)[0]
-        return tuple(CommitOid(line[7:].decode()) for line in header.split(b"\n") if line.startswith(b"parent "))
+        return self._read_head(commit).parents
+
+    def _read_head(self, commit: CommitOid) -> RawCommit:
+        return read_head(self.objects.get(commit, "commit"), digits=len(self.objects.zero))
 
     def is_ancestor(self, commit: str, descendant: str) -> bool | None:
         """Return whether a commit is another or in its history, as written there; None where one is missing."""

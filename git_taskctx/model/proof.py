@@ -30,6 +30,7 @@ class Code(StrEnum):
 
     TREE_DIFFERS = "tree-differs"
     PARENT_DIFFERS = "parent-differs"
+    COMMIT_BAD = "commit-bad"
     RECORD_EDITED = "record-edited"
     RECORD_MISSING = "record-missing"
     RECORD_BAD = "record-bad"
@@ -77,6 +78,7 @@ class Code(StrEnum):
 MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.TREE_DIFFERS: (Weight.VIOLATED, "the record names this commit, but not the tree that was validated"),
     Code.PARENT_DIFFERS: (Weight.VIOLATED, "the record names this commit, which sits on another parent than it must"),
+    Code.COMMIT_BAD: (Weight.VIOLATED, "the head of the commit is not as git writes it: readers may differ about it"),
     Code.RECORD_EDITED: (Weight.VIOLATED, "a record was edited: the next one carries another hash"),
     Code.RECORD_MISSING: (Weight.VIOLATED, "a record is missing in the middle of the chain, or its beginning"),
     Code.RECORD_BAD: (Weight.VIOLATED, "a record does not read, or cannot follow the one before"),

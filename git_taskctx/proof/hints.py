@@ -50,6 +50,9 @@ def ways_on(repository: Repository, what: Range, found: Proof) -> tuple[str, ...
         ways.append("gpg --import KEYS   # the signers' public keys; for ssh see: git config gpg.ssh.program")
     violated = [one for one in found.required if any(reason.weight is Weight.VIOLATED for reason in one.reasons)]
     for one in violated[:SHOWN]:
+        if Code.COMMIT_BAD in {reason.code for reason in one.reasons}:
+            ways.append(f"git cat-file commit {one.commit[:12]}   # its head")
+            continue
         shown = f"git taskctx log --task {one.task}" if one.task else f"git notes --ref=taskctx show {one.commit[:12]}"
         ways.append(f"{shown}   # {'what was done' if one.task else 'the records'}")
     return tuple(dict.fromkeys(ways))

@@ -219,7 +219,13 @@ def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[C
 
 
 def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
-    """Return the candidate that proves a commit; else the one that says most clearly why it is not proved."""
+    """Return the candidate that proves a commit; else the one that says most clearly why it is not proved.
+
+    Nothing proves a commit whose head others may read otherwise than git.
+    """
+    if commit.odd is not None:
+        task, context = next(((one.told.task, one.told.context) for one in candidates), (None, None))
+        return Found(commit, (Reason(Code.COMMIT_BAD, commit.odd),), task=task, context=context)
     proving = next((one for one in candidates if not one.reasons), None)
     told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
@@ -272,7 +278,7 @@ def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit
     for one in list(found.values()):
         parts = dict(one.parts)
         for commit in first_parents(known, one.commit) if parts else ():
-            if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None:
+            if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None and commit.odd is None:
                 part = replace(found[commit.oid], task=one.task, context=one.context, candidate=one.candidate)
                 found[commit.oid] = replace(part, reasons=(), by="part")
 

@@ -7,8 +7,9 @@ import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from git_taskctx.errors import CouldNotTell, Fatal, Usage
+from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, Usage
 from git_taskctx.files import read_plain
+from git_taskctx.git.rawcommit import read_head
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
@@ -35,6 +36,10 @@ class Commit:
     tree: TreeOid
     parents: tuple[CommitOid, ...]
     subject: str
+    time: int | None = None
+    """When it was committed, in seconds since the epoch; None where that does not read."""
+    odd: str | None = None
+    """What in its head git would not have written; None for a plain commit."""
 
     @property
     def parent(self) -> CommitOid | None:
@@ -127,7 +132,12 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
     Raises: CouldNotTell when one is missing.
     """
     tip = read_commit(repository, what.tip)
-    return [tip] if what.is_alone else _walk(repository, what)
+    if what.is_alone or tip.odd is not None:  # no more is needed to judge it, and git itself may not read it
+        return [tip]
+    try:
+        return _walk(repository, what)
+    except GitFailed as error:
+        raise CouldNotTell(f"the history of {what.name} does not read: {error.message}", hint="git fsck") from error
 
 
 def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Commit]) -> list[CommitOid]:
@@ -171,13 +181,14 @@ def read_commit(repository: Repository, oid: CommitOid) -> Commit:
     found = repository.objects.find(oid, limit=COMMIT_LIMIT)
     if found is None or found.kind != "commit":
         raise CouldNotTell(f"the commit {oid} is not in this repository", hint="git fetch --deepen=1")
-    header, _, message = found.data.partition(b"\n\n")
-    lines = header.decode("utf-8", "replace").split("\n")
-    if not found.whole or not lines[0].startswith("tree "):
-        raise CouldNotTell(f"the commit {oid} is damaged", hint="git fsck")
-    parents = tuple(CommitOid(line[7:]) for line in lines if line.startswith("parent "))
-    subject = message.lstrip(b"\n").partition(b"\n")[0].decode("utf-8", "replace")
-    return Commit(oid, TreeOid(lines[0][5:]), parents, subject[:200])
+    if not found.whole:
+        raise CouldNotTell(f"the commit {oid} has more than {COMMIT_LIMIT} bytes", hint="git fsck")
+    try:
+        head = read_head(found.data, digits=len(repository.objects.zero))
+    except CouldNotTell as error:
+        raise CouldNotTell(f"the commit {oid} is damaged", hint=error.hint) from error
+    subject = head.message.lstrip(b"\n").partition(b"\n")[0].decode("utf-8", "replace")
+    return Commit(oid, head.tree, head.parents, subject[:200], head.time, head.odd)
 
 
 def read_commit_map(repository: Repository, path: Path | None) -> Mapping[CommitOid, CommitOid]:
