@@ -56,6 +56,9 @@ class Matcher:
             notices = (Reason(Code.VOLATILE_KEYS, f"{record.id} allows for keys that may change", record.id),)
         if claim.chain is None:  # the chain does not hold, and says nothing of the parent that could be believed
             return Fit(True, (), notices)
+        if commit.parent is None and claim.parent is None and not self._names(record.commit, commit):
+            alone = f"{record.id} names another commit; one without parents is proved by its own record alone"
+            return Fit(True, (Reason(Code.OTHER_PARENT, alone, record.id),), notices)
         if not self._is_parent(commit, claim):
             at = f"{(claim.parent or 'no commit')[:12]}, and it sits on {(commit.parent or 'no commit')[:12]}"
             code = Code.PARENT_DIFFERS if record.commit == commit.oid else Code.OTHER_PARENT
@@ -91,8 +94,8 @@ class Matcher:
         pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
         for commit in commits:
             parent = find_commit(self._repository, commit.parent) if commit.parent else None
-            if len(commit.parents) < 2 and (parent is not None or commit.parent is None):
-                pairs[commit.oid] = (parent.tree if parent else self._repository.objects.empty_tree, commit.tree)
+            if len(commit.parents) == 1 and parent is not None:  # one without parents would bring everything back
+                pairs[commit.oid] = (parent.tree, commit.tree)
         places = find_patches(self._repository, list(pairs.values()))
         return {oid: place for oid, place in zip(pairs, places, strict=True) if place is not None}
 
@@ -123,6 +126,10 @@ class Matcher:
         return {
             one: tuple(quote(change.path) for change in some[:SHOWN]) for one, some in zip(asked, changes, strict=True)
         }
+
+    def _names(self, name: CommitOid | None, commit: Commit) -> bool:
+        """Return whether a record's name of a commit is this one's, or was before it was rewritten."""
+        return name is not None and commit.oid in (name, self._renamed.get(name))
 
     def _is_parent(self, commit: Commit, claim: Claim) -> bool:
         """Tell whether a commit sits where it must: on that commit, or on one that it became, or one with its tree."""

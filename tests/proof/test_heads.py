@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from desk import TASK, Desk
 from gitrepo import GitRepo
 from proof.scene import Scene
 
@@ -100,3 +102,24 @@ def test_what_readers_may_differ_about_is_violated(tmp_path: Path) -> None:
         assert found["hints"] == [f"git cat-file commit {oid[:12]}   # its head"]
         for range_ in (f"main..{oid}", f"topic..{oid}"):
             assert scene.desk.data("verify", range_, code=1)["verdict"] == "violated"
+
+
+@pytest.mark.parametrize("policy", ["", "[proof]\nby_patch = true\n"])
+def test_a_commit_without_parents_is_proved_by_its_own_record(tmp_path: Path, policy: str) -> None:
+    """A tree that once began a history, on no commit again, would take back all that came since: it is not verified."""
+    repo = GitRepo.init(tmp_path / "repo")
+    desk = Desk(repo)
+    desk.init()
+    repo.write(".taskctx.toml", policy)
+    desk.validate()
+    first = repo.commit("Begin")
+    desk.ok("verify")
+    repo.write("more.py", "more\n")
+    repo.commit("more")
+    again = repo.git("commit-tree", "-m", "again", repo.tree(first))
+    assert desk.data("verify", first)["verdict"] == "verified"
+    for range_ in (again, f"main..{again}"):
+        (one,) = desk.data("verify", range_, "--policy", first, code=3)["commits"]
+        assert [reason["code"] for reason in one["reasons"]] == ["other-parent"]
+    desk.ok("adopt", again, "--task", TASK)  # somebody says so, on record
+    assert desk.data("verify", again)["verdict"] == "verified"
