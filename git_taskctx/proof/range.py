@@ -10,6 +10,7 @@ from pathlib import Path
 from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, Usage
 from git_taskctx.files import read_plain
 from git_taskctx.git.rawcommit import read_head
+from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
@@ -24,6 +25,8 @@ NEAR = 64
 _NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
 """The ref in what names a commit (gitrevisions)."""
 _SHORT = re.compile(r"[0-9a-f]{4,64}")
+_DESCRIBED = re.compile(r"\A.*-g(?=[0-9a-fA-F]{4,64}\Z)", re.DOTALL)
+"""What stands before an oid in what `git describe` says."""
 COMMIT_MAP = "filter-repo/commit-map"
 """Where git-filter-repo leaves the old and new names of commits, in the git dir."""
 
@@ -93,19 +96,37 @@ def lone_range(repository: Repository, name: str, tip: CommitOid) -> Range:
 
 
 def resolve_name(repository: Repository, text: str) -> CommitOid:
-    """Resolve a user's words to a commit. Raises: Fatal for none, and where both a tag and a branch are of that name.
+    """Resolve a user's words to a commit, as git does. Raises: Fatal for none, and where they may mean another.
 
-    git takes the tag. Many may push one who may not push to the branch, and a base decides what is new and whose rules
-    hold.
+    git takes a tag before a branch, and any ref before the beginning of an oid (gitrevisions(7), <refname>). Many may
+    push one who may not push to the branch, and a base decides what is new and whose rules hold.
     """
     commit = repository.resolve_commit(text)
     name, _ = split_name(text)
-    tag = repository.find_commit(f"refs/tags/{name}")
-    for branch in (f"refs/heads/{name}", f"refs/remotes/{name}"):
-        if tag is not None and repository.find_commit(branch) not in (None, tag):
+    if name in ("", "@", "HEAD") or (len(name) == len(repository.objects.zero) and _SHORT.fullmatch(name.lower())):
+        return commit  # git looks for no other meaning, whatever refs there are
+    meant = repository.find_commit(name)
+    refs = _refs_called(repository, name)
+    taken = next(iter(refs.values()), "a file of the git dir")
+    others = [*refs.items(), *((oid, "the beginning of an oid") for oid in _abbreviated(repository, name))]
+    for other, what in others:
+        if repository.find_commit(other) not in (None, meant):
+            where = other if other in refs else other[:12]
             hint = f"git show-ref {shlex.quote(name)}   # name the one that is meant in full"
-            raise Fatal(f"'{text}' is a tag, and a branch ({branch})", hint=hint)
+            raise Fatal(f"'{text}' is {taken}, and {what} ({where})", hint=hint)
     return commit
+
+
+_PLACES = {"refs/": "a ref", "refs/tags/": "a tag", "refs/heads/": "a branch", "refs/remotes/": "a branch"}
+"""Where git looks for a name, in its order."""
+
+
+def _refs_called(repository: Repository, name: str) -> dict[str, str]:
+    """Return the refs that git may take for a name, the one that it takes first, and what to call each."""
+    places = {f"{place}{name}": what for place, what in _PLACES.items()}
+    places[f"refs/remotes/{name}/HEAD"] = "a branch"
+    there = read_refs(repository.git, *places)
+    return {ref: what for ref, what in places.items() if ref in there}
 
 
 def split_name(text: str) -> tuple[str, str]:
@@ -119,11 +140,17 @@ def find_short(repository: Repository, name: str, rest: str) -> CommitOid | None
 
     `git rev-parse` would take a ref of that name.
     """
+    found = _abbreviated(repository, name) if _SHORT.fullmatch(name) else []
+    return repository.find_commit(found[0] + rest) if len(found) == 1 else None
+
+
+def _abbreviated(repository: Repository, name: str) -> list[CommitOid]:
+    """Return the commits whose oids begin with `name`, or with how it ends in the way of `git describe`."""
+    name = _DESCRIBED.sub("", name).lower()
     if not _SHORT.fullmatch(name):
-        return None
+        return []
     oids = repository.git.run("rev-parse", f"--disambiguate={name}").out.decode().split()
-    found = {CommitOid(oid) for oid in oids if repository.find_commit(oid) == oid}
-    return repository.find_commit(found.pop() + rest) if len(found) == 1 else None
+    return [CommitOid(oid) for oid in dict.fromkeys(oids) if repository.find_commit(oid) == oid]
 
 
 def list_commits(repository: Repository, what: Range) -> list[Commit]:

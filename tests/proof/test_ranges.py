@@ -64,6 +64,30 @@ def test_a_tag_in_the_place_of_the_base(scene: Scene) -> None:
     assert len(clone.prove("origin/main..HEAD", code=3)["commits"]) == 2
 
 
+def test_a_ref_in_the_place_of_an_oid(scene: Scene) -> None:
+    """A ref that is named like the beginning of an oid, or as `git describe` would say it, is refused; not a whole oid."""
+    repo, tip = scene.repo, scene.repo.git("rev-parse", "topic~1")
+    for name, ref in (
+        (scene.base[:10], f"refs/tags/{scene.base[:10]}"),
+        (scene.base[:7], f"refs/heads/{scene.base[:7]}"),
+        (f"v1-0-g{scene.base[:8]}", f"refs/tags/v1-0-g{scene.base[:8]}"),
+        ("both", "refs/tags/both"),
+        ("up", "refs/remotes/up/HEAD"),
+    ):
+        repo.git("update-ref", "refs/remotes/both", scene.base)
+        repo.git("update-ref", "refs/heads/up", scene.base)
+        repo.git("update-ref", ref, tip)
+        for words in ((f"{name}..HEAD",), ("HEAD", "--policy", f"{name}~0")):
+            said = scene.desk.refuses("verify", *words, code=128)
+            assert " is a tag, and " in said or " is a branch, and " in said
+            assert f"hint: git show-ref {name} " in said
+        repo.git("update-ref", ref, scene.base)  # the same commit is no other
+        assert len(scene.desk.data("verify", f"{name}..HEAD", code=3)["commits"]) == 2
+    for name in (scene.base, "HEAD"):
+        repo.git("update-ref", f"refs/tags/{name}", tip)
+        assert scene.desk.data("verify", f"{name}~0" if name == "HEAD" else f"{name}..HEAD", code=3)["range"]
+
+
 def test_a_tag_as_the_base_of_a_job(scene: Scene) -> None:
     """In a clone that has no branch but its own a tag is no base, however it is called; named as a tag it is one."""
     base, tip = scene.base, scene.repo.git("rev-parse", "topic~1")
