@@ -67,6 +67,7 @@ class Code(StrEnum):
     TOO_LARGE = "too-large"
     RECORD_NEWER = "record-newer"
     EMPTY_RANGE = "empty-range"
+    DROPS_COMMITS = "drops-commits"
     FOREIGN_LINES = "foreign-lines"
     UNKNOWN_FIELDS = "unknown-fields"
     BYPASS_ALLOWED = "bypass-allowed"
@@ -118,6 +119,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.TOO_LARGE: (Weight.UNPROVEN, "a note or a record is larger than any that is ever written"),
     Code.RECORD_NEWER: (Weight.UNPROVEN, "a record was written by a later version of this program"),
     Code.EMPTY_RANGE: (Weight.UNPROVEN, "the range holds no commit"),
+    Code.DROPS_COMMITS: (Weight.NOTICE, "the end of the range does not contain its start: a push there drops commits"),
     Code.FOREIGN_LINES: (Weight.NOTICE, "the note holds lines that are no records; they do not count"),
     Code.UNKNOWN_FIELDS: (Weight.NOTICE, "a record holds fields that only a later version knows; they do not count"),
     Code.BYPASS_ALLOWED: (Weight.NOTICE, "a check was bypassed, and commit.allow_bypass tolerates it"),
@@ -187,6 +189,8 @@ class Proof:
     """Newest first."""
     reasons: tuple[Reason, ...] = ()
     """Why the whole cannot be proved."""
+    notices: tuple[Reason, ...] = ()
+    """What is to be known of the whole, and does not count."""
     hints: tuple[str, ...] = ()
     """Commands to type next."""
     warnings: tuple[str, ...] = ()

@@ -113,7 +113,8 @@ class _Clone:
         if base is None or tip in (base, trusted):
             return self._alone(tip, rules or (trusted if trusted != tip else None))
         without = (base, trusted) if trusted not in (None, base) else (base,)
-        return Range(f"{base[:12]}..{tip[:12]}", tip, without, rules or trusted or base)
+        start = base if base == self.job.before else None
+        return Range(f"{base[:12]}..{tip[:12]}", tip, without, rules or trusted or base, start=start)
 
     def _alone(self, tip: CommitOid, rules: CommitOid | None) -> Range:
         """Return the range of one commit, judged by `rules`, else by its first parent."""

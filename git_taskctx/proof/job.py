@@ -52,6 +52,8 @@ class Job:
     """What was there before it, the first that can be had; none where the tip is asked about alone."""
     merge: Named | None = None
     """The commit that the platform made of base and tip: its first parent is the base, as long as it merges the tip."""
+    before: str | None = None
+    """Oid of what the ref led to before a push, whether or not the tip comes after it."""
     trusted: Named | None = None
     """The default branch, where something else was pushed: nothing of it is new, and its rules hold."""
     home: str | None = None
@@ -203,9 +205,9 @@ def _push(ref: str, tip: Named, before: str | None, default: str | None) -> Job:
     what = f"push to {ref}"
     bases = (Named(before),) if before is not None else ()
     if ref == default or default is None:
-        return Job(what, tip, bases)
+        return Job(what, tip, bases, before=before)
     trusted = Named(ref=default)
-    return Job(what, tip, (*bases, trusted) if ref.startswith(BRANCHES) else (), trusted=trusted)
+    return Job(what, tip, (*bases, trusted) if ref.startswith(BRANCHES) else (), before=before, trusted=trusted)
 
 
 def _alone(what: str, sha: str | None, ref: str | None, default: str | None) -> Job:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import CouldNotTell
@@ -25,7 +25,7 @@ from git_taskctx.proof.claims import NOTE_LIMIT, Note, Told, cut, read_claims
 from git_taskctx.proof.found import Candidate, Found
 from git_taskctx.proof.hints import ways_on
 from git_taskctx.proof.match import Matcher
-from git_taskctx.proof.range import BATCH, Commit, Range, find_cuts, first_parents, list_commits
+from git_taskctx.proof.range import BATCH, Commit, Range, count_dropped, find_cuts, first_parents, list_commits
 from git_taskctx.proof.rules import Rules
 from git_taskctx.proof.scope import required_commits
 
@@ -81,7 +81,7 @@ def prove(
     paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
     shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
     cut_at = next(iter(cuts), None) if rules.policy.proof.scope != "tip" else None
-    return _conclude(repository, what, rules, shown, cut_at)
+    return _conclude(repository, what, rules, shown, cut_at, count_dropped(repository, what, commits))
 
 
 def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
@@ -309,7 +309,12 @@ def _tell(
 
 
 def _conclude(
-    repository: Repository, what: Range, rules: Rules, commits: tuple[CommitProof, ...], cut_at: CommitOid | None
+    repository: Repository,
+    what: Range,
+    rules: Rules,
+    commits: tuple[CommitProof, ...],
+    cut_at: CommitOid | None,
+    dropped: int | None,
 ) -> Proof:
     required = [one for one in commits if one.required]
     verdicts = {one.verdict for one in required}
@@ -320,26 +325,54 @@ def _conclude(
     if cut_at is not None:
         reasons = (Reason(Code.OBJECTS_MISSING, f"history is cut at {cut_at[:12]}, and commits of the range with it"),)
         worst = Proven.UNPROVEN if worst is Proven.VERIFIED else worst
-    bad = sum(one.verdict is worst for one in required)
-    if cut_at is not None and not bad:
-        summary = f"the commits before {cut_at[:12]} are not here"
-    elif not commits:
-        summary = f"{cut(what.name)} holds no commit"
-    elif len(commits) == 1:
-        summary = f"{commits[0].commit[:12]} is {worst.value}"
-    elif not required:
-        summary = f"none of {len(commits)} commits must be proved"
-    else:
-        summary = f"{bad} of {len(required)} that must be proved {'is' if bad == 1 else 'are'} {worst.value}"
     proof = Proof(
         subject="commit",
         range=what.name,
         verdict=worst,
-        summary=summary,
+        summary="; ".join(_summary(what, worst, commits, cut_at, dropped)),
         scope=rules.policy.proof.scope,
         policy=what.policy,
         commits=commits,
         reasons=reasons,
+        notices=tuple(_dropped(what, dropped)),
         warnings=rules.warnings,
     )
     return replace(proof, hints=ways_on(repository, what, proof))
+
+
+def _summary(
+    what: Range, worst: Proven, commits: Sequence[CommitProof], cut_at: CommitOid | None, dropped: int | None
+) -> Iterator[str]:
+    """Yield the verdict in words, what the range leaves out, and how much of it nobody proved."""
+    required, total = [one for one in commits if one.required], len(commits)
+    bad = sum(one.verdict is worst for one in required)
+    if cut_at is not None and not bad:
+        yield f"the commits before {cut_at[:12]} are not here"
+    elif not commits:
+        yield f"{cut(what.name)} holds no commit"
+    elif total == 1:
+        yield f"{commits[0].commit[:12]} is {worst.value}"
+    elif not required:
+        yield f"none of {total} commits must be proved"
+    else:
+        yield f"{bad} of {len(required)} that must be proved {'is' if bad == 1 else 'are'} {worst.value}"
+    if dropped:
+        yield f"without {dropped} commit{'s' * (dropped != 1)} of {_start(what)}"
+    if total > 1:
+        left = sum(one.verdict is not Proven.VERIFIED for one in commits)
+        yield f"{left} of {total} commits not proved" if left else f"all {total} commits proved"
+
+
+def _dropped(what: Range, dropped: int | None) -> Iterator[Reason]:
+    """Yield what a push of the tip over the start of its range would take away."""
+    if dropped:
+        is_one = dropped == 1
+        them = f"{dropped} commit{'s' * (not is_one)} of {_start(what)} {'is' if is_one else 'are'} not in it"
+        yield Reason(Code.DROPS_COMMITS, f"{them}: a push there would drop {'it' if is_one else 'them'}")
+    elif dropped is None:
+        yield Reason(Code.DROPS_COMMITS, f"history is cut: whether all of {_start(what)} is in it cannot be told")
+
+
+def _start(what: Range) -> str:
+    """Return what the start of a range is called."""
+    return cut(what.name.partition("..")[0]) or (what.start or "")[:12]

@@ -91,7 +91,7 @@ def _range_of(repository: Repository, update: Update, known: Sequence[CommitOid]
     if not new:
         return None
     policy = there if has_it else next(iter(read_commit(repository, new[-1]).parents), None)
-    return Range(update.remote_ref, tip, without, policy)
+    return Range(update.remote_ref, tip, without, policy, start=there if has_it else None)
 
 
 def _new_commits(repository: Repository, tip: CommitOid, without: Sequence[CommitOid]) -> Iterator[CommitOid]:

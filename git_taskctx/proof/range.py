@@ -63,6 +63,8 @@ class Range:
     """True when it is the tip alone: one commit was asked for, and no merge."""
     first: CommitOid | None = None
     """The first parent of a merge that was asked for alone: nobody named it as a base, so it must be proved itself."""
+    start: CommitOid | None = None
+    """What the tip comes after, as somebody named it; None where nothing is said to come before it."""
     depth: int = 0
     """How many merges were asked for on the way down first parents to this one."""
 
@@ -78,7 +80,7 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
         raise Usage(f"'{text}' is no range with a base", hint=hint)
     if dots:
         base, tip = (resolve_name(repository, word or "HEAD") for word in (start, end))
-        what = Range(text, tip, (base,), base)
+        what = Range(text, tip, (base,), base, start=base)
     else:
         what = lone_range(repository, text, resolve_name(repository, text))
     return what if policy is None else replace(what, policy=resolve_name(repository, policy))
@@ -171,6 +173,15 @@ def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Co
     """Return the listed commits of a range below which history is cut, so that more of the range may be missing."""
     here = {*listed, *what.without}
     return [oid for oid in shallow_commits(repository) if oid in listed and not here.issuperset(listed[oid].parents)]
+
+
+def count_dropped(repository: Repository, what: Range, listed: Iterable[Commit]) -> int | None:
+    """Return how many commits the start of a range has that its tip has not; None where history is cut before that."""
+    start = what.start
+    if start in (None, what.tip) or any(start in commit.parents for commit in listed):
+        return 0
+    dropped = len(between(repository, [start], [what.tip]))
+    return None if dropped and repository.is_shallow else dropped
 
 
 def shallow_commits(repository: Repository) -> list[CommitOid]:

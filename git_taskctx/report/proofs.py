@@ -20,11 +20,10 @@ def proof(document: Document, what: Proof) -> None:
     """Write the verdict on the whole, then each commit with its reasons."""
     document.line((f"{what.subject}: ", "dim"), (what.verdict.value, _STYLE[what.verdict]))
     if len(what.commits) != 1:
-        total = len(what.commits)
-        document.sentence(
-            f"{what.summary}; {total} commit{'s' * (total != 1)} in {what.range}",
-            (f" (proof.scope = {what.scope})", "dim"),
-        )
+        place = f" in {what.range}" if what.commits else ""
+        document.sentence(f"{what.summary}{place}", (f" (proof.scope = {what.scope})", "dim"))
+    for notice in what.notices:
+        document.sentence(("notice: ", "dim"), (notice.code.value, "dim"), f": {notice.message}")
     left = NOT_REQUIRED
     for one in what.commits:
         left -= not one.required
@@ -60,8 +59,10 @@ def counted(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
             yield one, reason
 
 
-def noticed(what: Proof) -> Iterator[tuple[CommitProof, Reason]]:
+def noticed(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
     """Yield what does not count: notices, and reasons of commits that are not required."""
+    for notice in what.notices:
+        yield None, notice
     for one in what.commits:
         for reason in one.notices if one.required else (*one.reasons, *one.notices):
             yield one, reason

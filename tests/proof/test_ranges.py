@@ -64,8 +64,30 @@ def test_a_tag_in_the_place_of_the_base(scene: Scene) -> None:
     assert len(clone.prove("origin/main..HEAD", code=3)["commits"]) == 2
 
 
+def test_what_a_range_drops_and_leaves_open(scene: Scene) -> None:
+    """A range says how many of its commits are not proved, and what of its start its end does not contain."""
+    for number in range(2):
+        moved = scene.move_main(f"elsewhere-{number}.py")
+    scene.repo.git("branch", "-q", "same", scene.done)
+    found = scene.desk.data("verify", "main..same", code=0)
+    assert found["summary"] == f"{scene.done[:12]} is verified; without 2 commits of main"
+    (notice,) = found["notices"]
+    assert notice["code"] == "drops-commits"
+    assert notice["message"] == "2 commits of main are not in it: a push there would drop them"
+    out = scene.desk.ends(3, "verify", f"{moved}..topic").out.splitlines()
+    assert out[1:3] == [
+        f"1 of 1 that must be proved is unproven; without 2 commits of {moved}; 1 of 2 commits not proved in "
+        f"{moved}..topic (proof.scope = tip)",
+        f"notice: drops-commits: 2 commits of {moved} are not in it: a push there would drop them",
+    ]
+    assert scene.desk.data("verify", f"{scene.base}..topic", code=3)["notices"] == []
+    cut = scene.clone("cut", "--depth", "2", "--no-single-branch")
+    told = cut.prove("origin/main..HEAD", code=3)["notices"]
+    assert [one["message"] for one in told] == ["history is cut: whether all of origin/main is in it cannot be told"]
+
+
 def test_a_ref_in_the_place_of_an_oid(scene: Scene) -> None:
-    """A ref that is named like the beginning of an oid, or as `git describe` would say it, is refused; not a whole oid."""
+    """A ref named like the beginning of an oid, or as `git describe` would say it, is refused; not a whole oid."""
     repo, tip = scene.repo, scene.repo.git("rev-parse", "topic~1")
     for name, ref in (
         (scene.base[:10], f"refs/tags/{scene.base[:10]}"),
@@ -132,7 +154,7 @@ def test_words_for_people(scene: Scene) -> None:
     first, done = scene.repo.git("log", "--format=%h", "--abbrev=12", "main..topic").splitlines()
     assert said.out == (
         "commit: unproven\n"
-        "1 of 1 that must be proved is unproven; 2 commits in main..topic (proof.scope = tip)\n"
+        "1 of 1 that must be proved is unproven; 1 of 2 commits not proved in main..topic (proof.scope = tip)\n"
         f"{first}  unproven  more\n"
         "  no-record: no record is about it or its tree\n"
         f"{done}  verified by commit TASK-1 (not required)  Mend the parser\n"

@@ -556,7 +556,7 @@ def test_a_merge_of_one_task(desk: Desk) -> None:
         "Mend the parser",
         "context <context>, begun on topic, base commit <oid>",
         "Commit: unproven",
-        "1 of 1 that must be proved is unproven",
+        "1 of 1 that must be proved is unproven; 1 of 2 commits not proved",
         "<oid> unproven: merge it tree <oid>",
         "parent-unproven: not proved: <oid>",
     ]
