@@ -13,6 +13,9 @@ from git_taskctx.model.values import dataclass
 SHORTEST = 7
 """Digits of a record's hash that name it: two clones can write records of the same id."""
 
+SHOWN = 10
+"""Sides of a fork that are named."""
+
 
 class Forked(BadData):
     """Two records were built upon the same one, and nothing says which side holds."""
@@ -55,32 +58,136 @@ def follow_all(entries: Sequence[Entry]) -> Sides:
 
 
 def _follow(entries: Sequence[Entry], *, holds: str | None, decided: bool) -> Sides:
-    after: dict[str | None, list[Entry]] = {}
-    for entry in entries:
-        after.setdefault(entry.record.prev, []).append(entry)
+    entries = list({entry.line: entry for entry in entries}.values())  # one may stand on several anchors
+    family = _Family(entries, holds)
     path: list[Entry] = []
     others: list[list[Entry]] = []
     undecided = None
-    sides = after.get(None, [])
+    sides = family.after(None)
     while sides:
         chosen = sides[0]
         if len(sides) > 1:
             try:
-                chosen = _side_that_holds(sides, after, holds)
+                chosen = family.side_that_holds(sides)
             except Forked as error:
                 error.entries = tuple(entries)
                 if decided:
                     raise
                 undecided = len(path) if undecided is None else undecided
-        if chosen.record.seq != len(path) + 1:
+        if entries[chosen].record.seq != len(path) + 1:
             break
-        path.append(chosen)
-        others += [_built_upon(side, after) for side in sides if side is not chosen]
-        sides = after.get(chosen.sha, [])
+        path.append(entries[chosen])
+        others += [family.built_upon(side) for side in sides if side != chosen]
+        sides = family.after(chosen)
     if len(path) + sum(map(len, others)) != len(entries):
         known = {id(entry) for entry in (*path, *(entry for side in others for entry in side))}
         raise _broken(next(entry for entry in entries if id(entry) not in known))
     return Sides(path, others, undecided)
+
+
+class _Family:
+    """The records of a context as a tree: each by its place in the list, with what was built upon it.
+
+    Whoever can write notes can nest as many forks as a note has lines, so that everything here takes time that grows
+    with the records and not with the forks: what a fork needs to know of its sides is added up once, from the leaves.
+    """
+
+    def __init__(self, entries: Sequence[Entry], holds: str | None) -> None:
+        self._entries = entries
+        self._shas = [entry.sha for entry in entries]
+        self._after: dict[str | None, list[int]] = {}
+        for place, entry in enumerate(entries):
+            self._after.setdefault(entry.record.prev, []).append(place)
+        self._order: list[int] = []
+        """Every record that is built upon the first, none before the one that it is built upon."""
+        self._parent: dict[int, int] = {}
+        self._depth: dict[int, int] = {}
+        self._far: dict[int, int] = {}
+        """Of each record one far below, so that one further below is found in few steps (a skew-binary list)."""
+        left = self.after(None)[::-1]
+        for root in left:
+            self._depth[root], self._far[root], self._parent[root] = 0, root, root
+        while left:
+            place = left.pop()
+            self._order.append(place)
+            for child in self.after(place):
+                self._add(child, place)
+                left.append(child)
+        self._span = self._spans()
+        self._size = self._sums(dict.fromkeys(self._order, 1))
+        self._said = self._sums(self._decisions())
+        self._named = self._sums({place: 1 for place in self._order if holds and _is_called(entries[place], holds)})
+
+    def after(self, place: int | None) -> list[int]:
+        """Return the records that name the one at a place as the one before."""
+        return self._after.get(self._shas[place] if place is not None else None, [])
+
+    def _add(self, child: int, parent: int) -> None:
+        far, further = self._far[parent], self._far[self._far[parent]]
+        is_even = self._depth[parent] - self._depth[far] == self._depth[far] - self._depth[further]
+        self._parent[child], self._depth[child] = parent, self._depth[parent] + 1
+        self._far[child] = further if is_even else parent
+
+    def _sums(self, values: Mapping[int, int]) -> dict[int, int]:
+        """Return of each record the sum of what it and all that were built upon it have."""
+        sums = {place: values.get(place, 0) for place in self._order}
+        for place in reversed(self._order):
+            if self._parent[place] != place:
+                sums[self._parent[place]] += sums[place]
+        return sums
+
+    def _spans(self) -> dict[int, tuple[int, int]]:
+        sizes = self._sums(dict.fromkeys(self._order, 1))
+        first = {place: number for number, place in enumerate(self._order)}
+        return {place: (first[place], first[place] + sizes[place]) for place in self._order}
+
+    def _decisions(self) -> dict[int, int]:
+        """Return how many records say of the sides that end in each record that they hold.
+
+        A `resolve` on the same side as the record that it names decides for all the sides that both are on.
+        """
+        places, said = {sha: place for place, sha in enumerate(self._shas)}, dict[int, int]()
+        for place in self._order:
+            payload = self._entries[place].record.payload
+            other = places.get(payload.holds) if isinstance(payload, Resolve) and payload.holds is not None else None
+            if other is not None and other in self._span:
+                both = self._common(place, other)
+                if both is not None:
+                    said[both] = said.get(both, 0) + 1
+        return said
+
+    def _common(self, one: int, other: int) -> int | None:
+        """Return the last record that both are, or are built upon; None without."""
+        at = self._span[other][0]
+        while not self._span[one][0] <= at < self._span[one][1]:
+            if self._parent[one] == one:
+                return None
+            first, end = self._span[self._far[one]]
+            one = self._far[one] if not first <= at < end else self._parent[one]
+        return one
+
+    def built_upon(self, place: int) -> list[Entry]:
+        """Return a record with all that were built upon it."""
+        first, end = self._span[place]
+        return [self._entries[one] for one in self._order[first:end]]
+
+    def side_that_holds(self, sides: Sequence[int]) -> int:
+        """Return the side that the records, or `holds`, say holds. Raises: Forked where none or several do."""
+        chosen = [side for side in sides if self._said[side]] or [side for side in sides if self._named[side]]
+        if len(chosen) == 1:
+            return chosen[0]
+        first = self._entries[sides[0]]
+        ways = [
+            f"git taskctx resolve-drift --note WHY --holds {self._shas[side][:12]}   "
+            f"# {self._entries[side].record.type} by {self._entries[side].record.actor}, "
+            f"{self._entries[side].record.time}, and {self._size[side] - 1} more"
+            for side in sides[:SHOWN]
+        ]
+        raise Forked(
+            f"the ledger of {first.record.task} forks at record {first.record.seq}: "
+            f"{len(sides)} were built upon the same one, in two clones",
+            hint="\n".join(ways),
+        )
 
 
 def _broken(entry: Entry) -> BadData:
@@ -93,40 +200,8 @@ def _broken(entry: Entry) -> BadData:
 
 def find_named(entries: Iterable[Entry], name: str) -> Entry | None:
     """Return the record with an id, or with a hash that begins with `name` (seven digits or more); None without."""
-    for entry in entries:
-        if entry.record.id == name or (len(name) >= SHORTEST and entry.sha.startswith(name)):
-            return entry
-    return None
+    return next((entry for entry in entries if _is_called(entry, name)), None)
 
 
-def _built_upon(entry: Entry, after: Mapping[str | None, Sequence[Entry]]) -> list[Entry]:
-    """Return a record with all that were built upon it."""
-    found, left = [], [entry]
-    while left:
-        found.append(left.pop())
-        left += after.get(found[-1].sha, ())
-    return found
-
-
-def _side_that_holds(sides: Sequence[Entry], after: Mapping[str | None, Sequence[Entry]], holds: str | None) -> Entry:
-    whole = [(side, _built_upon(side, after)) for side in sides]
-    said = [
-        side
-        for side, entries in whole
-        for entry in entries
-        if isinstance(entry.record.payload, Resolve) and entry.record.payload.holds in {one.sha for one in entries}
-    ]
-    chosen = said or [side for side, entries in whole if holds and find_named(entries, holds)]
-    if len({id(side) for side in chosen}) == 1:
-        return chosen[0]
-    first, *_ = sides
-    ways = "\n".join(
-        f"git taskctx resolve-drift --note WHY --holds {side.sha[:12]}   "
-        f"# {side.record.type} by {side.record.actor}, {side.record.time}, and {len(entries) - 1} more"
-        for side, entries in whole
-    )
-    raise Forked(
-        f"the ledger of {first.record.task} forks at record {first.record.seq}: "
-        f"{len(sides)} were built upon the same one, in two clones",
-        hint=ways,
-    )
+def _is_called(entry: Entry, name: str) -> bool:
+    return entry.record.id == name or (len(name) >= SHORTEST and entry.sha.startswith(name))
