@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Sequence
 
+from git_taskctx.commits.made import commits_since
 from git_taskctx.commits.managers import is_gated
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.volatile import is_volatile
@@ -22,18 +22,8 @@ from git_taskctx.model.payloads import Bypass, Part, Rebase
 from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.values import replace
 
-LOOKED_BACK = 100
-"""So many moves of HEAD are looked at."""
 SHOWN = 5
 """So many paths stand in a command."""
-_MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
-"""The reflog's words for a commit that was made here, not brought in by a pull or a rebase."""
-_MOVED = re.compile(r"(pull|merge|rebase|reset|checkout|switch|branch|clone|fetch|push|update by push)\b.*", re.DOTALL)
-"""Its words for what only moves HEAD. Anything else may be a program that made a commit by itself."""
-
-_REPLAY = re.compile(r"(?:rebase|pull)\b[^:]*\(([a-z]+)\).*", re.DOTALL)
-"""Its words for a step of a rebase."""
-_REPLAYED = ("pick", "reword", "edit", "squash", "fixup", "merge", "continue")
 
 
 def require_settled(session: Session) -> None:
@@ -117,7 +107,7 @@ def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
         return []
     events: list[Event] = []
     probe = replace(session)
-    for commit, how in _new_commits(session):
+    for commit, how in commits_since(session):
         due = _records_of(probe, commit, how)
         if due and due[0].type == "bypass":
             gated = is_gated(session.repository) if gated is None else gated
@@ -174,52 +164,6 @@ def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
 def _moved_back(chain: Chain, parent: CommitOid | None) -> Event:
     payload = Rebase(parent=parent, previous_parent=chain.parent, amended=True)
     return Event(payload, chain.owner, tree=chain.settled_tree, commit=parent, base=chain.base)
-
-
-def _new_commits(session: Session) -> list[tuple[CommitOid, str]]:
-    """Return the commits made here since HEAD was where the chain expects it, oldest first, and how each was made."""
-    repository, expected = session.repository, session.chain.head
-    head = repository.find_commit("HEAD")
-    if head in (None, expected) or repository.operation() in ("rebase", "am"):
-        return []
-    # log.showSignature would put what gpg says between the lines (git-log).
-    told = repository.git.run(
-        "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
-    )
-    moves = [line.partition(" ") for line in told.out.decode("utf-8", "replace").splitlines()]
-    made, known = list[tuple[CommitOid, str]](), expected is None and len(moves) < LOOKED_BACK
-    steps = list[tuple[str, CommitOid, str]]()
-    for (oid, _, words), before in zip(moves, [*(move[0] for move in moves[1:]), ""], strict=False):
-        found, step = _MADE.fullmatch(words), _REPLAY.fullmatch(words)
-        if oid == expected and not (steps and step):  # a rebase may begin there, with commits from before it
-            known = True
-            break
-        if found:
-            made.append((CommitOid(oid), found[1] or found[2]))
-        elif step:
-            steps.append((step[1], CommitOid(oid), before))
-        elif not _MOVED.fullmatch(words) and before in repository.parents_of(CommitOid(oid)):
-            made.append((CommitOid(oid), "update-ref"))
-    made = made[::-1] if known else [one for one in made if one[0] == head][:1]
-    return made + _replayed(session, steps[::-1], {*session.chain.bypassed, *(oid for oid, _ in made)})
-
-
-def _replayed(
-    session: Session, steps: Sequence[tuple[str, CommitOid, str]], around: set[CommitOid]
-) -> list[tuple[CommitOid, str]]:
-    """Return what rebases made where a commit of `around` was in the history before: it may live on in any of them."""
-    if not around:
-        return []
-    copies, carries, before = list[tuple[CommitOid, str]](), False, set[str]()
-    for step, oid, old in steps:
-        if step == "start" and old:
-            told = session.repository.git.run("rev-list", "-n", str(LOOKED_BACK), old, "--", ok=(0, 128)).out
-            before = set(told.decode().split())
-            carries = not before.isdisjoint(around)
-        elif carries and step in _REPLAYED and oid not in before:
-            copies.append((oid, "rebase"))
-            around.add(oid)
-    return copies
 
 
 def _is_volatile(session: Session, change: Change) -> bool:

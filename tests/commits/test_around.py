@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from gated import Gated, put_hooks
+from gitrepo import GitRepo
 
 OFF = {"GIT_TASKCTX": "0"}
 
@@ -263,15 +265,56 @@ def test_a_later_hook_that_changes_the_commit_is_noticed(validated: Gated) -> No
     assert "went around the gate: 1 path is not as validator left it (snapshot 1)" in said.err
 
 
-def test_without_a_reflog_nothing_is_invented(desk: Gated) -> None:
-    """Where git does not say how HEAD moved it may have been a pull: HEAD moved, and that is told as drift."""
+def test_a_commit_is_known_by_what_it_is(desk: Gated) -> None:
+    """Neither words in the reflog, nor none, nor a soft reset onto what was made by hand, hide a commit."""
+    desk.init()
+    desk.repo.write("parser.py", "mended\n")
+    desk.repo.add()
+    early = _by_hand(desk)
+    desk.passes("reset", "-q", "--soft", early)
+    desk.repo.write("parser.py", "again\n")
+    desk.passes("commit", "-q", "-a", "-m", "more", env={**OFF, "GIT_REFLOG_ACTION": "pull: Fast-forward"})
+    more = desk.repo.head()
+    desk.ok("status")
     desk.repo.config("core.logAllRefUpdates", "false")
     shutil.rmtree(desk.repo.git_dir() / "logs")
+    desk.repo.write("parser.py", "once more\n")
+    desk.passes("commit", "-q", "-a", "-m", "last", env=OFF)
+    desk.ok("status")
+    assert [commit for commit, _, _ in bypasses(desk)] == [early, more, desk.repo.head()]
+
+
+def test_a_name_for_a_commit_hides_no_work(desk: Gated) -> None:
+    """What an agent left is the task's, also where another branch leads to the commit; what others made is not."""
     desk.init()
     desk.implement()
-    desk.passes("commit", "-q", "-a", "-m", "early", env=OFF)
-    assert "committed early" in desk.ends(1, "verify").out
+    desk.repo.add()
+    early = _by_hand(desk)
+    desk.repo.git("update-ref", "refs/heads/innocent", early)
+    desk.passes("merge", "-q", "--ff-only", "innocent")
+    desk.ends(1, "verify")
+    assert [commit for commit, _, _ in bypasses(desk)] == [early]
+
+
+def test_what_was_fetched_is_no_bypass(desk: Gated, tmp_path: Path) -> None:
+    """Commits of others are known by their remote, or by what was fetched last, with a reflog and without."""
+    desk.repo.git("clone", "-q", str(desk.repo.path), str(tmp_path / "other"))
+    other = GitRepo(tmp_path / "other")
+    for number, words in enumerate((("theirs",), (str(other.path), "main"))):
+        desk.repo.git("remote", "add", "theirs", str(other.path)) if not number else None
+        other.git("pull", "-q", "--ff-only", "origin", "main") if number else None
+        other.write(f"theirs-{number}", "theirs\n")
+        other.commit("theirs")
+        desk.init() if not number else None
+        desk.passes("fetch", "-q", *words)
+        desk.passes("reset", "-q", "--soft", "theirs/main" if not number else "FETCH_HEAD")
+        desk.run("status")
     assert desk.records("bypass") == []
+
+
+def _by_hand(desk: Gated) -> str:
+    """Commit what is staged without `git commit`."""
+    return desk.repo.git("commit-tree", "-p", "HEAD", "-m", "by hand", desk.repo.git("write-tree"))
 
 
 def test_a_removed_gate_is_no_longer_there(desk: Gated) -> None:
