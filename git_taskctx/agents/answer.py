@@ -167,6 +167,8 @@ class _Called:
 
     def other(self) -> Answered:
         """Give the brief as a session or a sub-agent begins, or keep it from stopping."""
+        if self.moment in ("stop", "helper-stop") and self.environ.get("GIT_TASKCTX_STAGE"):
+            return Answered()  # `run` records the snapshot when the process ends
         found = find_worktree(self.payload.cwd)
         if found is None or not is_active(*found) or (self.moment in ("stop", "helper-stop") and self.payload.again):
             return Answered()

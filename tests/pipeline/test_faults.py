@@ -170,6 +170,18 @@ def test_ctrl_c_twice_ends_them(line: Line, three: Stages, tmp_path: Path) -> No
     assert (process.returncode, alive(int(place.read_text()))) == (130, False)
 
 
+def test_a_stage_may_stop_without_a_snapshot(line: Line, three: Stages) -> None:
+    """The hook of a coding agent that asks for a snapshot says nothing in a stage: `run` records it."""
+    stop = [sys.executable, "-m", "git_taskctx", "agent-hook", "Stop", "--agent", "claude"]
+    says = (
+        f"said = subprocess.run({stop!r}, input=json.dumps({{'cwd': os.getcwd()}}), text=True, capture_output=True); "
+    )
+    works = f"open('a.txt', 'a').write('x'); {says} print([said.returncode, said.stdout, said.stderr])"
+    line.begin_task(three(implement=script(works)), '[run]\nenv = ["PATH", "HOME", "PYTHONPATH"]\n')
+    assert line.process("run").code == 0
+    assert line.ok("run", "--log", "implement").out == "[0, '', '']\n"
+
+
 def test_only_one_run_at_a_time(line: Line, three: Stages) -> None:
     """A run inside a stage of the same task is refused, and leaves no run behind."""
     nested = [sys.executable, "-m", "git_taskctx", "run"]
