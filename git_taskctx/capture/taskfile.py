@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.importers import import_task, markdown, suffix_of
+from git_taskctx.capture.importers import Importer, import_task, markdown, suffix_of
 from git_taskctx.capture.keys import (
     CITED,
     COMMANDS,
@@ -104,7 +104,7 @@ def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems
     """
     found = Problems(name) if problems is None else problems
     text = decode_text(data, found)
-    _, root = import_task(text, task=task, problems=found)
+    _, root, _ = import_task(text, task=task, problems=found)
     flat = flatten(root, found)
     parsed = not found.found
     reader = _Reader(name, found, flat)
@@ -123,7 +123,7 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
     if suffix_of(name) in ("md", "markdown"):
         return re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", data) is not None
     try:
-        _, root = import_task(decode_text(data, problems), task=task, problems=problems)
+        _, root, _ = import_task(decode_text(data, problems), task=task, problems=problems)
     except BadData:
         return False
     return root is not None and isinstance(root.value, dict) and "title" in root.value
@@ -182,15 +182,24 @@ def _parts_of(task_id: str) -> list[str]:
     return [part.lstrip("0") or "0" for part in re.findall(r"[^\W\d_]+|\d+", task_id.casefold())]
 
 
-def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> object:
+def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: str, others: bool = False) -> object:
     """Parse a task file, without the top-level keys that match one of the `volatile` wildcards.
 
     Two versions that give equal values differ in volatile keys, comments and layout alone; where a tool writes the
-    file, also in what is not captured of it, as the other tasks in a list. Raises: BadData.
+    file, also in what is not captured of it. In a file of many tasks the other ones count where `others` says so: who
+    may change the state of a task may not change what others have to do. Raises: BadData.
     """
     problems = Problems(name)
-    importer, root = import_task(decode_text(data, problems), task=task, problems=problems)
+    importer, root, whole = import_task(decode_text(data, problems), task=task, problems=problems)
     problems.raise_any()
+    value = _settled(root, volatile, importer, problems)
+    if not others or importer.every is None or whole is None:
+        return value
+    return [value, *([named, _settled(one, volatile, importer, problems)] for named, one in importer.every(whole))]
+
+
+def _settled(root: Node | None, volatile: Sequence[str], importer: Importer, problems: Problems) -> object:
+    """Return the keys of a task that count."""
     value = root.plain() if root else None
     if not isinstance(value, dict):
         return value
@@ -205,9 +214,13 @@ def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: s
 
 
 def lasting_sha(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> str:
-    """Return the sha256 of what `without_volatile` gives, as canonical JSON. Raises: BadData where JSON has no such."""
+    """Return the sha256 of what `without_volatile` gives, other tasks counted, as canonical JSON.
+
+    Raises: BadData where JSON has no such.
+    """
     try:
-        return sha256_hex(dump_canonical({"text": without_volatile(data, volatile, name=name, task=task)}))
+        text = without_volatile(data, volatile, name=name, task=task, others=True)
+        return sha256_hex(dump_canonical({"text": text}))
     except (TypeError, ValueError) as error:
         raise BadData(f"{name} holds what JSON cannot") from error
 

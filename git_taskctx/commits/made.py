@@ -67,6 +67,7 @@ def _moves(repository: Repository, expected: CommitOid | None) -> dict[CommitOid
 
     Nothing where it cannot be told how far back that was.
     """
+    # log.showSignature would put what gpg says between the lines (git-log).
     told = repository.git.run(
         "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
     )

@@ -72,4 +72,4 @@ def _text(context: Context, objects: ObjectStore, oid: str) -> object:
     from git_taskctx.capture.taskfile import without_volatile
 
     data, volatile = objects.get(oid, "blob"), context.policy.task.volatile
-    return without_volatile(data, volatile, name=context.git.task_file or "", task=context.task_id)
+    return without_volatile(data, volatile, name=context.git.task_file or "", task=context.task_id, others=True)

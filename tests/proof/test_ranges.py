@@ -444,6 +444,39 @@ def test_volatile_keys(tmp_path: Path) -> None:
     assert "has another tree" in scene.clone("other", branch="main").refuses("adopt", "HEAD", "--task", TASK)
 
 
+def test_volatile_keys_in_a_file_of_many_tasks(tmp_path: Path) -> None:
+    """Where tasks share a file the state of any may change, but the text of none, the task's own or another's."""
+    path = "tasks/tasks.json"
+
+    def tasks(**changes: str) -> str:
+        one = {
+            "id": 1,
+            "title": "Mend it",
+            "status": "in_progress",
+            "description": "words",
+            "acceptance_criteria": ["a"],
+        }
+        two = {"id": 2, "title": "Other", "status": "pending", "description": "their words"}
+        two["subtasks"] = [{"id": 1, "title": "Step", "details": "slowly"}]  # type: ignore[assignment]
+        text = json.dumps({"tasks": [one, two]}, indent=1)
+        for old, new in changes.items():
+            text = text.replace(f'"{old.replace("_", " ")}"' if old != "in_progress" else '"in_progress"', f'"{new}"')
+        return text
+
+    scene = Scene(tmp_path, before=lambda repo: repo.write(path, tasks()))
+    scene.desk.ok("init", TASK, "--task-file", path)
+    scene.desk.validate()
+    scene.repo.write(path, tasks(in_progress="done", pending="in-progress"))
+    scene.seal()
+    assert scene.clone("clone", branch="main").told("HEAD") == "verified by commit"
+    for old in ("their words", "Step", "slowly", "Other"):
+        scene.repo.write(path, tasks(in_progress="done", **{old.replace(" ", "_"): "evil"}))
+        scene.repo.add()
+        scene.repo.commit_staged("Mend the parser", "--amend")
+        assert scene.repo.read(path).count(b"evil") == 1
+        assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK), old
+
+
 def test_volatile_keys_by_the_ledger_alone(tmp_path: Path) -> None:
     """What was sealed as it was validated, and got another status after: adopted where no context of the task is."""
     text, path = (

@@ -6,7 +6,7 @@ answers for one family of keys, and this is all that another one must bring.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from git_taskctx.capture.importers import issue, markdown, tasklist
 from git_taskctx.capture.strict_json import parse_json
@@ -25,10 +25,12 @@ class Importer:
     unknown_counts: bool = False
     """Whether a change of a key that is not captured is a change of the task. Where a tool writes the file it is not:
     the tool keeps its own state there."""
+    every: Callable[[Node], Iterator[tuple[str, Node]]] | None = None
+    """Every task in a file of many, by its name, each with the task file's own keys."""
 
 
 IMPORTERS = (
-    Importer(tasklist.claims, tasklist.translate),
+    Importer(tasklist.claims, tasklist.translate, every=tasklist.every),
     Importer(issue.claims, issue.translate),
     Importer(markdown.claims, markdown.translate),
     Importer(lambda root: True, lambda root, task, problems: root, unknown_counts=True),
@@ -43,17 +45,17 @@ _SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
 }
 
 
-def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, Node | None]:
-    """Read the text of a file, named as `problems` names it, and return the keys of the task in it, and who found them.
+def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, Node | None, Node | None]:
+    """Read the text of a file, named as `problems` names it, and return who reads it, the keys of the task, and all.
 
     Without a task id a file that holds several is a problem.
     """
     parse = _SYNTAX.get(suffix_of(problems.name), parse_yaml)
     root = parse(text, problems)
     if root is None or not isinstance(root.value, dict | tuple):
-        return IMPORTERS[-1], root
+        return IMPORTERS[-1], root, root
     importer = next(one for one in IMPORTERS if one.claims(root))
-    return importer, importer.translate(root, task, problems)
+    return importer, importer.translate(root, task, problems), root
 
 
 def suffix_of(name: str) -> str:

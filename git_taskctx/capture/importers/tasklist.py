@@ -66,6 +66,14 @@ def _on_line(node: Node, line: int) -> Node:
     return Node(value, line, node.column)
 
 
+def every(root: Node) -> Iterator[tuple[str, Node]]:
+    """Yield every task of a file, and every subtask, by its tag and id."""
+    for tag, tasks in _lists(root):
+        for id_, one in _with_subtasks(tasks):
+            if isinstance(one.value, dict):
+                yield f"{tag}.{id_}", _translate(one)
+
+
 def _lists(root: Node) -> Iterator[tuple[str, Node]]:
     """Yield the lists of tasks, each with its tag."""
     if not isinstance(root.value, dict) or root.value.keys() >= {"title", "description"}:
