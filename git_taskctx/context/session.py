@@ -19,6 +19,7 @@ from git_taskctx.ledger.entries import append_records, drifted_paths
 from git_taskctx.ledger.entry import Entry, on_anchors
 from git_taskctx.ledger.kept import add_kept
 from git_taskctx.ledger.refs import commits_folder, context_ref_name, keep_commits, snapshots_folder
+from git_taskctx.ledger.rules import editors_of, refuse_record
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -212,6 +213,7 @@ class Session:
         time, drafts, chain = self._next_time(), [], self.chain
         for number, event in enumerate(events, len(self.entries) + 1):
             draft = self.draft(event, time, number)
+            self._require_allowed(chain, draft)
             chain = chain.apply(draft)
             drafts.append(draft)
         check_records(self.caller, drafts)
@@ -219,6 +221,7 @@ class Session:
         self.warnings += size_warning(context)
         drafts = [replace(draft, context_sha=context.sha) for draft in drafts]
         records = link(drafts, self._tip, signer_of(self.repository, context.policy))
+        self._require_other_keys(records)
         entries = [Entry(record, record.to_line()) for record in records]
         contents = {**(files or {}), CONTEXT: context.to_bytes()}
         ref = context_ref_name(context.context_id)
@@ -239,6 +242,27 @@ class Session:
         self.warnings += self.caller.forced
         self.caller.forced.clear()
         self.entries += entries
+
+    def _require_allowed(self, chain: Chain, record: Record) -> None:
+        """Refuse to write what no proof would let pass, whichever verb asks. Raises: Refused."""
+        refused = refuse_record(chain, record, self.context.policy)
+        if refused is not None:
+            raise Refused(refused.text, hint="git taskctx status")
+
+    def _require_other_keys(self, records: Sequence[Record]) -> None:
+        """Refuse signed records by whose key an earlier agent edited, whatever name it signs by. Raises: Refused."""
+        policy, chain = self.context.policy, self.chain
+        if not (policy.proof.require_signed and policy.chain.distinct_actors):
+            return
+        from git_taskctx.git.signing import key_in
+
+        keys = {one.seq: key_in(one.signature) for one in (*(e.record for e in self.entries), *records)}
+        for record in records:
+            refused = refuse_record(chain, record, policy, who=keys[record.seq], editors=editors_of(chain, keys))
+            if refused is not None:
+                hint = "git -c user.signingKey=KEY taskctx status   # with a key of somebody else's, as is the rest"
+                raise Refused(refused.text, hint=hint)
+            chain = chain.apply(record)
 
     @property
     def put_away(self) -> bool:

@@ -6,6 +6,8 @@ A text is signed as the message of a commit that nobody keeps, so that everythin
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +25,7 @@ LIMIT = 64 * 1024
 PATIENCE = 120.0
 """Seconds in which a person may type a passphrase."""
 _IDENTITY = re.compile(r"[^\n\0<>]{0,500} <[^\n\0<>]{0,500}> [0-9]{1,12} [+-][0-9]{4}")
-_FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS"
+_FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS%x00%GK"
 _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minTrustLevel=undefined")
 
 
@@ -37,6 +39,8 @@ class Checked:
     """Of the key, and of its primary key."""
     signer: str
     """The principal or user id that git names."""
+    key: str = ""
+    """What is told of a key that is not here: the end of its fingerprint."""
 
 
 def find_signature(value: object) -> Signature | None:
@@ -49,6 +53,21 @@ def find_signature(value: object) -> Signature | None:
     if len(text) > LIMIT or not text.startswith("-----BEGIN ") or not text.isascii() or "\0" in text:
         return None
     return Signature(committer, text)
+
+
+def key_in(value: object) -> tuple[str, ...]:
+    """Return the ssh key that a record's signature names, by its fingerprint, unchecked; nothing for another one."""
+    found = find_signature(value)
+    lines = found.value.split("\n") if found is not None else []
+    if not lines or lines[0] != "-----BEGIN SSH SIGNATURE-----":
+        return ()
+    try:
+        data = base64.b64decode("".join(lines[1 : lines.index("-----END SSH SIGNATURE-----")]), validate=True)
+    except ValueError:
+        return ()
+    start = len(b"SSHSIG") + 8  # a version, and how long the key is (PROTOCOL.sshsig)
+    key = data[start : start + int.from_bytes(data[start - 4 : start], "big")]
+    return ("SHA256:" + base64.b64encode(hashlib.sha256(key).digest()).decode().rstrip("="),)
 
 
 def sign(repository: Repository, text: str) -> Signature:
@@ -103,8 +122,8 @@ def check_signatures(
             view.close()
     answers = {}
     for line in told.out.decode("utf-8", "replace").splitlines():
-        oid, status, key, primary, signer = (*line.split("\0"), "", "", "", "")[:5]
-        answers[oid] = Checked(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer)
+        oid, status, key, primary, signer, short = (*line.split("\0"), "", "", "", "", "")[:6]
+        answers[oid] = Checked(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer, short)
     return [answers.get(oid, Checked("E", (), "")) for oid in oids]
 
 

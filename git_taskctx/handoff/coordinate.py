@@ -10,6 +10,7 @@ from git_taskctx.errors import Fatal, Refused, Usage
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.record import require_done
 from git_taskctx.handoff.start import require_current_text, require_distinct
+from git_taskctx.ledger.rules import refuse_closing
 from git_taskctx.model.context import Finding, Status
 from git_taskctx.model.payloads import Block, Unblock, Update
 from git_taskctx.model.values import replace
@@ -36,13 +37,11 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
     if finding is None:
         known = ", ".join(open_one.id for open_one in session.chain.open_findings) or "none"
         raise Fatal(f"there is no finding {finding_id!r}", hint=f"git taskctx status   # open findings: {known}")
-    if finding.by != agent:
-        raise Refused(
-            f"{finding_id} was found by {finding.by}, and only {finding.by} closes it",
-            hint=f"git taskctx unblock --agent {finding.by} --finding {finding_id}",
-        )
-    if finding.closed_at is not None:
-        raise Refused(f"{finding_id} was closed at {finding.closed_at}", hint="git taskctx status")
+    refused = refuse_closing(session.chain, agent, finding_id)
+    if refused is not None:
+        way = f"git taskctx unblock --agent {refused.agent} --finding {finding_id}" if refused.agent else ""
+        raise Refused(refused.text, hint=way or "git taskctx status")
+    require_distinct(session, session.chain, agent, verb=f"git taskctx unblock --agent {agent} --finding {finding_id}")
     session.commit([Event(Unblock(finding_id), agent)], reason=f"{session.task}: {agent} unblocks")
     return finding
 
@@ -90,7 +89,7 @@ def _require_status(session: Session, agent: str, status: Status) -> None:
 def _require_done_now(session: Session, agent: str) -> None:
     chain = session.chain
     seat = chain.seats[agent]
-    if seat.done_tree is not None and not seat.stale and not seat.open_findings:
+    if seat.approves and not seat.open_findings:
         return
     if agent != chain.owner:
         raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")

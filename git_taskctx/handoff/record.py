@@ -27,7 +27,9 @@ from git_taskctx.handoff.start import (
     require_turn,
 )
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.ledger.rules import refuse_done
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.proof import Code
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome
 
@@ -93,23 +95,14 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid) -> N
 
     Raises: Refused.
     """
-    findings = chain.open_findings
-    if findings:
-        first = findings[0]
-        raise Refused(
-            "findings are open: "
-            + "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings),
-            hint=f"git taskctx unblock --agent {first.by} --finding {first.id}",
-        )
-    if not session.context.policy.may_edit(agent, chain.agents) and tree != chain.tenure_tree:
-        earlier = chain.agents[max(chain.position(agent) - 1, 0)]
-        raise Refused(
-            f"{agent} cannot approve its own edits (chain.may_edit): it may hand back, but not say done",
-            hint=f"git taskctx snapshot --agent {agent} && git taskctx start --agent {earlier}",
-        )
-    pending = [name for name in chain.agents[: chain.position(agent)] if not chain.seats[name].approves]
-    if pending:
-        raise Refused(f"{pending[0]} has not approved this tree", hint=f"git taskctx start --agent {pending[0]}")
+    refused = refuse_done(chain, agent, tree, session.context.policy)
+    if refused is not None:
+        way = f"git taskctx start --agent {refused.agent}"
+        if refused.finding:
+            way = f"git taskctx unblock --agent {refused.agent} --finding {refused.finding}"
+        elif refused.code is Code.EDITED_BY:
+            way = f"git taskctx snapshot --agent {agent} && {way}"
+        raise Refused(refused.text, hint=way)
     if session.context.policy.qa.require:
         from git_taskctx.context.qa import require_qa
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from git_taskctx.commits.bypassed import standing
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
@@ -13,9 +15,10 @@ from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.start import require_distinct
 from git_taskctx.ledger.forks import find_named
 from git_taskctx.ledger.travel import fetched_refs, follow_ledger
-from git_taskctx.model.payloads import Resolve
+from git_taskctx.model.payloads import Purge, Resolve
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
 
@@ -46,6 +49,8 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
     note = check_text(note, what="note")
     session.require_open(may_be_blocked=True)
     chain = session.chain
+    typed = f"git taskctx resolve-drift --note {shlex.quote(note)}{' --accept' * accept}"
+    require_distinct(session, chain, chain.owner, verb=typed)
     budget = sum(seat.budget for seat in chain.seats.values())
     if chain.at_work:
         if not budget:
@@ -97,14 +102,22 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     Raises: Refused where nothing forks; CouldNotTell where the trees of that side are not here.
     """
     note = check_text(note, what="note")
+    chain, typed = session.chain, f"git taskctx resolve-drift --note {shlex.quote(note)} --holds {shlex.quote(holds)}"
+    require_distinct(session, chain, chain.owner, verb=typed)
     named = find_named(session.entries, holds)
     if not session.aside or named is None:
         raise Refused(f"no record {holds} is on a side of a fork", hint=f"git taskctx log --task {session.task}")
-    session.require_open(may_be_blocked=True)
+    if not session.archived:
+        session.require_open(may_be_blocked=True)
     repository, context_id = session.repository, session.context.context_id
     fetched = fetched_refs(repository, context_id)
     moves = follow_ledger(repository, context_id, session.chain, fetched)
-    event = Event(Resolve(note, holds=named.sha), session.chain.owner)
-    session.commit([event], moves=moves, reason=f"{session.task}: a side of a fork chosen")
+    events = [Event(Resolve(note, holds=named.sha), session.chain.owner)]
+    if session.archived:  # another clone went on with a task that was over here: its proof waits for the answer
+        session.caller.store.unarchive(session.task, context_id)
+        events.append(Event(Purge(), session.chain.owner))
+    session.commit(events, moves=moves, reason=f"{session.task}: a side of a fork chosen")
+    if session.archived:
+        session.caller.store.archive(session.task, context_id)
     move_refs(repository.git, [RefMove(ref, None, oid) for ref, oid in fetched.items()], reason="a side was chosen")
     return tuple(entry.record.id for entry in session.aside)

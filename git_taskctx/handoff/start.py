@@ -15,6 +15,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.ledger.rules import refuse_actor, refuse_handover, refuse_turn
 from git_taskctx.model.payloads import Start, Takeover
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
@@ -70,15 +71,10 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
 
 def require_turn(chain: Chain, agent: str) -> None:
     """Row 3: refuse an agent that is more than one ahead of the owner. Raises: Refused."""
-    ahead = chain.position(agent) - chain.position(chain.owner)
-    if ahead > 1:
-        next_agent = chain.agents[chain.position(chain.owner) + 1]
-        raise Refused(
-            f"it is not {agent}'s turn: {chain.owner} owns the tree, and {next_agent} is next",
-            hint=f"git taskctx snapshot --agent {chain.owner}"
-            if chain.at_work
-            else f"git taskctx start --agent {next_agent}",
-        )
+    refused = refuse_turn(chain, agent)
+    if refused is not None:
+        first = f"git taskctx snapshot --agent {chain.owner}"
+        raise Refused(refused.text, hint=first if chain.at_work else f"git taskctx start --agent {refused.agent}")
 
 
 def require_handover(session: Session, chain: Chain, agent: str) -> None:
@@ -86,24 +82,12 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
 
     Raises: Refused.
     """
-    owner = chain.owner
-    if not chain.is_later(agent, owner):
+    refused = refuse_handover(chain, agent, session.context.policy)
+    if refused is None:
         return
-    findings = chain.owner_seat.open_findings
-    if findings:
-        earlier = chain.agents[max(chain.position(owner) - 1, 0)]
-        raise Refused(
-            f"{owner} has open findings: " + "; ".join(f"{finding.id}: {finding.text}" for finding in findings),
-            hint=f"git taskctx start --agent {earlier}   # hand back\n"
-            f"git taskctx unblock --agent {owner} --finding {findings[0].id}   # or, once it is mended",
-        )
-    expected = chain.expected
-    if expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents):
-        earlier = chain.agents[max(chain.position(owner) - 1, 0)]
-        raise Refused(
-            f"{owner} edited the tree, which chain.may_edit does not allow",
-            hint=f"git taskctx start --agent {earlier}",
-        )
+    back = f"git taskctx start --agent {refused.agent}"
+    unblock = f"git taskctx unblock --agent {chain.owner} --finding {refused.finding}   # or, once it is mended"
+    raise Refused(refused.text, hint=f"{back}   # hand back\n{unblock}" if refused.finding else back)
 
 
 def require_current_text(session: Session, reading: Reading | None = None) -> TextState:
@@ -218,12 +202,8 @@ def require_distinct(session: Session, chain: Chain, agent: str, *, verb: str) -
 
     `verb` is what was typed, up to its `--actor`. Raises: Refused.
     """
-    if not session.context.policy.chain.distinct_actors:
-        return
     actor, before = session.caller.actor, chain.seats[agent].actor
-    for earlier in chain.agents[: chain.position(agent)]:
-        if any(taken.edits and taken.actor == actor for taken in chain.seats[earlier].snapshots):
-            raise Refused(
-                f"{actor} edited as {earlier} and may not act as {agent} (chain.distinct_actors)",
-                hint=f"{verb} --actor {shlex.quote(before) if before not in (None, actor) else 'SOMEBODY-ELSE'}",
-            )
+    refused = refuse_actor(chain, agent, (actor,), session.context.policy)
+    if refused is not None:
+        other = shlex.quote(before) if before not in (None, actor) else "SOMEBODY-ELSE"
+        raise Refused(refused.text, hint=f"{verb} --actor {other}")

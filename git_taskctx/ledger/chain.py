@@ -352,7 +352,10 @@ def _qa(chain: Chain, record: Record, payload: payloads.Qa) -> Chain:
         return chain
     log = next((one for one in chain.evidence if one.id == run.log), None)
     place = {"qa_log_path": log.stored} if log else {}
-    others = (one for one in chain.runs if (one.agent, one.key, one.tree) != (run.agent, run.key, run.tree))
+    key = run.key  # asked once: a ledger of others may hold thousands of runs
+    others = (
+        one for one in chain.runs if (one.command or one.key) != key or one.agent != run.agent or one.tree != run.tree
+    )
     chain = replace(chain, runs=(*others, run))
     return chain._with_seat(agent, **place)
 

@@ -38,6 +38,7 @@ class Code(StrEnum):
     ORDER = "order"
     NOT_DONE = "not-done"
     STALE = "stale"
+    OUT_OF_TURN = "out-of-turn"
     EDITED_BY = "edited-by"
     FINDING_OPEN = "finding-open"
     BUDGET_OPEN = "budget-open"
@@ -74,6 +75,7 @@ class Code(StrEnum):
     BYPASS_UNDONE = "bypass-undone"
     BY_PATCH = "by-patch"
     VOLATILE_KEYS = "volatile-keys"
+    NOT_IN_TREE = "not-in-tree"
 
 
 MEANINGS: Mapping[Code, tuple[Weight, str]] = {
@@ -87,6 +89,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.ORDER: (Weight.VIOLATED, "the records are not in the order of their times"),
     Code.NOT_DONE: (Weight.VIOLATED, "an agent of the chain has not approved"),
     Code.STALE: (Weight.VIOLATED, "an approval was for a tree or a text that was replaced"),
+    Code.OUT_OF_TURN: (Weight.VIOLATED, "a record says what was not for its agent to do, by the rules of the chain"),
     Code.EDITED_BY: (Weight.VIOLATED, "an agent approved its own edits, which chain.may_edit does not allow"),
     Code.FINDING_OPEN: (Weight.VIOLATED, "a finding is open"),
     Code.BUDGET_OPEN: (Weight.VIOLATED, "drift was found, and not resolved"),
@@ -126,6 +129,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.BYPASS_UNDONE: (Weight.NOTICE, "a commit went around the gate, and is not in the history of this one"),
     Code.BY_PATCH: (Weight.NOTICE, "the tree is another one; the patch is equal (proof.by_patch)"),
     Code.VOLATILE_KEYS: (Weight.NOTICE, "the task file differs in keys that may change (task.volatile)"),
+    Code.NOT_IN_TREE: (Weight.NOTICE, "a dirty submodule, or a hidden edit, was there at the last approval"),
 }
 """Every code with its weight and its meaning, as the manual tells it."""
 

@@ -6,13 +6,15 @@ what does not read, is too large, or cannot follow becomes a reason.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData
 from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.ledger.entry import Entry
-from git_taskctx.ledger.forks import Forked, follow
+from git_taskctx.ledger.forks import follow_all
+from git_taskctx.ledger.rules import refuse_record
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
 from git_taskctx.model.payloads import Resolve, Snapshot, Start
 from git_taskctx.model.policy import NO_VERIFY, Policy
@@ -27,6 +29,12 @@ LINE_LIMIT = 1024 * 1024
 """Characters of a record."""
 RECORDS_LIMIT = 20_000
 """Records of a note."""
+CHAIN_LIMIT = 5_000
+"""Records of a context: adding them up takes time that grows with its square."""
+BYPASSES_LIMIT = 250
+"""Bypasses of a task: each may be in the history of each of its commits."""
+REASONS_LIMIT = 50
+"""Reasons, and notices, that one claim gives."""
 CUT = 200
 """Characters that a message takes from a note."""
 CLAIMS_LIMIT = 1000
@@ -92,16 +100,102 @@ class Note:
 
     told: tuple[Told, ...] = ()
     foreign: int = 0
-    """Lines that are no records."""
+    """Lines that are no records, or that nobody signed who may where records must be signed."""
     reasons: tuple[Reason, ...] = ()
     """What is wrong with the note as a whole."""
+
+
+@dataclass
+class Lines:
+    """The lines of a note, and what lies elsewhere about the same contexts; nothing of it is judged yet."""
+
+    contexts: dict[str, list[Entry]] = field(default_factory=dict)
+    beside: dict[str, list[Entry]] = field(default_factory=dict)
+    """Records of these contexts that are not in the note: the sides of forks, and what came later."""
+    foreign: int = 0
+    newer: Reason | None = None
+    wrong: Reason | None = None
+    """Why none of it is read."""
+    _size: int = 0
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """Every record."""
+        for some in (*self.contexts.values(), *self.beside.values()):
+            yield from some
+
+    def count(self, context: str) -> int:
+        """Return how many records of a context are known."""
+        return len(self.contexts.get(context, ())) + len(self.beside.get(context, ()))
+
+    def add_beside(self, context: str, lines: Sequence[str] | Reason) -> None:
+        """Add records of a context that lie elsewhere; what is known, or of another context, is left out.
+
+        A reason is why they do not read.
+        """
+        if isinstance(lines, Reason):
+            self.wrong = lines
+        if self.wrong is not None or isinstance(lines, Reason):
+            return
+        known = {entry.line for entry in (*self.contexts.get(context, ()), *self.beside.get(context, ()))}
+        new = [line for line in dict.fromkeys(lines) if line not in known]
+        self._size += sum(map(len, new))
+        if len(known) + len(new) > CHAIN_LIMIT or self._size > NOTE_LIMIT:
+            what = f"the context {context} has more than {CHAIN_LIMIT} records, or {NOTE_LIMIT} bytes of them"
+            self.wrong = Reason(Code.TOO_LARGE, what)
+            return
+        for line in new:
+            record = self._read(line)
+            if record is not None and record.context == context:
+                self.beside.setdefault(context, []).append(Entry(record, line))
+
+    def _read(self, line: str) -> Record | None:
+        try:
+            return _load(line)
+        except BadData as error:
+            self.foreign += 1
+            if error.hint:
+                self.newer = Reason(Code.RECORD_NEWER, cut(error.message))
+            return None
+
+    @classmethod
+    def read(cls, lines: Sequence[str]) -> Lines:
+        """Sort the lines of a note by the contexts that they are about."""
+        found = cls()
+        if len(lines) > RECORDS_LIMIT:
+            what = f"the note has {len(lines)} lines, more than {RECORDS_LIMIT}"
+            return cls(wrong=Reason(Code.TOO_LARGE, what))
+        for line in lines:
+            record = found._read(line)
+            if record is not None:
+                found.contexts.setdefault(record.context, []).append(Entry(record, line))
+        for context, entries in found.contexts.items():
+            if len(entries) > CHAIN_LIMIT:
+                what = f"the context {context} has {len(entries)} records, more than {CHAIN_LIMIT}"
+                found.wrong = Reason(Code.TOO_LARGE, what)
+        return found
+
+
+class Trust:
+    """Whose records count: everybody's, where no signatures are asked for."""
+
+    def check(self, entries: Iterable[Entry]) -> None:
+        """Look at all that must be looked at of many records, at once."""
+
+    def is_sound(self, entry: Entry) -> bool:
+        """Return whether a record counts at all."""
+        return True
+
+    def names_of(self, record: Record, line: str) -> tuple[str, ...]:
+        """Return by what, beside the name that it gives itself, the actor of a record is known."""
+        return ()
 
 
 @dataclass
 class _Facts:
     """What a chain did on its way, that its last state does not show."""
 
-    bypasses: list[tuple[str, Record]] = field(default_factory=list)
+    bypasses: list[tuple[str, Record, Reason]] = field(default_factory=list)
     moved: int = 0
     """Number of the last record that may have moved the commit that the task's commit sits on."""
     unexplained: list[Record] = field(default_factory=list)
@@ -112,21 +206,28 @@ class _Facts:
 
 def read_claims(lines: Sequence[str], policy: Policy, agents: tuple[str, ...] | None) -> Note:
     """Judge every chain in a note by `policy`; `agents` are those that a chain must have, None where any will do."""
-    if len(lines) > RECORDS_LIMIT:
-        return Note(reasons=(Reason(Code.TOO_LARGE, f"the note has {len(lines)} lines, more than {RECORDS_LIMIT}"),))
-    contexts: dict[str, list[Entry]] = {}
-    foreign, newer = 0, list[Reason]()
-    for line in lines:
-        try:
-            record = _load(line)
-        except BadData as error:
-            foreign += 1
-            if error.hint:
-                newer = [Reason(Code.RECORD_NEWER, cut(error.message))]
-            continue
-        contexts.setdefault(record.context, []).append(Entry(record, line))
-    told = tuple(_judge(sorted(entries, key=_place), policy, agents) for entries in contexts.values())
-    return Note(told, foreign, tuple(newer))
+    return judge_lines(Lines.read(lines), policy, agents, Trust())
+
+
+def judge_lines(lines: Lines, policy: Policy, agents: tuple[str, ...] | None, trust: Trust) -> Note:
+    """Judge every chain of which a note has records, each with all that is known of it.
+
+    Records that do not count by `trust` are left out where those that do count make the chain that is asked about;
+    else they are judged as well, so that it can be said what is wrong with them.
+    """
+    if lines.wrong is not None:
+        return Note(reasons=(lines.wrong,))
+    told, foreign = list[Told](), lines.foreign
+    for context, mine in lines.contexts.items():
+        whole = sorted((*mine, *lines.beside.get(context, ())), key=_place)
+        near = {entry.line for entry in mine}
+        sound = [entry for entry in whole if trust.is_sound(entry)]
+        judged = _Judge(policy, agents, trust, near).judge(sound) if sound else None
+        if len(sound) < len(whole) and (judged is None or all(claim.chain is None for claim in judged.claims)):
+            judged, sound = _Judge(policy, agents, trust, near).judge(whole), whole
+        foreign += len(whole) - len(sound)
+        told += [judged] if judged is not None else []
+    return Note(tuple(told), foreign, (lines.newer,) if lines.newer is not None else ())
 
 
 def cut(text: str) -> str:
@@ -154,40 +255,133 @@ def _place(entry: Entry) -> tuple[int, str, str]:
     return entry.record.seq, entry.record.id, entry.line
 
 
-def _judge(entries: list[Entry], policy: Policy, agents: tuple[str, ...] | None) -> Told:
-    first = entries[0].record
-    try:
-        entries, _ = follow(entries)
-        broken = tuple(_form(entries))
-    except Forked as error:
-        broken = (Reason(Code.FORK, cut(error.message)),)
-    except BadData:
-        broken = tuple(_gaps(entries))
-    states: dict[int, Chain] = {}
-    if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
-        broken = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
-        return Told(first.context, first.task, tuple(entries), (), broken)
-    if not broken:
+class _Judge:
+    """Judges the records of one context."""
+
+    def __init__(self, policy: Policy, agents: tuple[str, ...] | None, trust: Trust, near: Collection[str]) -> None:
+        self._policy, self._agents, self._trust = policy, agents, trust
+        self._near = near
+        """The lines of the note that is judged; what comes after the last of them is only known besides."""
+        self._editors: dict[str, dict[str, str]] = {}
+        """Who edited in which seat, by names and keys."""
+        self._objections: list[tuple[Record, Reason]] = []
+        """Records that the chain does not let follow, with why."""
+
+    def judge(self, entries: list[Entry]) -> Told:
+        """Follow the chain as far as it holds, and judge each record that is about a commit at its place."""
+        first = entries[0].record
+        if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
+            wrong = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
+            return Told(first.context, first.task, tuple(entries), (), wrong)
+        path, end, stop = self._follow(entries)
+        states, odd = self._fold(path[:end])
+        if odd is not None:
+            end, stop = odd
+        asked = max((place for place, entry in enumerate(path) if entry.line in self._near), default=len(path) - 1)
+        if end > asked:  # what came later is wrong, and takes nothing from what was before
+            path, stop = path[: asked + 1], None
+        claims = tuple(self._claims(path, states, end, stop))
+        return Told(first.context, first.task, tuple(path), claims, (stop,) if stop is not None and not claims else ())
+
+    def _follow(self, entries: list[Entry]) -> tuple[list[Entry], int, Reason | None]:
+        """Return the records in their order, how many of them nobody contests, and what is wrong with the others."""
         try:
-            states = {number: chain for number, chain in _fold(entries) if entries[number].record.type in CLAIMS}
-        except BadData as error:
-            broken = (Reason(Code.RECORD_BAD, cut(error.message)),)
-    claims, facts, parts = list[Claim](), _Facts(), list[tuple[CommitOid, TreeOid]]()
-    for number, entry in enumerate(entries):
+            sides = follow_all(entries)
+        except BadData:
+            return entries, 0, next(_gaps(entries))
+        if sides.undecided is None:
+            return sides.path, len(sides.path), None
+        held = sides.path[: sides.undecided]
+        known = {entry.line for entry in held}
+        rest = [entry for entry in entries if entry.line not in known]
+        count = sum(entry.record.prev == rest[0].record.prev for entry in rest)
+        fork = f"{count} records follow the same one, {held[-1].record.id if held else 'none'}; nobody said which holds"
+        return [*held, *rest], len(held), Reason(Code.FORK, fork)
+
+    def _fold(self, path: Sequence[Entry]) -> tuple[dict[int, Chain], tuple[int, Reason] | None]:
+        """Return the chain before each record that is about a commit, and from which record on it does not hold."""
+        states: dict[int, Chain] = {}
+        form = _Form()
+        chain: Chain | None = None
+        for number, entry in enumerate(path):
+            record = entry.record
+            if (odd := form.against(record)) is not None:
+                return states, (number, odd)
+            try:
+                if chain is None:
+                    chain = _begin(record)
+                else:
+                    self._note_objection(chain, entry)
+                    if record.type in CLAIMS:
+                        states[number] = chain
+                    chain = chain.apply(record)
+            except BadData as error:
+                return states, (number, Reason(Code.RECORD_BAD, cut(error.message)))
+            self._note_edit(chain, entry)
+        return states, None
+
+    def _note_edit(self, chain: Chain, entry: Entry) -> None:
         record = entry.record
-        _note_facts(facts, record)
-        if record.type in CLAIMS and record.commit is not None and record.commit_tree is not None:
-            chain = states.get(number)
-            around = tuple(_bypassed(chain, facts, policy)) if chain else ()
-            reasons = tuple(_against(chain, record, facts, policy, agents)) if chain else ()
-            reasons += tuple(one.reason for one in around if one.commit is None)
-            around = tuple(one for one in around if one.commit is not None)
-            notices = tuple(_tolerated(facts, policy))
-            parent = chain.parent if chain else None
-            claims.append(Claim(record, record.commit_tree, parent, chain, tuple(parts), reasons, notices, around))
+        last = chain.seats[record.agent].last if record.agent is not None and record.type == "snapshot" else None
+        if last is not None and last.edits:
+            names = (record.actor, *self._trust.names_of(record, entry.line))
+            self._editors.setdefault(last.agent, {}).update(dict.fromkeys(names, record.actor))
+
+    def _note_objection(self, chain: Chain, entry: Entry) -> None:
+        record = entry.record
+        who = self._trust.names_of(record, entry.line)
+        if record.agent is not None and record.agent not in chain.seats:  # which the chain itself refuses
+            return
+        refused = refuse_record(chain, record, self._policy, who=who, editors=self._editors)
+        if refused is not None and len(self._objections) < REASONS_LIMIT:
+            self._objections.append((record, Reason(refused.code, cut(refused.text), record.id)))
+
+    def _claims(
+        self, path: Sequence[Entry], states: Mapping[int, Chain], end: int, stop: Reason | None
+    ) -> Iterator[Claim]:
+        """Yield what the records say of commits; where the chain does not hold, with the reason for that alone."""
+        facts, parts = _Facts(), list[tuple[CommitOid, TreeOid]]()
+        for number, entry in enumerate(path):
+            record = entry.record
+            _note_facts(facts, record)
+            if record.type not in CLAIMS or record.commit is None or record.commit_tree is None:
+                continue
+            chain = states.get(number) if number < end else None
+            if chain is None:
+                yield Claim(record, record.commit_tree, None, None, tuple(parts), (stop,) if stop is not None else ())
+            elif len(facts.bypasses) > BYPASSES_LIMIT:
+                wrong = Reason(Code.TOO_LARGE, f"the records tell of more than {BYPASSES_LIMIT} bypasses")
+                yield Claim(record, record.commit_tree, None, None, tuple(parts), (wrong,))
+            else:
+                yield self._claim(record, chain, facts, tuple(parts))
             if record.type == "part":
                 parts.append((record.commit, record.commit_tree))
-    return Told(first.context, first.task, tuple(entries), tuple(claims), broken)
+
+    def _claim(
+        self, record: Record, chain: Chain, facts: _Facts, parts: tuple[tuple[CommitOid, TreeOid], ...]
+    ) -> Claim:
+        around = tuple(_bypassed(chain, facts, self._policy))
+        state = list(itertools.islice(_against(chain, record, facts, self._policy, self._agents), REASONS_LIMIT))
+        known = {reason.code for reason in state}
+        acts = {(one.code, one.message): one for one in self._refused(record) if one.code not in known}
+        reasons = [*acts.values(), *state, *(one.reason for one in around if one.commit is None)]
+        return Claim(
+            record,
+            record.commit_tree or chain.settled_tree,
+            chain.parent,
+            chain,
+            parts,
+            tuple(dict.fromkeys(reasons))[:REASONS_LIMIT],
+            tuple(itertools.islice(_tolerated(chain, record, facts, self._policy), REASONS_LIMIT)),
+            tuple(one for one in around if one.commit is not None),
+        )
+
+    def _refused(self, claim: Record) -> Iterator[Reason]:
+        """Yield what was done up to a claim that the chain does not let be done, and later which side was chosen."""
+        for record, reason in self._objections:
+            payload = record.payload
+            if record.seq < claim.seq or (isinstance(payload, Resolve) and payload.holds is not None):
+                yield reason
 
 
 def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
@@ -207,40 +401,43 @@ def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
     yield Reason(Code.RECORD_BAD, "the records do not make one chain")
 
 
-def _form(entries: Sequence[Entry]) -> Iterator[Reason]:
-    """Yield what is odd about records whose hashes hold."""
-    last, known = "", set[str | None]()
-    for record in (entry.record for entry in entries):
+class _Form:
+    """What records whose hashes hold must still look like, one after the other."""
+
+    def __init__(self) -> None:
+        self._last, self._task = "", ""
+        self._known: set[str | None] = set()
+
+    def against(self, record: Record) -> Reason | None:
+        """Return what is odd about the next record; None where nothing is."""
+        self._task = self._task or record.task
         if not _TIME.fullmatch(record.time) or record.id != record_id(record.time, record.context, record.seq):
-            yield Reason(Code.RECORD_BAD, f"record {cut(record.id)} has another id than its time and number give")
-            return
-        if record.task != entries[0].record.task:
-            yield Reason(Code.RECORD_BAD, f"record {record.id} is of another task, {record.task}", record.id)
-            return
-        oids = {record.base, record.tree, record.commit_tree, record.commit} - known
-        known |= oids
+            return Reason(Code.RECORD_BAD, f"record {cut(record.id)} has another id than its time and number give")
+        if record.task != self._task:
+            return Reason(Code.RECORD_BAD, f"record {record.id} is of another task, {record.task}", record.id)
+        oids = {record.base, record.tree, record.commit_tree, record.commit} - self._known
+        self._known |= oids
         if not all(is_oid(oid) for oid in oids if oid is not None):
-            yield Reason(Code.RECORD_BAD, f"record {record.id} names an object that can be none", record.id)
-            return
-        if record.time < last:
-            yield Reason(Code.ORDER, f"record {record.id} is older than the one before", record.id)
-            return
-        last = record.time
+            return Reason(Code.RECORD_BAD, f"record {record.id} names an object that can be none", record.id)
+        if record.time < self._last:
+            return Reason(Code.ORDER, f"record {record.id} is older than the one before", record.id)
+        self._last = record.time
+        return None
 
 
-def _fold(entries: Sequence[Entry]) -> Iterator[tuple[int, Chain]]:
-    """Yield the chain before each record but the first. Raises: BadData."""
-    chain = fold([entries[0].record])
+def _begin(record: Record) -> Chain:
+    """Return the chain that begins with a record. Raises: BadData."""
+    chain = fold([record])
     for agent in chain.agents:
         if not is_agent_name(agent):
-            raise BadData(f"record {entries[0].record.id} names an agent that can be none")
-    for number, entry in enumerate(entries[1:], 1):
-        yield number, chain
-        chain = chain.apply(entry.record)
+            raise BadData(f"record {record.id} names an agent that can be none")
+    return chain
 
 
 def _note_facts(facts: _Facts, record: Record) -> None:
-    facts.bypasses += ((kind, record) for kind in bypasses_of(record))
+    for kind in bypasses_of(record):
+        reason = Reason(Code.BYPASS, cut(f"{kind}, by {record.actor} at {record.time}"), record.id)
+        facts.bypasses.append((kind, record, reason))
     payload = record.payload
     if isinstance(payload, Start | Snapshot) and payload.attest is not None and not payload.attest.strip():
         facts.unexplained.append(record)
@@ -283,10 +480,9 @@ def _against(
 def _bypassed(chain: Chain, facts: _Facts, policy: Policy) -> Iterator[Bypass]:
     """Yield what was bypassed and is not tolerated; a commit that the chain does not rest on may have been undone."""
     rests_on = {chain.base, chain.parent, *(part.commit for part in chain.parts)}
-    for kind, one in facts.bypasses:
+    for kind, one, reason in facts.bypasses:
         if kind in policy.commit.allow_bypass:
             continue
-        reason = Reason(Code.BYPASS, cut(f"{kind}, by {one.actor} at {one.time}"), one.id)
         if kind != NO_VERIFY or one.type != "bypass" or one.commit in rests_on:
             yield Bypass(reason)
         else:
@@ -308,18 +504,12 @@ def _not_validated(chain: Chain) -> Iterator[Reason]:
 
 
 def _edits(chain: Chain, policy: Policy) -> Iterator[Reason]:
-    """Yield approvals that the policy does not let count: of one's own edits, or by whoever edited before."""
-    editors: dict[str, str] = {}
+    """Yield approvals of one's own edits, where the policy does not let them count."""
     for agent in chain.agents:
         seat = chain.seats[agent]
         edited = seat.done_tree is not None and seat.last is not None and seat.last.edits
         if edited and not policy.may_edit(agent, chain.agents):
             yield Reason(Code.EDITED_BY, f"{agent} edited the tree that it approved")
-        if policy.chain.distinct_actors and seat.actor is not None and seat.actor in editors:
-            yield Reason(Code.SAME_ACTOR, cut(f"{seat.actor} edited as {editors[seat.actor]} and acted as {agent}"))
-        for taken in seat.snapshots:
-            if taken.edits:
-                editors.setdefault(taken.actor, agent)
 
 
 def _qa(chain: Chain, records: Sequence[Record]) -> Iterator[Reason]:
@@ -341,10 +531,14 @@ def _qa(chain: Chain, records: Sequence[Record]) -> Iterator[Reason]:
             yield Reason(Code.QA_FAILED, cut(f"{command}: {run.status}"), next(mine, None))
 
 
-def _tolerated(facts: _Facts, policy: Policy) -> Iterator[Reason]:
-    for kind, record in facts.bypasses:
+def _tolerated(chain: Chain, claim: Record, facts: _Facts, policy: Policy) -> Iterator[Reason]:
+    """Yield what is to be known of a chain, and does not count."""
+    for kind, record, reason in facts.bypasses:
         if kind in policy.commit.allow_bypass:
-            yield Reason(Code.BYPASS_ALLOWED, cut(f"{kind}, by {record.actor} at {record.time}"), record.id)
+            yield Reason(Code.BYPASS_ALLOWED, reason.message, record.id)
+    for change in chain.expected.hidden if chain.expected is not None and claim.type != "part" else ():
+        what = f"{cut(change.path)}: {cut(change.kind)} when it was approved; no tree shows that"
+        yield Reason(Code.NOT_IN_TREE, what, claim.id)
     for record in facts.newer[:SHOWN]:
         names = ", ".join(record.unknown)
         yield Reason(Code.UNKNOWN_FIELDS, cut(f"record {record.id} ({record.type}): {names}"), record.id)

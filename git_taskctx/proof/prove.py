@@ -7,13 +7,11 @@ unproven, and what is unproven is never shown as a pass.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.notes import NOTES_REF, find_notes, note_lines
+from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.whereabouts import all_notes
@@ -21,11 +19,12 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Seal
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import replace
-from git_taskctx.proof.claims import NOTE_LIMIT, Note, Told, cut, read_claims
+from git_taskctx.proof.claims import Note, Told, cut
 from git_taskctx.proof.found import Candidate, Found
 from git_taskctx.proof.hints import ways_on
 from git_taskctx.proof.match import Matcher
-from git_taskctx.proof.range import BATCH, Commit, Range, count_dropped, find_cuts, first_parents, list_commits
+from git_taskctx.proof.range import Commit, Range, count_dropped, find_commit, find_cuts, first_parents, list_commits
+from git_taskctx.proof.reader import Reader
 from git_taskctx.proof.rules import Rules
 from git_taskctx.proof.scope import required_commits
 
@@ -57,12 +56,12 @@ def prove(
         notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
     renamed = renamed or {}
     former = {new: old for old, new in renamed.items()}
-    matcher, reader = Matcher(repository, rules.policy, renamed), _Reader(repository, notes, rules)
+    matcher, reader = Matcher(repository, rules.policy, renamed), Reader(repository, notes, rules)
     places = {commit.oid: _places(commit, former.get(commit.oid)) for commit in commits}
     reader.look_up([name for some in places.values() for _, name in some])
     found: dict[CommitOid, Found] = {}
-    for start in range(0, len(commits), BATCH):
-        judged = _judge_batch(commits[start : start + BATCH], places, reader, matcher, rules)
+    for batch in reader.batches(commits, places):
+        judged = _judge_batch(batch, places, reader, matcher)
         if keep is None:  # the records of many commits are more than a memory holds
             judged = {oid: replace(one, candidate=None) for oid, one in judged.items()}
         found |= judged
@@ -93,9 +92,8 @@ def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
 def _judge_batch(
     commits: Sequence[Commit],
     places: Mapping[CommitOid, Sequence[tuple[str, str]]],
-    reader: _Reader,
+    reader: Reader,
     matcher: Matcher,
-    rules: Rules,
 ) -> dict[CommitOid, Found]:
     """Judge some commits, each alone."""
     reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
@@ -112,13 +110,12 @@ def _judge_batch(
             for candidate in _candidates(matcher, commit, told, by)
         ]
         notices[commit.oid] = tuple(dict.fromkeys(_oddities(map(reader.read, found))))
-    signers = None
-    if rules.policy.proof.require_signed:
-        from git_taskctx.proof.signers import Signers
-
-        signers = Signers(reader.repository, rules.signers)
-        signers.check(one.told for some in candidates.values() for one in some)
-        candidates = {oid: [_with_signers(one, signers) for one in some] for oid, some in candidates.items()}
+    signers = _signers(reader)
+    if signers is not None:
+        candidates = {
+            commit.oid: [_with_signers(one, signers, _when(reader, commit)) for one in candidates[commit.oid]]
+            for commit in commits
+        }
     if matcher.policy.proof.by_patch:
         open_commits = [commit for commit in commits if _may_be_by_patch(candidates[commit.oid])]
         for oid, candidate in _by_patch(matcher, reader, signers, open_commits).items():
@@ -126,65 +123,31 @@ def _judge_batch(
     return {commit.oid: _choose(reader, commit, candidates[commit.oid], notices[commit.oid]) for commit in commits}
 
 
-def _with_signers(one: Candidate, signers: Signers) -> Candidate:
-    return replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim)))
+def _signers(reader: Reader) -> Signers | None:
+    """Return who may sign; None where nobody is asked to."""
+    if not reader.signed:
+        return None
+    from git_taskctx.proof.signers import Signers
+
+    return reader.trust if isinstance(reader.trust, Signers) else None
+
+
+def _with_signers(one: Candidate, signers: Signers, when: int | None) -> Candidate:
+    return replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim, when)))
+
+
+def _when(reader: Reader, commit: Commit) -> int | None:
+    """Return when a commit was made, as late as it can have been: never before what it sits on.
+
+    Whoever made it wrote its date, and had less of a say in those of its parents.
+    """
+    parents = (find_commit(reader.repository, parent) for parent in commit.parents)
+    times = [commit.time, *(parent.time for parent in parents if parent is not None)]
+    return None if None in times else max(time for time in times if time is not None)
 
 
 def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
     return all(one.reasons and not one.is_violated for one in candidates)
-
-
-class _Reader:
-    """Reads notes, ours and others': all are looked up at once, and then read some at a time, each once."""
-
-    def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
-        self.repository, self.notes, self._rules = repository, notes, rules
-        self._blobs: dict[str, tuple[str, ...]] = {}
-        self._read: dict[tuple[str, ...], Note] = {}
-        self.error: Reason | None = None
-
-    def look_up(self, names: Sequence[str]) -> None:
-        """Find the notes of many objects."""
-        wanted = list(dict.fromkeys(names))
-        for notes in self.notes:
-            try:
-                found = find_notes(self.repository.objects, notes, wanted)
-            except CouldNotTell as error:
-                self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
-                continue
-            for name, blobs in found.items():
-                self._blobs[name] = tuple(dict.fromkeys((*self.blobs_of(name), *blobs)))
-
-    def read_ahead(self, names: Sequence[str]) -> None:
-        """Read the notes of some objects, and let go those that were read before."""
-        self._read = {}
-        blobs = [blob for name in names for blob in self.blobs_of(name)]
-        with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
-            self.repository.objects.read_ahead(blobs, limit=NOTE_LIMIT)
-
-    def blobs_of(self, name: str) -> tuple[str, ...]:
-        """Return what the note of an object consists of; nothing where there is none."""
-        return self._blobs.get(name, ())
-
-    def read(self, blobs: tuple[str, ...]) -> Note:
-        """Return what a note says."""
-        if blobs not in self._read:
-            self._read[blobs] = self._judged(blobs)
-        return self._read[blobs]
-
-    def _judged(self, blobs: tuple[str, ...]) -> Note:
-        lines: set[str] = set()
-        for blob in blobs:
-            try:
-                found = self.repository.objects.find(blob, limit=NOTE_LIMIT)
-            except CouldNotTell:
-                found = None
-            if found is None or found.kind != "blob":
-                return Note(reasons=(Reason(Code.OBJECTS_MISSING, f"the note {blob[:12]} is not in this clone"),))
-            if not found.whole:
-                return Note(reasons=(Reason(Code.TOO_LARGE, f"the note has more than {NOTE_LIMIT} bytes"),))
-            lines.update(note_lines(found.data))
-        return read_claims(sorted(lines), self._rules.policy, self._rules.agents)
 
 
 def _oddities(notes: Iterable[Note]) -> list[Reason]:
@@ -218,7 +181,7 @@ def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[C
     ]
 
 
-def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
+def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
     """Return the candidate that proves a commit; else the one that says most clearly why it is not proved.
 
     Nothing proves a commit whose head others may read otherwise than git.
@@ -246,15 +209,13 @@ def _choose(reader: _Reader, commit: Commit, candidates: Sequence[Candidate], no
 
 
 def _by_patch(
-    matcher: Matcher, reader: _Reader, signers: Signers | None, commits: Sequence[Commit]
+    matcher: Matcher, reader: Reader, signers: Signers | None, commits: Sequence[Commit]
 ) -> dict[CommitOid, Candidate]:
     """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
     places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
     reader.look_up([place.blob for place in places.values()])
     reader.read_ahead([place.blob for place in places.values()])
     chains = {oid: reader.read(reader.blobs_of(place.blob)).told for oid, place in places.items()}
-    if signers is not None:
-        signers.check(told for some in chains.values() for told in some)
     found: dict[CommitOid, Candidate] = {}
     for oid, some in chains.items():
         for told in some:
@@ -263,7 +224,7 @@ def _by_patch(
                 patch = said.patch if isinstance(said, Seal) else None
                 if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
                     continue
-                if signers is not None and signers.against(told, claim):
+                if signers is not None and signers.against(told, claim, _when(reader, known[oid])):
                     continue
                 around, undone = matcher.judge_bypasses(known[oid], claim)
                 if around:

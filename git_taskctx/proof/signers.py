@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import base64
 import binascii
+import calendar
 import fnmatch
 import hashlib
 import itertools
+import re
 import shlex
+import time
 from collections.abc import Iterable, Iterator
 
 from git_taskctx.errors import CouldNotTell
@@ -19,25 +22,64 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.git.signing import Checked, check_signatures, find_signature
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.proof.claims import Claim, Told, cut
+from git_taskctx.model.record import Record
+from git_taskctx.model.values import dataclass
+from git_taskctx.proof.claims import Claim, Told, Trust, cut
 
 OPENPGP = "openpgp"
 _KEY_TYPES = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
+_QUOTED = r'"(?:\\.|[^"\\])*"'
+_LINE = re.compile(
+    rf"(?P<names>\s*(?:{_QUOTED}|[^\s\"])+\s+)(?P<options>(?:{_QUOTED}|[^\s\"])+\s+)??"
+    rf"(?P<key>(?:{'|'.join(_KEY_TYPES)})\S+\s+\S.*)"
+)
+"""A line of ssh's allowed signers."""
+_OPTION = re.compile(rf"(?:{_QUOTED}|[^,\"])+")
+_VALID = re.compile(r'valid-(after|before)="?([^"]*)"?', re.IGNORECASE)
+_TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)T?(?:(\d\d):?(\d\d)(?::?(\d\d))?)?(?:Z|UTC)?")
 
 
-class Signers:
-    """The allowed signers, and what is known of the signatures of records."""
+@dataclass(frozen=True)
+class Allowed:
+    """One line of the allowed signers: whom its key may sign as, and when."""
+
+    names: tuple[str, ...]
+    after: int | None = None
+    """Since when the key counts, in seconds since the epoch; None for ever."""
+    before: int | None = None
+    """Until when."""
+
+    def holds_at(self, times: Iterable[int | None]) -> bool:
+        """Return whether the key counted at every one of some times; never at one that does not read."""
+        if self.after is None and self.before is None:
+            return True
+        return all(
+            time is not None and (self.after or 0) <= time and (self.before is None or time <= self.before)
+            for time in times
+        )
+
+
+class Signers(Trust):
+    """The allowed signers, and what is known of the signatures of records.
+
+    A signature counts at the time of its record, and at the time of the commit that it is to prove, never at the date
+    that stands in it: that one the signer wrote, with a key that may have expired since.
+    """
 
     def __init__(self, repository: Repository, data: bytes | None) -> None:
         self._repository = repository
-        self._names, self._for_ssh = read_signers(data or b"")
+        self._allowed, self._for_ssh = read_signers(data or b"")
         self._checked: dict[str, Checked] = {}
         self._failed: str | None = None
 
-    def check(self, chains: Iterable[Told]) -> None:
-        """Look at every signature of many chains, all at once."""
-        records = {entry.line: entry.record for told in chains for entry in told.entries}
-        new = {line: record for line, record in records.items() if line not in self._checked}
+    @property
+    def has_times(self) -> bool:
+        """True when some key counts for a time only."""
+        return any((one.after, one.before) != (None, None) for some in self._allowed.values() for one in some)
+
+    def check(self, entries: Iterable[Entry]) -> None:
+        """Look at the signatures of many records, all at once."""
+        new = {entry.line: entry.record for entry in entries if entry.line not in self._checked}
         signed = [
             (line, record.signed_text(), one)
             for line, record in new.items()
@@ -50,53 +92,107 @@ class Signers:
             return
         self._checked |= {line: checked for (line, _, _), checked in zip(signed, told, strict=True)}
 
-    def against(self, told: Told, claim: Claim | None) -> tuple[Reason, ...]:
-        """Return what stands against the signatures of a chain, up to the record that names the commit."""
-        last = claim.record.seq if claim is not None else len(told.entries)
-        mine = (entry for entry in told.entries if entry.record.seq <= last)
-        return tuple(reason for entry in mine if (reason := self.judge(entry)) is not None)[:5]
+    def is_sound(self, entry: Entry) -> bool:
+        """Return whether a record counts: whoever may write notes can add lines, and only those who may sign say so."""
+        reason = self.judge(entry)
+        return reason is None or reason.code is Code.SIGNATURE_UNCHECKED
 
-    def judge(self, entry: Entry) -> Reason | None:
-        """Return what stands against the signature of a record that was checked; None where it is good."""
+    def names_of(self, record: Record, line: str) -> tuple[str, ...]:
+        """Return the keys that a record was signed with: one person may be allowed to sign by many names."""
+        checked = self._checked.get(line)
+        return checked.fingerprints if checked is not None else ()
+
+    def against(self, told: Told, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
+        """Return what stands against the signatures of a chain, up to the record that names a commit of that time."""
+        last = claim.record.seq if claim is not None else len(told.entries)
+        times = (time,) if claim is not None and self.has_times else ()
+        mine = (entry for entry in told.entries if entry.record.seq <= last)
+        found = (reason for entry in mine if (reason := self.judge(entry, times)) is not None)
+        return tuple(itertools.islice(found, 5))
+
+    def judge(self, entry: Entry, times: Iterable[int | None] = ()) -> Reason | None:
+        """Return what stands against the signature of a record that was checked; None where it is good.
+
+        `times` are those at which it must count, beside that of the record.
+        """
         line, record = entry.line, entry.record
         if find_signature(record.signature) is None:
             return Reason(Code.UNSIGNED, f"record {record.id} ({record.type}) is not signed", record.id)
         checked = self._checked.get(line)
         if checked is None or checked.status == "E":
+            if checked is not None and checked.key and not self._may_be_known(checked.key):
+                return Reason(Code.SIGNER_UNKNOWN, cut(f"record {record.id} is signed with {checked.key}"), record.id)
             why = self._failed or "the key or the program is missing"
             return Reason(Code.SIGNATURE_UNCHECKED, cut(f"record {record.id}: {why}"), record.id)
         if checked.status not in ("G", "U"):
             what = {"X": "expired", "Y": "made with an expired key", "R": "made with a revoked key"}
             told = f"the signature of record {record.id} is {what.get(checked.status, 'bad')}"
             return Reason(Code.SIGNATURE_BAD, told, record.id)
-        names = [name for key in checked.fingerprints for name in self._names.get(key, ())]
-        if not names or (checked.status != "G" and not self._is_openpgp(checked)):
+        lines = [one for key in checked.fingerprints for one in self._allowed.get(key, ())]
+        if not lines or (checked.status != "G" and not self._is_openpgp(checked)):
             key = checked.fingerprints[0] if checked.fingerprints else "an unknown key"
             return Reason(Code.SIGNER_UNKNOWN, cut(f"record {record.id} is signed with {key}"), record.id)
+        when = (_seconds(record.time), *times)
+        names = [name for one in lines if one.holds_at(when) for name in one.names]
+        if not names:
+            told = f"record {record.id} is signed with a key that did not count at its time, or at that of the commit"
+            return Reason(Code.SIGNATURE_BAD, told, record.id)
         if not _may_act(record.actor, names):
             told = f"record {record.id} names {record.actor}, and is signed by {', '.join(names)}"
             return Reason(Code.ACTOR_FORGED, cut(told), record.id)
         return None
 
+    def _may_be_known(self, key: str) -> bool:
+        """Return whether a key, by its short name, may be one of the allowed ones."""
+        return any(fingerprint.endswith(key.upper()) for fingerprint in self._allowed)
+
     def _is_openpgp(self, checked: Checked) -> bool:
         return not any(key.startswith("SHA256:") for key in checked.fingerprints)
 
 
-def read_signers(data: bytes) -> tuple[dict[str, list[str]], bytes]:
-    """Return whose names each key may sign under, by fingerprint, and the lines that are for ssh."""
-    names: dict[str, list[str]] = {}
+def read_signers(data: bytes) -> tuple[dict[str, list[Allowed]], bytes]:
+    """Return what each key may do, by its fingerprint, and the lines that are for ssh.
+
+    From those the times are taken out: ssh would hold them against the date in the signature.
+    """
+    allowed: dict[str, list[Allowed]] = {}
     for_ssh: list[str] = []
     for line in data.decode("utf-8", "replace").splitlines():
         words = list(_words(line))
-        if len(words) >= 3 and words[1] == OPENPGP:
-            names.setdefault(words[2].upper(), []).extend(_split(words[0]))
+        if len(words) < 3:
             continue
-        for_ssh.append(line)
-        for kind, key in itertools.pairwise(words[1:]):
-            if kind.startswith(_KEY_TYPES) and (fingerprint := _fingerprint(key)) is not None:
-                names.setdefault(fingerprint, []).extend(_split(words[0]))
-                break
-    return names, "".join(f"{line}\n" for line in for_ssh).encode()
+        if words[1] == OPENPGP:
+            allowed.setdefault(words[2].upper(), []).append(Allowed(_split(words[0])))
+            continue
+        found = _LINE.fullmatch(line)
+        if found is None:
+            continue
+        options = _OPTION.findall((found["options"] or "").strip())
+        timed = [(one, match) for one in options if (match := _VALID.fullmatch(one)) is not None]
+        times = {match[1].lower(): _seconds(match[2]) for _, match in timed}
+        if None in times.values():  # ssh takes no such line either
+            continue
+        left = ",".join(one for one in options if one not in dict(timed))
+        for_ssh.append(f"{found['names']}{left} {found['key']}" if timed else line)
+        fingerprint = _fingerprint(found["key"].split()[1])
+        if fingerprint is not None:
+            one = Allowed(_split(words[0]), times.get("after"), times.get("before"))
+            allowed.setdefault(fingerprint, []).append(one)
+    return allowed, "".join(f"{line}\n" for line in for_ssh).encode()
+
+
+def _seconds(text: str) -> int | None:
+    """Return a time of ssh's, or of a record, in seconds since the epoch; None where it is none.
+
+    What ssh would take for local time is UTC: a proof is the same everywhere.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    try:
+        return calendar.timegm(time.strptime("".join(filter(None, found.groups("00"))), "%Y%m%d%H%M%S"))
+    except ValueError:
+        return None
 
 
 def _words(line: str) -> Iterator[str]:
@@ -108,8 +204,8 @@ def _words(line: str) -> Iterator[str]:
         return
 
 
-def _split(names: str) -> list[str]:
-    return [name for name in names.split(",") if name]
+def _split(names: str) -> tuple[str, ...]:
+    return tuple(name for name in names.split(",") if name)
 
 
 def _fingerprint(key: str) -> str | None:

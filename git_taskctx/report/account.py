@@ -416,6 +416,6 @@ def _signatures(repository: Repository, told: Told, rules: Rules) -> dict[str, s
     if not any(entry.record.signature for entry in told.entries):
         return {}
     signers = Signers(repository, rules.signers)
-    signers.check([told])
+    signers.check(told.entries)
     judged = {entry.record.id: signers.judge(entry) for entry in told.entries}
     return {name: reason.message if reason is not None else None for name, reason in judged.items()}

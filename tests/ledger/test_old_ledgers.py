@@ -27,7 +27,23 @@ from state import context_state, proof_of
 
 NEVER_WRITTEN = {"verify"}
 """Types of records that no version wrote."""
-ON_PURPOSE: dict[tuple[str, str], dict[str, Any]] = {}
+_HIDDEN = "c04a45492f9d36904702c8bb39891f30df30f066"
+ON_PURPOSE: dict[tuple[str, str], dict[str, Any]] = {
+    # A file under assume-unchanged, or a dirty submodule, is told since: no tree shows what was approved there.
+    ("places", _HIDDEN): {
+        "verdict": "verified",
+        "commits": {
+            _HIDDEN: {
+                "by": "commit", "context": "66e83267b5715a78", "required": True, "task": "TASK-9",
+                "tree": "4c245bb8cf6b52141b8c8ff076f6371a9012aba5", "verdict": "verified", "reasons": [],
+                "notices": [
+                    "bypass-allowed 20260101T000035Z-66e83267b5715a78-000002",
+                    "not-in-tree 20260101T000117Z-66e83267b5715a78-000007",
+                ],
+            },
+        },
+    },
+}  # fmt: skip
 """Verdicts that have changed on purpose, by ledger and what was asked, each with the reason beside it."""
 
 Unpack = Callable[[str], GitRepo]

@@ -48,6 +48,7 @@ class Attacker:
     def __init__(self, clone: Clone, good: str, folder: Path) -> None:
         self.clone, self.repo, self.good = clone, clone.repo, good
         self.range = f"{good}~1..HEAD"
+        self.context = self.records()[0].context
         use_key(self.repo, make_key(folder, "evil"))
 
     def records(self, target: str | None = None) -> list[Record]:
@@ -57,8 +58,14 @@ class Attacker:
             for line in self.repo.git("notes", "--ref=taskctx", "show", target or self.good).splitlines()
         ]
 
+    def anchors(self) -> list[str]:
+        """Return the anchors of the task's context, where every record lies as well."""
+        names = [f"taskctx context {self.context}{page}" for page in ("", " 1", " 2")]
+        return [self.repo.git("hash-object", "--stdin", input=name) for name in names]
+
     def put(self, lines: list[str], *targets: str) -> None:
-        """Replace the notes of objects, by default of the validated commit and its tree."""
+        """Replace the notes of objects, by default of the validated commit and its tree; nothing is left elsewhere."""
+        self.repo.git("notes", "--ref=taskctx", "remove", "--ignore-missing", *self.anchors())
         for target in targets or (self.good, self.repo.tree(self.good)):
             text = "".join(f"{line}\n" for line in sorted(lines))
             blob = self.repo.git("hash-object", "-w", "--stdin", input=text)

@@ -52,9 +52,9 @@ def test_a_push() -> None:
         return github("push", {"ref": ref, "before": before, "after": after, "repository": REPOSITORY}, after)
 
     main, topic, tag = "refs/heads/main", "refs/heads/topic", "refs/tags/v1"
-    assert push(main, B) == Job(f"push to {main}", Named(A, main), (Named(B),))
+    assert push(main, B) == Job(f"push to {main}", Named(A, main), (Named(B),), before=B)
     assert push(main, ZERO) == Job(f"push to {main}", Named(A, main))
-    assert push(topic, B) == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), trusted=MAIN)
+    assert push(topic, B) == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
     assert push(topic, ZERO) == Job(f"push to {topic}", Named(A, topic), (MAIN,), trusted=MAIN)
     assert push(tag, ZERO) == Job(f"push to {tag}", Named(A, tag), trusted=MAIN)
     with pytest.raises(CouldNotTell, match="deleted its ref"):
@@ -128,7 +128,7 @@ def test_other_pipelines() -> None:
     """Pushes, tags and the rest."""
     topic = "refs/heads/topic"
     pushed = gitlab("push", CI_COMMIT_BRANCH="topic", CI_COMMIT_BEFORE_SHA=B)
-    assert pushed == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), trusted=MAIN)
+    assert pushed == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
     assert gitlab("push", CI_COMMIT_TAG="v1") == Job("push", Named(A, "refs/tags/v1"), trusted=MAIN)
     assert gitlab("schedule", CI_COMMIT_BRANCH="main") == Job("schedule", Named(A, "refs/heads/main"))
 

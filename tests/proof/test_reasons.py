@@ -83,7 +83,7 @@ BLOCK: Step = ("block", "checker", {"finding": "F1", "text": "wrong"})
     [
         (DONE, [], []),
         (DONE[:3], ["not-done", "not-done"], []),
-        ((BEGUN, taken("dev", 1), taken("checker", 1, done=True)), ["not-done", "not-done", "edited-by"], []),
+        ((*DONE[:2], DONE[3]), ["out-of-turn", "not-done", "not-done", "edited-by"], []),
         ((*DONE, started("checker", resume=True)), ["not-done"], []),
         ((*DONE, ("rebuild", "checker", {})), ["stale", "stale"], []),
         ((*DONE, BLOCK), ["not-done", "finding-open"], []),

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from gitrepo import GitRepo, run_taskctx
 from proof.scene import Scene
-from proof.test_attacks import POLICY, make_key, signed_scene, use_key
+from proof.test_attacks import POLICY, Attacker, make_key, signed_scene, use_key
 
 from git_taskctx.model.record import load_record
-from git_taskctx.proof.signers import read_signers
+from git_taskctx.proof.signers import Allowed, read_signers
 
 
 def test_every_record_is_signed(tmp_path: Path) -> None:
@@ -125,5 +127,83 @@ def test_signers_file() -> None:
     names, for_ssh = read_signers(text.encode() + b"\xff\n")
     digest = hashlib.sha256(base64.b64decode("AAAA")).digest()
     fingerprint = "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
-    assert names == {fingerprint: ["b c", "d"], "AB12": ["x"]}
+    assert names == {fingerprint: [Allowed(("b c", "d"))], "AB12": [Allowed(("x",))]}
     assert b"openpgp" not in for_ssh
+
+
+def test_times_of_a_key() -> None:
+    """The times on a line are taken from ssh, which would hold them against the date in the signature."""
+    text = (
+        'a valid-after="20260101",valid-before="20260201Z" ssh-ed25519 AAAA\n'
+        '"b, c" namespaces="git,x",VALID-BEFORE="202602010930" ssh-ed25519 AAAA me\n'
+        'd valid-before="soon" ssh-ed25519 AAAA\n'
+    )
+    names, for_ssh = read_signers(text.encode())
+    (lines,) = names.values()
+    assert lines == [Allowed(("a",), 1767225600, 1769904000), Allowed(("b", " c"), None, 1769938200)]
+    assert for_ssh.decode().split("\n") == ["a  ssh-ed25519 AAAA", '"b, c" namespaces="git,x" ssh-ed25519 AAAA me', ""]
+    assert [lines[0].holds_at(times) for times in ([1767225600], [1767225599], [1769904001], [None], [])] == [
+        True, False, False, False, True,
+    ]  # fmt: skip
+    assert Allowed(("a",)).holds_at([None])
+
+
+@pytest.mark.needs_git(2, 35)
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ('valid-before="20991231"', "verified by commit"),
+        ('valid-before="20200101"', "violated signature-bad"),
+        ('valid-after="20200101",valid-before="20200201"', "violated signature-bad"),
+        ('valid-after="20991231"', "violated signature-bad"),
+    ],
+)
+def test_a_key_counts_in_its_time(tmp_path: Path, limits: str, told: str) -> None:
+    """A key that had expired when a record was written proves nothing, whatever date it wrote into the signature."""
+    scene, key = signed_scene(tmp_path)
+    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    scene.repo.write(".taskctx.signers", f'"A U Thor" {limits} {public}\n')
+    scene.base = scene.repo.commit("times")
+    scene.validate()
+    scene.repo.add()
+    now = f"{int(time.time())} +0000"
+    scene.repo.git("commit", "-q", "-m", "work", env={"GIT_COMMITTER_DATE": now})
+    scene.desk.ok("verify")
+    assert scene.clone("clone").told("HEAD").startswith(told)
+
+
+@pytest.mark.needs_git(2, 35)
+def test_a_key_counts_in_the_time_of_the_commit(tmp_path: Path) -> None:
+    """Records that are dated back prove no commit that was made, or sits on one that was made, once the key expired."""
+    scene, key = signed_scene(tmp_path)
+    public = " ".join(key.with_suffix(".pub").read_text().split()[:2])
+    today = time.strftime("%Y%m%d", time.gmtime(time.time() + 86400))
+    scene.repo.write(".taskctx.signers", f'"A U Thor" valid-before="{today}Z" {public}\n')
+    late = {"GIT_COMMITTER_DATE": f"{int(time.time()) + 3 * 86400} +0000"}
+    scene.repo.add()
+    scene.repo.git("commit", "-q", "-m", "times", env=late)
+    scene.validate()
+    assert scene.seal()  # dated before its parent
+    assert scene.clone("clone").told("HEAD").startswith("violated signature-bad")
+
+
+@pytest.mark.needs_git(2, 34)
+def test_who_adds_lines_takes_no_proof_away(tmp_path: Path) -> None:
+    """Lines that nobody signed who may are no records: not on the commit, its tree, or the anchors, not as a fork."""
+    scene, _ = signed_scene(tmp_path)
+    good = scene.done
+    clone = scene.clone("clone")
+    vandal = Attacker(clone, good, tmp_path)
+    lines = [one.to_line() for one in vandal.records()]
+    finding = {"type": "block", "agent": "reviewer", "finding": "F1", "text": "no"}
+    fork = json.loads(lines[3]) | finding
+    unsigned = json.dumps({key: value for key, value in fork.items() if key != "signature"}, separators=(",", ":"))
+    (evil,) = vandal.rechain([load_record(unsigned)], sign=True)
+    evil = evil.replace('"prev":null', f'"prev":"{fork["prev"]}"').replace('"seq":1,', '"seq":4,')
+    for target in (good, vandal.repo.tree(good), vandal.anchors()[0]):
+        clone.repo.git("notes", "--ref=taskctx", "append", "-m", f"{unsigned}\n{evil}\nhello", target)
+        assert clone.told("HEAD") == "verified by commit"
+        assert [one["code"] for one in clone.prove("HEAD")["commits"][0]["notices"]] == ["foreign-lines"]
+    scene.desk.repo.git("notes", "--ref=taskctx", "append", "-m", unsigned, good)
+    scene.repo.config("taskctx.proof.requireSigned", "true")
+    assert scene.desk.data("verify", "HEAD")["verdict"] == "verified"

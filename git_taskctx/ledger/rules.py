@@ -1,0 +1,180 @@
+"""What the chain lets an agent do: asked by the verbs before they write, and by proofs of every record that there is.
+
+So what the chain forbids to do, a proof forbids to have been done, by whichever client the record was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.payloads import Resolve, Snapshot, Start, Unblock, Update
+from git_taskctx.model.policy import Policy
+from git_taskctx.model.proof import Code
+from git_taskctx.model.record import Record
+from git_taskctx.model.values import dataclass
+
+
+@dataclass(frozen=True)
+class Objection:
+    """Why an agent may not do something now."""
+
+    code: Code
+    """What a proof says of it."""
+    text: str
+    agent: str = ""
+    """Whose move it is instead."""
+    finding: str = ""
+    """The finding that is in the way."""
+
+
+Editors = Mapping[str, Mapping[str, str]]
+"""Of each agent, by what names and keys whoever edited in its seat is known, and the name that it gave itself then."""
+
+
+def editors_of(chain: Chain, keys: Mapping[int, Collection[str]] | None = None) -> Editors:
+    """Return who edited in which seat; `keys` are those with which records were signed, by their numbers."""
+    found: dict[str, dict[str, str]] = {}
+    for agent, seat in chain.seats.items():
+        for taken in seat.snapshots:
+            if taken.edits:
+                names = (taken.actor, *(keys or {}).get(taken.seq, ()))
+                found.setdefault(agent, {}).update(dict.fromkeys(names, taken.actor))
+    return found
+
+
+def refuse_record(
+    chain: Chain, record: Record, policy: Policy, *, who: Collection[str] = (), editors: Editors | None = None
+) -> Objection | None:
+    """Return why `record` may not follow on `chain`; None where it may.
+
+    `who` is by what else its actor is known, and `editors` who edited, where more is known than the chain says.
+    """
+    agent, who = record.agent or chain.owner, (record.actor, *who)
+    match record.payload:
+        case Start() as payload:
+            return _refuse_start(chain, payload, agent, policy) or refuse_actor(chain, agent, who, policy, editors)
+        case Snapshot() as payload:
+            found = _refuse_other(chain, agent)
+            if found is None and payload.done:
+                found = refuse_done(chain, agent, record.tree, policy)
+            if found is None and not payload.takeover:  # that records the work of somebody else
+                found = refuse_actor(chain, agent, who, policy, editors)
+            return found
+        case Update(done=True):
+            return (
+                _refuse_other(chain, agent)
+                or _refuse_unsettled(chain, record.tree)
+                or refuse_done(chain, agent, record.tree, policy)
+                or refuse_actor(chain, agent, who, policy, editors)
+            )
+        case Unblock() as payload:
+            closed = refuse_closing(chain, agent, payload.finding)
+            return closed or refuse_actor(chain, agent, who, policy, editors)
+        case Resolve():
+            return refuse_actor(chain, chain.owner, who, policy, editors)
+    return None
+
+
+def refuse_turn(chain: Chain, agent: str) -> Objection | None:
+    """Refuse an agent that is more than one ahead of the owner."""
+    if chain.position(agent) - chain.position(chain.owner) <= 1:
+        return None
+    after = chain.agents[chain.position(chain.owner) + 1]
+    text = f"it is not {agent}'s turn: {chain.owner} owns the tree, and {after} is next"
+    return Objection(Code.OUT_OF_TURN, text, after)
+
+
+def refuse_handover(chain: Chain, agent: str, policy: Policy) -> Objection | None:
+    """Refuse to go on past open findings of the owner, or past edits of one that may not edit."""
+    owner = chain.owner
+    if not chain.is_later(agent, owner):
+        return None
+    earlier, findings = _before(chain, owner), chain.owner_seat.open_findings
+    if findings:
+        told = "; ".join(f"{finding.id}: {finding.text}" for finding in findings)
+        return Objection(Code.FINDING_OPEN, f"{owner} has open findings: {told}", earlier, findings[0].id)
+    expected = chain.expected
+    if expected is not None and expected.edits and not policy.may_edit(owner, chain.agents):
+        return Objection(Code.EDITED_BY, f"{owner} edited the tree, which chain.may_edit does not allow", earlier)
+    return None
+
+
+def refuse_done(chain: Chain, agent: str, tree: TreeOid | None, policy: Policy) -> Objection | None:
+    """Refuse `done` with open findings, for edits of one that may not edit, and before every earlier agent is done."""
+    findings = chain.open_findings
+    if findings:
+        told = "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings)
+        return Objection(Code.FINDING_OPEN, f"findings are open: {told}", findings[0].by, findings[0].id)
+    if tree != chain.tenure_tree and not policy.may_edit(agent, chain.agents):
+        text = f"{agent} cannot approve its own edits (chain.may_edit): it may hand back, but not say done"
+        return Objection(Code.EDITED_BY, text, _before(chain, agent))
+    for name in chain.agents[: chain.position(agent)]:
+        if not chain.seats[name].approves:
+            return Objection(Code.NOT_DONE, f"{name} has not approved this tree", name)
+    return None
+
+
+def refuse_actor(
+    chain: Chain, agent: str, who: Collection[str], policy: Policy, editors: Editors | None = None
+) -> Objection | None:
+    """Refuse whoever edited as an earlier agent, where policy asks for others (`chain.distinct_actors`).
+
+    `who` begins with the actor's name. Who closes a finding, resolves drift or says done acts in that seat as well.
+    """
+    if not policy.chain.distinct_actors:
+        return None
+    actor, editors = next(iter(who)), editors if editors is not None else editors_of(chain)
+    for earlier in chain.agents[: chain.position(agent)]:
+        edited = editors.get(earlier, {})
+        name = next((edited[one] for one in who if one in edited), None)
+        if name is not None:
+            same = "" if name == actor else f" (as {name}, with the same key)"
+            text = f"{actor} edited as {earlier}{same} and may not act as {agent} (chain.distinct_actors)"
+            return Objection(Code.SAME_ACTOR, text, agent)
+    return None
+
+
+def refuse_closing(chain: Chain, agent: str, finding_id: str) -> Objection | None:
+    """Refuse to close a finding that is not there, or closed, or another agent's."""
+    known = (finding for seat in chain.seats.values() for finding in seat.findings)
+    finding = next((one for one in known if one.id == finding_id), None)
+    if finding is None:
+        return Objection(Code.OUT_OF_TURN, f"there is no finding {finding_id!r}")
+    if finding.by != agent:
+        text = f"{finding_id} was found by {finding.by}, and only {finding.by} closes it"
+        return Objection(Code.OUT_OF_TURN, text, finding.by, finding_id)
+    if finding.closed_at is not None:
+        return Objection(Code.OUT_OF_TURN, f"{finding_id} was closed at {finding.closed_at}")
+    return None
+
+
+def _refuse_start(chain: Chain, payload: Start, agent: str, policy: Policy) -> Objection | None:
+    if payload.resume:
+        return _refuse_other(chain, agent)
+    if agent == chain.owner:
+        return Objection(Code.OUT_OF_TURN, f"{agent} owns the tree already", agent)
+    later = chain.is_later(agent, chain.owner)
+    if later and (chain.at_work or chain.expected is None):
+        return Objection(Code.OUT_OF_TURN, f"{chain.owner} is at work, and {agent} took the tree", chain.owner)
+    return refuse_turn(chain, agent) or refuse_handover(chain, agent, policy)
+
+
+def _refuse_other(chain: Chain, agent: str) -> Objection | None:
+    """Refuse every agent but the owner."""
+    if agent == chain.owner:
+        return None
+    return Objection(Code.OUT_OF_TURN, f"{agent} does not own the tree, {chain.owner} does", chain.owner)
+
+
+def _refuse_unsettled(chain: Chain, tree: TreeOid | None) -> Objection | None:
+    """Refuse words about another tree than the owner's last snapshot."""
+    if not chain.at_work and chain.expected is not None and tree == chain.expected.tree:
+        return None
+    return Objection(Code.OUT_OF_TURN, f"{chain.owner} has no snapshot of the tree that it approves", chain.owner)
+
+
+def _before(chain: Chain, agent: str) -> str:
+    """Return the agent before another one, the first before itself."""
+    return chain.agents[max(chain.position(agent) - 1, 0)]

@@ -1,0 +1,135 @@
+"""Reads what notes say of commits: ours and others', on the commits and trees, and on the anchors of the contexts.
+
+The records on a commit are those that were known to whoever sealed it. What another clone wrote meanwhile lies on the
+anchors alone, and counts as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from git_taskctx.errors import CouldNotTell
+from git_taskctx.git.notes import find_notes, note_lines
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.entry import anchor_of, page_of
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.proof import Code, Reason
+from git_taskctx.proof.claims import NOTE_LIMIT, Lines, Note, Trust, judge_lines
+from git_taskctx.proof.range import BATCH, Commit
+from git_taskctx.proof.rules import Rules
+
+BATCH_LIMIT = 4 * NOTE_LIMIT
+"""Bytes of notes that are held at once, unless one commit alone has more."""
+
+
+class Reader:
+    """Reads notes: all are looked up at once, and then read some at a time, each once."""
+
+    def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
+        self.repository, self.notes, self._rules = repository, notes, rules
+        self.trust = Trust()
+        self.signed = rules.policy.proof.require_signed
+        if self.signed:
+            from git_taskctx.proof.signers import Signers
+
+            self.trust = Signers(repository, rules.signers)
+        self._blobs: dict[str, tuple[str, ...]] = {}
+        self._lines: dict[tuple[str, ...], Lines] = {}
+        self._read: dict[tuple[str, ...], Note] = {}
+        self.error: Reason | None = None
+
+    def look_up(self, names: Sequence[str]) -> None:
+        """Find the notes of many objects."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._blobs]
+        found: dict[str, dict[str, None]] = {name: {} for name in wanted}
+        for notes in self.notes if wanted else ():
+            try:
+                there = find_notes(self.repository.objects, notes, wanted)
+            except CouldNotTell as error:
+                self.error = Reason(Code.OBJECTS_MISSING, f"the notes do not read: {error.message}")
+                continue
+            for name, blobs in there.items():
+                found[name] |= dict.fromkeys(blobs)
+        self._blobs |= {name: tuple(blobs) for name, blobs in found.items()}
+
+    def batches(
+        self, commits: Sequence[Commit], places: Mapping[CommitOid, Sequence[tuple[str, str]]]
+    ) -> Iterator[list[Commit]]:
+        """Yield the commits, as many at a time as their notes can be held in memory."""
+        blobs = {one.oid: {blob for _, name in places[one.oid] for blob in self.blobs_of(name)} for one in commits}
+        sizes = self.repository.objects.sizes(set().union(*blobs.values())) if commits else {}
+        batch, held = list[Commit](), 0
+        for commit in commits:
+            size = sum(min(sizes.get(blob, 0), NOTE_LIMIT) for blob in blobs[commit.oid])
+            if batch and (len(batch) == BATCH or held + size > BATCH_LIMIT):
+                yield batch
+                batch, held = [], 0
+            batch.append(commit)
+            held += size
+        if batch:
+            yield batch
+
+    def read_ahead(self, names: Sequence[str]) -> None:
+        """Read the notes of some objects, with all that is known of their contexts; let go what was read before."""
+        self._read, self._lines = {}, {}
+        wanted = {blobs for name in names if (blobs := self.blobs_of(name))}
+        with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
+            self.repository.objects.read_ahead([blob for blobs in wanted for blob in blobs], limit=NOTE_LIMIT)
+        self._lines = {blobs: self._read_blobs(blobs) for blobs in wanted}
+        self._read_anchors()
+        self.trust.check(entry for lines in self._lines.values() for entry in lines.entries)
+
+    def blobs_of(self, name: str) -> tuple[str, ...]:
+        """Return what the note of an object consists of; nothing where there is none."""
+        return self._blobs.get(name, ())
+
+    def read(self, blobs: tuple[str, ...]) -> Note:
+        """Return what a note says that was read ahead."""
+        if blobs not in self._read:
+            lines = self._lines.get(blobs) or Lines()
+            self._read[blobs] = judge_lines(lines, self._rules.policy, self._rules.agents, self.trust)
+        return self._read[blobs]
+
+    def _read_blobs(self, blobs: Iterable[str]) -> Lines:
+        lines: set[str] = set()
+        for blob in blobs:
+            found = self._text(blob)
+            if isinstance(found, Reason):
+                return Lines(wrong=found)
+            lines.update(found)
+        return Lines.read(sorted(lines))
+
+    def _text(self, blob: str) -> list[str] | Reason:
+        try:
+            found = self.repository.objects.find(blob, limit=NOTE_LIMIT)
+        except CouldNotTell:
+            found = None
+        if found is None or found.kind != "blob":
+            return Reason(Code.OBJECTS_MISSING, f"the note {blob[:12]} is not in this clone")
+        if not found.whole:
+            return Reason(Code.TOO_LARGE, f"the note has more than {NOTE_LIMIT} bytes")
+        return note_lines(found.data)
+
+    def _read_anchors(self) -> None:
+        """Add what lies on the anchors of every context, page by page, as far as there can be records."""
+        about: dict[str, list[Lines]] = {}
+        for lines in self._lines.values():
+            for context in lines.contexts:
+                about.setdefault(context, []).append(lines)
+        done = dict.fromkeys(about, 0)
+        while done:
+            pages = {
+                context: range(first, page_of(max(lines.count(context) for lines in about[context]) + 1) + 1)
+                for context, first in done.items()
+            }
+            anchors = [
+                (context, anchor_of(self.repository, context, page)) for context, some in pages.items() for page in some
+            ]
+            self.look_up([anchor for _, anchor in anchors])
+            for context, anchor in anchors:
+                for blob in self.blobs_of(anchor):
+                    found = self._text(blob)
+                    for lines in about[context]:
+                        lines.add_beside(context, found)
+            done = {context: some.stop for context, some in pages.items() if len(some)}
