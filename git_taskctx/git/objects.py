@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.process import Git, stop, way_out
-from git_taskctx.model.oids import BlobOid, TreeOid
+from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 
 Kind = Literal["commit", "tree", "blob", "tag"]
 FOLDER = "40000"
@@ -35,6 +35,10 @@ QUESTIONS = 500
 FEW = 100
 """So many objects are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
+_HEX = re.compile(rb"[0-9a-fA-F]+")
+_ONCE = re.compile(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
+_WHO = re.compile(rb"author [^\n]*\ncommitter ([^\n]*)(?:\n|\Z)")
+_TIME = re.compile(rb".*> ([0-9]{1,12}) [+-][0-9]{4}")
 _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
@@ -59,6 +63,19 @@ class TreeEntry(NamedTuple):
     """As in a raw tree: `40000`, `100644`."""
     name: bytes
     oid: str
+
+
+class RawCommit(NamedTuple):
+    """What the head of a raw commit says: cut, grafted and replaced history does not matter."""
+
+    tree: TreeOid
+    parents: tuple[CommitOid, ...]
+    """Those that git reads."""
+    time: int | None
+    """When it was committed, in seconds since the epoch; None where that does not read."""
+    odd: str | None
+    """What in it git would not have written; None for a plain commit."""
+    message: bytes
 
 
 class ObjectStore:
@@ -313,3 +330,41 @@ def _pack_header(kind: int, size: int) -> bytes:
         size >>= 7
     header.append(byte)
     return bytes(header)
+
+
+def read_head(data: bytes, *, digits: int) -> RawCommit:
+    """Read a raw commit of a repository whose oids have so many digits. Raises: CouldNotTell for what git cannot read.
+
+    git takes the `parent` lines that stand directly after `tree`, in either case, and looks at no others
+    (`parse_commit_buffer` in commit.c, up to git 2.54; `git fsck --strict` passes both). What git would not have
+    written itself makes the commit odd; a parent that it cannot read ends the list.
+    """
+    at, tree = len(b"tree ") + digits + 1, data[5 : 5 + digits]
+    if not data.startswith(b"tree ") or data[at - 1 : at] != b"\n" or not _HEX.fullmatch(tree):
+        raise CouldNotTell("the commit is damaged", hint="git fsck")
+    parents: list[bytes] = []
+    odd = "its tree is not in lower case" if tree != tree.lower() else None
+    width = len(b"parent ") + digits
+    while data.startswith(b"parent ", at) and len(data) > at + width:
+        parent = data[at + len(b"parent ") : at + width]
+        if not _HEX.fullmatch(parent) or data[at + width : at + width + 1] != b"\n":
+            odd = "a parent of it does not read"
+            break
+        if parent != parent.lower():
+            odd = "a parent of it is not in lower case"
+        parents.append(parent.lower())
+        at += width + 1
+    head, _, message = data[at:].partition(b"\n\n")
+    who = _WHO.match(head)
+    if odd is None and (who is None or b"\0" in head):
+        odd = "its head is not as git writes it"
+    if odd is None and who is not None and (more := _ONCE.search(head, who.end())):
+        odd = f"its head has another {more[0].decode().lower()}, which git does not read"
+    time = _TIME.match(who[1]) if who is not None else None
+    return RawCommit(
+        tree=TreeOid(tree.lower().decode()),
+        parents=tuple(CommitOid(parent.decode()) for parent in parents),
+        time=int(time[1]) if time is not None else None,
+        odd=odd,
+        message=message,
+    )

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
-from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.objects import ObjectStore, RawCommit, read_head
 from git_taskctx.git.process import QUIET, Git, stop
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.rawcommit import RawCommit, read_head
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass

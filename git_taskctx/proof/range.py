@@ -9,7 +9,7 @@ from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, Usage
 from git_taskctx.files import read_plain
-from git_taskctx.git.rawcommit import read_head
+from git_taskctx.git.objects import read_head
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
