@@ -141,8 +141,8 @@ def _plan(plan: Any, warnings: tuple[str, ...]) -> Answer:
     from git_taskctx.report import pipeline, text
 
     return Answer(
-        pipeline.plan_data(plan, ()),
-        text=lambda document: pipeline.planned(document, plan, ()),
+        pipeline.plan_data(plan),
+        text=lambda document: pipeline.planned(document, plan),
         notes=lambda document: text.warnings(document, warnings),
     )
 

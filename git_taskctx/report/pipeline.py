@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from git_taskctx.model.codec import to_plain
@@ -74,7 +74,8 @@ class Table:
         self._stream, self._colour = stream, colour
         self._agents = stages
         self._ended: dict[str, RunEvent] = {}
-        self._running: dict[str, tuple[float, int]] = {}
+        self._running: dict[str, float] = {}
+        """Since when."""
         self._last: dict[str, str] = {}
         self._live: Live | None = None
 
@@ -84,7 +85,7 @@ class Table:
         if event.type == "run-started":
             self._begin()
         elif event.type == "stage-started" and name is not None:
-            self._running[name] = (time.monotonic(), event.attempt or 1)
+            self._running[name] = time.monotonic()
             self._ended.pop(name, None)
         elif event.type == "output" and name is not None and event.text and event.text.strip():
             self._last[name] = event.text.strip().splitlines()[-1][-200:]
@@ -117,7 +118,7 @@ class Table:
         for name, agent in self._agents.items():
             event, since = self._ended.get(name), self._running.get(name)
             state = "running" if since is not None else event.state if event is not None else "pending"
-            spent = int(1000 * (time.monotonic() - since[0])) if since is not None else event and event.milliseconds
+            spent = int(1000 * (time.monotonic() - since)) if since is not None else event and event.milliseconds
             last = self._last.get(name, "") if since is not None else (event.why if event is not None else "") or ""
             styles = {"ok": "bold green", "bad": "bold red", "warn": "yellow"}
             style = styles.get(_STATES.get(state or "", ""), "")
@@ -132,18 +133,16 @@ def render_event(event: RunEvent) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 
-def planned(document: Document, plan: Plan, known: Sequence[str]) -> None:
+def planned(document: Document, plan: Plan) -> None:
     """Write what would be run, in order."""
     rows = []
     for name in plan.order:
         stage = plan.stages[name]
         back = f"{stage.again.stage}, {stage.again.times}x" if stage.again is not None else ""
-        state = "known" if name in known else ""
-        rows.append((name, stage.agent or "check", ", ".join(stage.after), back, state, shell_words(stage.run)))
-    document.table(("stage", "agent", "after", "goes back to", "", "command"), rows, cut=True)
+        rows.append((name, stage.agent or "check", ", ".join(stage.after), back, shell_words(stage.run)))
+    document.table(("stage", "agent", "after", "goes back to", "command"), rows, cut=True)
 
 
-def plan_data(plan: Plan, known: Sequence[str]) -> dict[str, Any]:
+def plan_data(plan: Plan) -> dict[str, Any]:
     """Return the same for programs."""
-    stages = {name: {**to_plain(plan.stages[name]), "known": name in known} for name in plan.order}
-    return {"pipeline": plan.name, "stages": stages}
+    return {"pipeline": plan.name, "stages": {name: to_plain(plan.stages[name]) for name in plan.order}}
