@@ -237,17 +237,19 @@ def update(
         Option("--status", metavar="pending|in_progress|done|blocked", help="Its own status."),
     ] = None,
     qa_log: Annotated[
-        str | None, Option("--qa-log", metavar="PATH", help="Where its QA log is.", complete="<files>")
+        str | None, Option("--qa-log", metavar="PATH", help="Its QA log, to be kept.", complete="<files>")
     ] = None,
     session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, to resume it.")] = None,
 ) -> Answer:
     """Record an agent's status, QA log or session."""
     from git_taskctx.commits.seal import open_task
+    from git_taskctx.context.evidence import read_source
     from git_taskctx.handoff.coordinate import update
     from git_taskctx.report import text
 
+    log = read_source(call.repository, call.folder, qa_log) if qa_log is not None else None
     with open_task(call.caller(), write=True) as session:
-        update(session, agent, status=status, qa_log=qa_log, session_id=session_id)
+        update(session, agent, status=status, qa_log=log, session_id=session_id)
         seat = session.context.coordination[agent]
     return Answer(
         seat,

@@ -97,7 +97,7 @@ def get(
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.roles import build_export
-    from git_taskctx.context.staleness import compare_text
+    from git_taskctx.context.staleness import compare_head, compare_text
     from git_taskctx.report import brief, text
 
     call.format = format or call.format
@@ -106,7 +106,7 @@ def get(
     with open_task(call.caller(), write=False) as session:
         if role is not None:
             session.require_agent(role)
-        warnings = (*session.warnings, *compare_text(session).warnings)
+        warnings = (*session.warnings, *compare_text(session).warnings, *compare_head(session))
         context, chain = session.context, session.chain
 
     def notes(document: "Document") -> None:

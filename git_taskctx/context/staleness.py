@@ -14,7 +14,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.context import StandardsCitation
-from git_taskctx.model.oids import BlobOid
+from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.values import dataclass
 
 LIMIT = 1024 * 1024
@@ -43,6 +43,19 @@ class TextState:
     def warnings(self) -> tuple[str, ...]:
         """All that is to be told where nothing is refused."""
         return (*_few(self.stale), *_few(self.notices))
+
+
+def compare_head(session: Session) -> tuple[str, ...]:
+    """Say so where HEAD is not the commit that the context expects; nothing of a task that was put away."""
+    expected = session.chain.head
+    head = session.repository.find_commit("HEAD")
+    if session.archived or head == expected:
+        return ()
+    return (f"HEAD is {_short(head)}, and {session.task} expects {_short(expected)}",)
+
+
+def _short(commit: CommitOid | None) -> str:
+    return commit[:12] if commit else "no commit yet"
 
 
 def compare_text(session: Session, reading: Reading | None = None) -> TextState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from git_taskctx.context.caller import check_text
+from git_taskctx.context.evidence import Source, take
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
@@ -12,7 +13,7 @@ from git_taskctx.handoff.record import require_done
 from git_taskctx.handoff.start import require_current_text, require_distinct
 from git_taskctx.ledger.rules import refuse_closing
 from git_taskctx.model.context import Finding, Status
-from git_taskctx.model.payloads import Block, Unblock, Update
+from git_taskctx.model.payloads import Attach, Block, Unblock, Update
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome
 
@@ -46,19 +47,23 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
     return finding
 
 
-def update(session: Session, agent: str, *, status: Status | None, qa_log: str | None, session_id: str | None) -> None:
-    """Record what an agent says of itself; no status that the chain would not give.
+def update(
+    session: Session, agent: str, *, status: Status | None, qa_log: Source | None, session_id: str | None
+) -> None:
+    """Record what an agent says of itself; no status that the chain would not give. A log is kept as evidence.
 
-    Raises: Refused, Usage, Fatal.
+    Raises: Refused, also for a secret in the log; Usage, Fatal.
     """
     session.require_agent(agent)
     if status is None and qa_log is None and session_id is None:
         raise Usage("nothing to update", hint=f"git taskctx update --agent {agent} --status done")
     session.require_open()
-    said = Update(
-        session_id=check_text(session_id, what="session id") if session_id is not None else None,
-        qa_log_path=check_text(qa_log, what="path of the log") if qa_log is not None else None,
-    )
+    said = Update(session_id=check_text(session_id, what="session id") if session_id is not None else None)
+    events, contents = list[Event](), None
+    if qa_log is not None:
+        evidence, contents = take(session, qa_log, "qa_log")
+        said = replace(said, qa_log_path=evidence.stored)
+        events += [Event(Attach(evidence), agent)] if contents is not None else []
     tree = None
     if status is not None:
         _require_status(session, agent, status)
@@ -67,8 +72,8 @@ def update(session: Session, agent: str, *, status: Status | None, qa_log: str |
             return
         tree = session.chain.settled_tree if done else None
         said = replace(said, done=done, status=status)
-    event = Event(said, agent, tree=tree)
-    session.commit([event], reason=f"{session.task}: {agent} updates")
+    events.append(Event(said, agent, tree=tree))
+    session.commit(events, files=contents, reason=f"{session.task}: {agent} updates")
 
 
 def _require_status(session: Session, agent: str, status: Status) -> None:

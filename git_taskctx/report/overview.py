@@ -9,7 +9,7 @@ from git_taskctx.commits.seal import is_committed, open_current
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import ways_from_here
 from git_taskctx.context.session import NOTE, Session
-from git_taskctx.context.staleness import compare_text
+from git_taskctx.context.staleness import compare_head, compare_text
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
 from git_taskctx.drift.mend import commit_command
@@ -64,7 +64,7 @@ def overview(caller: Caller) -> Overview:
     with open_current(caller) as (session, caught):
         if caught.sealed is not None:
             return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
-        warnings = [*session.warnings, *compare_text(session).warnings]
+        warnings = [*session.warnings, *compare_text(session).warnings, *compare_head(session)]
         verdict, qa = None, tuple[str, ...]()
         try:
             if not session.archived:

@@ -166,6 +166,23 @@ def test_a_run_by_an_agent_that_does_not_own_the_tree_is_told(begun: Desk) -> No
     ]
 
 
+def test_a_log_that_update_names_is_kept(begun: Desk, tmp_path: Path) -> None:
+    """It is copied in as evidence; what is not there, leads out, or holds a secret is refused, and leaves nothing."""
+    update = ("update", "--agent", "implementer", "--qa-log")
+    begun.repo.symlink("out.log", "/etc/hostname")
+    (tmp_path / "key.log").write_text("aws_key = " + "AKIA" + "IOSFODNN7EXAMPL0\n")
+    assert "there is no file 'nowhere'" in begun.refuses(*update, "nowhere", code=128)
+    assert "'out.log' is a link out of the worktree" in begun.refuses(*update, "out.log", code=128)
+    assert "AKIA" not in begun.refuses(*update, os.fspath(tmp_path / "key.log"))
+    assert (begun.seat("implementer")["qa_log_path"], begun.data("evidence")) == (None, [])
+    begun.ok(*update, PASSED)
+    (evidence,) = begun.context()["evidence"]
+    assert begun.seat("implementer")["qa_log_path"] == f"evidence/{evidence['sha256']}.gz"
+    assert begun.ok("evidence", "show", "E1").out == Path(PASSED).read_text()
+    begun.ok(*update, PASSED)
+    assert len(begun.context()["evidence"]) == 1
+
+
 def test_who_may_not_record(begun: Desk) -> None:
     """Nobody outside the chain, nobody while drift stands, and nothing is left behind."""
     assert "'stranger' is not an agent of TASK-1" in begun.refuses(

@@ -90,3 +90,14 @@ def test_volatile_keys_hide_nothing_else(filed: Desk) -> None:
     filed.repo.write("README", "changed\n")
     said = filed.ends(1, "verify").out
     assert "  README: edited\n" in said
+
+
+def test_a_head_that_the_task_does_not_expect_is_named(begun: Desk) -> None:
+    """`get` in every form and `status` warn, at work and after a snapshot; once it is back they say nothing."""
+    expected = begun.repo.git("rev-parse", "HEAD")
+    begun.repo.git("commit", "-q", "--allow-empty", "-m", "elsewhere")
+    told = f"HEAD is {begun.repo.git('rev-parse', 'HEAD')[:12]}, and TASK-1 expects {expected[:12]}"
+    for verb in (("status",), ("get",), ("get", "--format", "json"), ("get", "--role", "reviewer", "--format", "md")):
+        assert f"warning: {told}\n" in begun.ok(*verb).err
+    begun.repo.git("reset", "-q", "--soft", expected)
+    assert "expects" not in begun.ok("status").err + begun.ok("get").err

@@ -72,7 +72,7 @@ def told(repo: GitRepo) -> Desk:
     repo.write(b"n\xffew", b"\0\1")
     desk.ok("start", "--agent", "reviewer", "--take-over", "it died")
     desk.ok("block", "--agent", "reviewer", "--finding", "no test")
-    desk.ok("update", "--agent", "reviewer", "--session-id", "s1", "--qa-log", "qa.log")
+    desk.ok("update", "--agent", "reviewer", "--session-id", "s1", "--qa-log", log)
     desk.ok("start", "--agent", "implementer")
     repo.write("test_parser.py", "test\n", mode=0o755)
     desk.ok("snapshot", "--agent", "implementer")
