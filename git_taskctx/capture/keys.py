@@ -19,7 +19,7 @@ LISTS = {
 }
 COMMANDS = ("validation.pipeline", "validation.commands", "qa.commands")
 RUN, SAY = ("command", "run", "cmd"), ("description", "name")
-HEADS = ("title", "criteria", "criterion", "step", "name", "text", "statement", "summary", "description")
+HEADS = ("title", "criteria", "criterion", "step", "name", "text", "statement", "summary", "content", "description")
 DETAILS = ("details", "description")
 DONE = "definition_of_done"
 CITED = ("standards_ref", "standard_ref", "ref", "reference")

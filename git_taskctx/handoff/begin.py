@@ -16,7 +16,7 @@ from git_taskctx.context.gather import Captured, Given, Ground, capture_file, ca
 from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import commands_of, signer_of, size_warning
 from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
-from git_taskctx.errors import Fatal
+from git_taskctx.errors import BadData, Fatal
 from git_taskctx.files import read_plain
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.quoting import quote
@@ -158,7 +158,11 @@ def _capture(request: Request, ground: Ground) -> Captured:
     """Read the task: its file, or what was given on the command line."""
     policy, reading = ground.policy, ground.reading
     given = _given(request)
-    found = _find_task_file(request, policy, reading)
+    try:
+        found = _find_task_file(request, policy, reading)
+    except BadData as error:
+        hint = error.hint or f'git taskctx init {shlex.quote(request.task)} --title "what is to be done"'
+        raise BadData(error.message, hint=hint) from error
     if found is None:
         if request.title is None:
             roots = " or ".join(f"{root}/" for root in policy.task.roots)
@@ -217,7 +221,12 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
     listed = reading.git.run("ls-tree", "-r", "-z", "--name-only", reading.tree, "--", *policy.task.roots).out
 
     def holds(path: str) -> bool:
-        data = read_task_file_bytes(repository, path)
+        try:
+            data = read_task_file_bytes(repository, path)
+        except BadData:
+            if request.title is None:
+                raise
+            return False  # a list too large to be read is no reason against a task that was named
         return data is not None and holds_task(data, name=path, task=request.task)
 
     path = find_task_file(request.task, map(os.fsdecode, listed.split(b"\0")[:-1]), policy.task.roots, holds=holds)

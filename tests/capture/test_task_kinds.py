@@ -191,6 +191,14 @@ def test_what_is_prohibited(desk: Desk) -> None:
         assert "Prohibited: new dependencies" in desk.ok("get", "--role", role, "--format", "md").out
 
 
+def test_a_list_that_is_too_large(desk: Desk) -> None:
+    """A list over the limit names the way to begin without it, which works."""
+    desk.repo.write("tasks/tasks.json", tasks_with(0) + " " * (1 << 20))
+    desk.repo.commit("tasks")
+    assert desk.refuses("init", "2", code=128).endswith('hint: git taskctx init 2 --title "what is to be done"\n')
+    desk.ok("init", "2", "--title", "what is to be done")
+
+
 def test_a_task_that_left_the_list(desk: Desk) -> None:
     """A task that is no longer in its file is stale text, and no bug."""
     path = "tasks/tasks.json"

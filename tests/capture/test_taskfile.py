@@ -650,3 +650,23 @@ def test_json_lines() -> None:
         read_task_file(b'{"id": "bd-1"}\n{"id": bd}\n', name="issues.jsonl", task="bd-1")
     with pytest.raises(BadData, match="no task bd-3 in this file, which holds bd-1, bd-2"):
         read_task_file(text.encode(), name="issues.jsonl", task="bd-3")
+
+
+def test_a_plan_of_cursor() -> None:
+    """The overview is the description, and what is to do is the plan."""
+    text = (
+        "---\nname: Add auth\noverview: Add login.\ntodos:\n  - id: a\n    content: Write it\n---\n# Add auth\nMore.\n"
+    )
+    task = read_task_file(text.encode(), name="auth.plan.md").task_snapshot
+    assert (task.title, task.description, task.plan) == ("Add auth", "Add login.\n\nMore.\n", ("Write it",))
+
+
+def test_a_story() -> None:
+    """Sections of a story of BMAD give plan and criteria; the record of whoever works on it is left out."""
+    text = (
+        "# Story 1.2: Login\n\n## Story\nAs a user.\n\n## Acceptance Criteria\n1. it logs in\n\n"
+        "## Tasks / Subtasks\n- [ ] form (AC: 1)\n\n## Dev Agent Record\n### Log\nbegan\n"
+    )
+    task = read_task_file(text.encode(), name="1.2.story.md").task_snapshot
+    assert (task.acceptance_criteria, task.plan) == (("it logs in",), ("form (AC: 1)",))
+    assert task.description == "## Story\nAs a user.\n"

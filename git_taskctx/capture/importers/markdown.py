@@ -26,7 +26,17 @@ Line = tuple[str, int]
 _SECTIONS = {
     "acceptance_criteria": ("acceptance criteria", "acceptance", "acceptance tests", "success criteria", "done when"),
     "quality_gates": ("quality gates", "definition of done"),
-    "plan": ("plan", "implementation plan", "implementation steps", "steps", "tasks", "subtasks", "todo", "to do"),
+    "plan": (
+        "plan",
+        "implementation plan",
+        "implementation steps",
+        "steps",
+        "tasks",
+        "subtasks",
+        "tasks subtasks",
+        "todo",
+        "to do",
+    ),
     "scope_in": ("scope", "in scope"),
     "scope_out": ("out of scope", "not in scope", "non goals"),
     "outcome": ("outcome", "expected outcome", "goal", "goals", "objective"),
@@ -37,6 +47,7 @@ _FIELD_OF = {heading: field for field, headings in _SECTIONS.items() for heading
 _ACCOUNTS = (
     "implementation notes", "implementation log", "work log", "worklog", "progress", "progress log", "progress notes",
     "activity log", "final summary", "completion notes", "comments", "change log", "changelog",
+    "dev agent record", "qa results",
 )  # fmt: skip
 """Headings of what is written while the work goes on."""
 _BULLET = re.compile(r"(?P<bullet>\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)")
@@ -89,6 +100,9 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
         return None
     if "title" not in keys and "name" in keys:
         keys["title"] = keys.pop("name")
+    for theirs, ours in (("overview", "description"), ("todos", "plan")):  # a plan of Cursor
+        if theirs in keys and ours not in keys:
+            keys[ours] = keys.pop(theirs)
     description: list[Line] = []
     for heading, level, lines in _divide(body):
         words = _plain_words(heading)
