@@ -118,6 +118,10 @@ def _closed() -> int:
 
 
 def _say(error: TaskctxError, argv: Sequence[str]) -> int:
+    if error.situation is not None:
+        from git_taskctx.report.advice import advise
+
+        advise(error)
     if _wants_json(argv):
         from git_taskctx.cli.call import write_text
         from git_taskctx.report.machine import render_json_error
@@ -148,8 +152,8 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
 def _say_bug(error: Exception, argv: Sequence[str]) -> int:
     import traceback
 
+    from git_taskctx.model.step import shell_words
     from git_taskctx.report.document import printable
-    from git_taskctx.report.shell import shell_words
 
     trace = os.environ.get("GIT_TASKCTX_TRACE", "")
     if trace not in ("", "0"):

@@ -13,7 +13,8 @@
     └── Usage                  129   the command line makes no sense
 
 An error is raised near its cause and caught once, in `git_taskctx.__main__`. Messages are lower case without a
-full stop; `hint` is the command to type next.
+full stop. What to type next is chosen where the error is shown, from its `situation`; `hint` is what was chosen, or
+what is known at once: the command of git or of the machine that shows the fault.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ import errno
 import os
 from collections.abc import Sequence
 
+from git_taskctx.situation import Situation
+
 
 class TaskctxError(Exception):
     """Base of all expected errors; a subclass fixes the exit code and the machine-readable `code`."""
@@ -29,9 +32,18 @@ class TaskctxError(Exception):
     exit_code = 70
     code = "internal"
 
-    def __init__(self, message: str, *, hint: str | None = None, paths: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        message: str,
+        situation: Situation | None = None,
+        *,
+        hint: str | None = None,
+        paths: Sequence[str] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.situation = situation
+        """What `report.advice` is asked about; None where `hint` says it, or nobody can mend it."""
         self.hint = hint
         """The command to type next, or what to do; None when nobody can mend it."""
         self.paths = tuple(paths)

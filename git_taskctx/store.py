@@ -17,6 +17,7 @@ from git_taskctx.limits import MAX_BYTES
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
+from git_taskctx.situation import Situation
 
 FOLDER = ".agent-output"
 CONTEXT = "context.json"
@@ -93,7 +94,7 @@ class Store:
         data = files.read_plain(path, limit=4096)
         text = data.decode("utf-8", "replace").strip() if data else ""
         if text and not is_task_id(text):
-            raise BadData(f"{path} does not hold a task id", hint=f"rm '{path}' && git taskctx status")
+            raise BadData(f"{path} does not hold a task id", Situation("clone.no_task_id", path=path))
         if not text:
             marker = _read_marker(self._marker)
             return next((task for task in self.tasks() if marker and self._holds(task, marker)), None)

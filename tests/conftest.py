@@ -21,7 +21,7 @@ if os.fspath(ROOT) not in sys.path:
     sys.path.insert(0, os.fspath(ROOT))  # also where the package is not installed
 sys.dont_write_bytecode = False  # whatever the user has said: some thousand processes compile each module once
 
-pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine")
+pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine", "following")
 
 from desk import Desk  # noqa: E402 - found beside this file
 from gitrepo import GitRepo  # noqa: E402
@@ -103,17 +103,22 @@ def _git_version() -> tuple[int, int]:
 
 
 _numbers = itertools.count()
+_places: list[Path] = []
+"""All that `_own_place` made."""
 
 
 def _own_place(factory: pytest.TempPathFactory, kind: str) -> Path:
     # pytest's mktemp lists the whole folder for the next number: with thousands of tests that is most of its time.
     place = factory.getbasetemp() / kind / str(next(_numbers))
     place.mkdir(parents=True)
+    _places.append(place)
     return place
 
 
 @pytest.fixture(autouse=True)
-def sealed_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def sealed_home(
+    followed_hints: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
     """Give every test an empty home of its own, and nothing of the machine's environment that git looks at."""
     home = _own_place(tmp_path_factory, "homes")
     (home / ".gitconfig").write_text(IDENTITY)
@@ -144,6 +149,28 @@ def unsynced(sealed_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have no test wait for the disk, as in git's own suite (t/test-lib.sh); those of `faults` do."""
     monkeypatch.setenv("GIT_TEST_FSYNC", "0")
     monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+FOLLOWED = ("cli", "commits", "context", "drift", "handoff", "proof", "report", "sharing")
+"""Rooms whose tests see what verbs say in states that were come to by verbs; elsewhere things are broken on purpose."""
+
+
+@pytest.fixture(autouse=True)
+def followed_hints(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Type what is shown in these tests: each kind of line once, all of them with `--deep`."""
+    room = request.path.relative_to(ROOT / "tests").parts[0]
+    if room not in FOLLOWED or request.node.get_closest_marker("unfollowed"):
+        return
+    from following import Follower
+
+    base, before = tmp_path_factory.getbasetemp(), len(_places)
+    marks = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "followed"
+    marks.mkdir(exist_ok=True)
+    own = [request.getfixturevalue("tmp_path")] if "tmp_path" in request.fixturenames else []
+    follower = Follower(base, lambda: [*_places[before:], *own], marks, every=request.config.getoption("--deep"))
+    monkeypatch.setattr(Desk, "follower", follower)
 
 
 @pytest.fixture

@@ -9,14 +9,17 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gitrepo import ROOT, GitRepo
 
 from git_taskctx.__main__ import main
+
+if TYPE_CHECKING:
+    from following import Follower
 
 TASK = "TASK-1"
 _NAMES = (
@@ -56,8 +59,18 @@ class Said:
         return value
 
 
+def hints_of(said: Said) -> list[str]:
+    """Return what a verb said to type, line by line as it is shown."""
+    marks = ("hint: ", "next: ", "  or: ", "      git ")
+    lines = [line.removesuffix("\n") for line in said.both.splitlines()]
+    return [re.sub(r"^(hint|next|  or): +|^ +", "", line) for line in lines if line.startswith(marks)]
+
+
 class Desk:
     """One worktree, and `git taskctx` run in it: in this process where speed matters, in one of its own elsewhere."""
+
+    follower: ClassVar[Follower | None] = None
+    """Types what is shown, in the tests that are about what verbs say."""
 
     def __init__(self, repo: GitRepo) -> None:
         self.repo = repo
@@ -80,7 +93,7 @@ class Desk:
             os.chdir(before[0])
             sys.stdin = before[1]
         texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
-        return self._checked(Said(code, *texts))
+        return self._checked(Said(code, *texts), args, cwd)
 
     def process(
         self,
@@ -101,6 +114,16 @@ class Desk:
             timeout=120,
             process_group=0,
         )
+        said = Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr))
+        return self._checked(said, () if git or stdin or env else args, cwd)
+
+    def typed(self, line: str, *, cwd: Path | None = None) -> Said:
+        """Type a line into a shell, as it is shown; an editor that comes up writes a word."""
+        programs = self.repo.path.parent / "programs"
+        env = {**os.environ, **self.repo.env, **executable(programs), "GIT_EDITOR": "sh -c 'echo typed >\"$1\"' -"}
+        done = subprocess.run(
+            ["bash", "-c", line], cwd=cwd or self.repo.path, env=env, capture_output=True, check=False, timeout=120
+        )
         return self._checked(Said(done.returncode, os.fsdecode(done.stdout), os.fsdecode(done.stderr)))
 
     def begin(self, *args: str) -> subprocess.Popen[bytes]:
@@ -119,9 +142,11 @@ class Desk:
         """Return the environment of a process that finds the package."""
         return {**os.environ, "PYTHONPATH": os.fspath(ROOT), **self.repo.env, **(more or {})}
 
-    def _checked(self, said: Said) -> Said:
+    def _checked(self, said: Said, argv: Sequence[str] = (), cwd: Path | None = None) -> Said:
         assert "Traceback" not in said.both, said.both
         assert said.code != 70, said.both
+        if argv and self.follower is not None:
+            self.follower.follow(self, argv, said, cwd)
         return said
 
     # What is asked most

@@ -242,7 +242,7 @@ def _brief(session: Session, role: str | None) -> str:
         warnings.append(f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})")
     text = render_brief(build_export(session.context, chain, acting), warnings)
     if acting is None:
-        from git_taskctx.report.overview import next_steps
+        from git_taskctx.report.advice.chain import next_steps
 
         text += "\n" + "".join(f"next: {step}\n" for step in next_steps(session))
     if len(text) <= CUT:

@@ -18,6 +18,7 @@ from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 READERS = frozenset({"explore", "plan", "codebase_investigator", "cli_help", "claude-code-guide", "statusline-setup"})
 """Kinds of sub-agents that come with the agents and only read: they have no turn in the chain."""
@@ -62,7 +63,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
         os.fsencode(place) for place in places if any(f"{place}/".startswith(f"{one}/") for one in private)
     ]
     if own:
-        return _told(f"{_list(own)}: only git taskctx itself writes there", "git taskctx status")
+        return _told(f"{_list(own)}: only git taskctx itself writes there", Situation("chain.look"))
     turn = reason_of_turn(session, role)
     if turn is not None and (not places or top in places):
         return turn
@@ -76,8 +77,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
     shown = ", ".join(session.context.immutable.scope_patterns[:SHOWN])
     return _told(
         f"{_list(wrong)}: outside the scope of {session.task} ({shown})",
-        f'git taskctx block --agent {role or session.chain.owner} --finding "what has to change, and why"'
-        "   # to hand the question on\ngit taskctx rebuild   # once the task file's scope has been widened",
+        Situation("chain.outside", agent=role or session.chain.owner),
     )
 
 
@@ -91,20 +91,16 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
     if role is not None and role not in chain.seats:
         return _told(
             f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})",
-            f"export GIT_TASKCTX_AGENT={chain.owner}   # as whom this session acts",
+            Situation("chain.act_as", agent=chain.owner),
         )
     acting = role or chain.owner
     if acting == chain.owner and chain.at_work:
         return None
-    start = f"git taskctx start --agent {acting}"
     if chain.at_work:
-        return _told(f"{chain.owner} is at work on {session.task}, not {acting}", start)
-    steps = [start]
-    if role is None:
-        from git_taskctx.report.overview import next_steps
-
-        steps = [*next_steps(session), f"{start}   # or, to go on as {acting}"]
-    return _told(f"nobody is at work on {session.task}, so that a write now is drift", *dict.fromkeys(steps))
+        then = Situation("chain.turn", session=session, agent=acting)
+        return _told(f"{chain.owner} is at work on {session.task}, not {acting}", then)
+    then = Situation("chain.nobody_at_work", session=session, role=role)
+    return _told(f"nobody is at work on {session.task}, so that a write now is drift", then)
 
 
 def reason_to_go_on(session: Session, role: str | None) -> str | None:
@@ -114,14 +110,8 @@ def reason_to_go_on(session: Session, role: str | None) -> str | None:
         return None
     if _is_on_record(session):
         return None
-    owner = chain.owner
-    snapshot = f"git taskctx snapshot --agent {owner}"
-    done = " --done" if owner == chain.agents[-1] and not chain.open_findings else ""
-    return _told(
-        f"{owner} is at work on {session.task}, and its work is not on record",
-        f"{snapshot}{done}   # when the work is finished",
-        f"{snapshot} --wip   # when it goes on later",
-    )
+    what = f"{chain.owner} is at work on {session.task}, and its work is not on record"
+    return _told(what, Situation("chain.before_stopping", session=session))
 
 
 def prepare(repository: Repository) -> None:
@@ -133,7 +123,10 @@ def prepare(repository: Repository) -> None:
 
 def told(error: TaskctxError) -> str:
     """Return an error as an agent is told it."""
-    return _told(error.message, *(error.hint.split("\n") if error.hint else ()))
+    from git_taskctx.report.advice import advise
+
+    advise(error)
+    return _lines(error.message, error.hint.split("\n") if error.hint else ())
 
 
 def _is_on_record(session: Session) -> bool:
@@ -162,8 +155,14 @@ def _not_ignored(git: Git, asked: list[bytes]) -> list[bytes]:
     return [name for name in asked if name not in ignored]
 
 
-def _told(message: str, *hints: str) -> str:
-    return "\n".join((f"git taskctx: {message}", *(f"hint: {line}" for hint in hints for line in hint.split("\n"))))
+def _told(message: str, situation: Situation) -> str:
+    from git_taskctx.report.advice import lines_for
+
+    return _lines(message, lines_for(situation))
+
+
+def _lines(message: str, hints: Iterable[str]) -> str:
+    return "\n".join((f"git taskctx: {message}", *(f"hint: {line}" for line in hints)))
 
 
 def _list(names: list[bytes]) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.situation import Situation
 
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 32
@@ -55,6 +56,8 @@ class Problems:
     """Lines that were read as they should have been written: what is wrong with them has been told."""
     gave_up: bool = False
     """Whether the file was not looked through to its end."""
+    situation: Situation | None = None
+    """What is to be advised where nothing else is wrong; to put the file right otherwise."""
 
     def add(self, line: int, column: int, message: str) -> None:
         """Note a problem, but none of a mended line; lines and columns count from 1."""
@@ -69,7 +72,9 @@ class Problems:
         if len(lines) > SHOWN_PROBLEMS:
             at_least = "at least " if self.gave_up else ""
             lines[SHOWN_PROBLEMS:] = [f"… and {at_least}{len(lines) - SHOWN_PROBLEMS} more"]
-        raise BadData("\n".join(lines), hint=f"mend {self.name} and try again")
+        if len(lines) == 1 and self.situation is not None:
+            raise BadData(lines[0], self.situation)
+        raise BadData("\n".join(lines), hint=f"fix {self.name}, and try again")
 
 
 def decode_text(data: bytes, problems: Problems) -> str:

@@ -41,6 +41,7 @@ from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import LimitsPolicy, Policy
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.situation import Situation
 
 MAX_TEXT = 2048
 """Bytes of UTF-8 of what stands in one line, of a command and of a path."""
@@ -130,11 +131,11 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
 
 
 def check_gates(
-    task_file: TaskFile, policy: Policy, *, any_status: bool, again: str, cited: bool = True, task: str = ""
+    task_file: TaskFile, policy: Policy, *, any_status: bool, again: Sequence[str], cited: bool = True, task: str = ""
 ) -> None:
     """Refuse a task file that no work should begin on, or that is another task's than `task`.
 
-    `cited` says whether a standard is cited; `again` is the command that takes the file, to be typed once it is fixed.
+    `cited` says whether a standard is cited; `again` are the words of the command that takes it, once fixed.
 
     An empty `task.require_status` requires nothing, and a file without a status passes.
 
@@ -150,22 +151,19 @@ def check_gates(
         reasons.append("no standard is cited")
     same = map(_plain_status, allowed)
     wrong_status = bool(allowed) and status is not None and _plain_status(status) not in same and not any_status
-    hint = f"{again}   # once {task_file.name} is filled in"
-    if reasons == ["there are no acceptance criteria"] and again.startswith("git taskctx init "):
-        hint += f'\n{again} --criterion "what must hold"'
+    filled, other_id = not reasons, ""
+    empty = reasons == ["there are no acceptance criteria"] and again[0] == "init"
     if wrong_status:
-        why = (
-            f"once {task_file.name} is filled in; or set its status"
-            if reasons
-            else f"or set the status in {task_file.name}"
-        )
-        hint = f"{again} --any-status   # {why}"
         reasons.append(f"the status is {str(status)[:60]!r}, not {' or '.join(allowed)}")
     if task and task_file.id is not None and not is_same_id(task_file.id, task):
-        hint = hint if reasons else f"{again}   # once the id in {task_file.name} is {task}, or with its own id"
+        other_id = "" if reasons else task
         reasons.append(f"its id is {task_file.id[:60]!r}, not {task}")
     if reasons:
-        raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", hint=hint)
+        then = Situation(
+            "clone.not_ready", name=task_file.name, again=tuple(again), filled=filled, status=wrong_status,
+            criterion=empty, task=other_id,
+        )  # fmt: skip
+        raise Refused(f"{task_file.name} is not ready: {'; '.join(reasons)}", then)
 
 
 def is_same_id(one: str, other: str) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import shlex
 
+from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document
 
 _ACTS = re.compile(
@@ -22,7 +22,7 @@ def keep_actor(text: str, actor: str, agent: str | None) -> str:
         whose = _AGENT.search(found[0])
         if "--actor" in found[0] or (whose is not None and whose[1] != agent):
             return found[0]
-        return f"{found[0].rstrip()} --actor {shlex.quote(actor)}"
+        return f"{found[0].rstrip()} --actor {shell_words([actor])}"
 
     return _ACTS.sub(named, text)
 

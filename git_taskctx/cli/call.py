@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from git_taskctx.cli.answer import Answer
 from git_taskctx.errors import BadConfig, Fatal, TaskctxError
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -107,10 +108,7 @@ class Call:
         except BadConfig as error:
             for name in self.uncommitted_policy(commit):
                 if error.message.startswith(f"{name} at "):
-                    mended = (
-                        f"git commit -- {name}   # policy is read as it is committed, not as it lies in the worktree"
-                    )
-                    raise BadConfig(error.message, hint=mended) from error
+                    raise BadConfig(error.message, Situation("setting.commit_policy", name=name)) from error
             raise
 
     def uncommitted_policy(self, commit: CommitOid | None) -> tuple[str, ...]:
@@ -188,6 +186,10 @@ def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
     try:
         call.answer = verb.function(call, **own)
     except TaskctxError as error:
+        if error.situation is not None:
+            from git_taskctx.report.advice import advise
+
+            advise(error)
         if call.actor is not None and error.hint:
             from git_taskctx.cli.acting import keep_actor
 

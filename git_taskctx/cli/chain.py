@@ -9,6 +9,7 @@ from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import AgentOption, Argument, Option
 from git_taskctx.cli.proof import ProofFormat, prove, prove_job, refuse_for_worktree
 from git_taskctx.errors import Usage
+from git_taskctx.situation import Situation
 
 
 def start(
@@ -25,11 +26,11 @@ def start(
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice.chain import next_steps
 
     with open_task(call.caller(), write=True) as session:
         started = start(session, agent, take_over=take_over)
-        steps = next_steps(session, None)
+        steps = next_steps(session)
         warnings = (*session.warnings, *(started.took_over.warnings if started.took_over else ()))
     return Answer(
         {
@@ -62,12 +63,12 @@ def snapshot(
     from git_taskctx.handoff.record import record_snapshot
     from git_taskctx.handoff.snapshot import Options
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice.chain import next_steps
 
     options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
     with open_task(call.caller(), write=True) as session:
         recorded = record_snapshot(session, agent, options)
-        steps = next_steps(session, None)
+        steps = next_steps(session)
         warnings = (*session.warnings, *recorded.warnings)
     return Answer(
         {
@@ -181,6 +182,10 @@ def verify(
     from git_taskctx.report import text
 
     verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
+    if verdict.situation is not None:
+        from git_taskctx.report.advice import advised
+
+        verdict = advised(verdict)
     return Answer(
         verdict,
         text=lambda document: text.verdict(document, verdict),
@@ -207,15 +212,23 @@ def diff(
     ] = "incremental",
     path: Annotated[bool, Option("--path", help="Print the absolute path of the stored diff instead.")] = False,
 ) -> Answer:
-    """Show what an agent changed."""
+    """Show what an agent changed.
+
+    Of the agent at work, named with --agent, it is what it has not recorded yet.
+    """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.diffs import find_diff
     from git_taskctx.report import text
 
     with open_task(call.caller(), write=False) as session:
         found = find_diff(session, agent, number, kind)
-    place = os.fspath(call.repository.toplevel / found.path)
+    place = os.fspath(call.repository.toplevel / found.path) if found.path is not None else None
     if path:
+        if place is None:
+            words = ("diff", "--agent", found.agent, "--type", kind)
+            raise Usage(
+                f"what {found.agent} has not recorded yet is stored nowhere", Situation("clone.type", words=words)
+            )
         return Answer({"path": place}, text=lambda document: document.line(place))
     data = None
     if call.format == "json":
@@ -267,21 +280,15 @@ def block(
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import block
     from git_taskctx.report import text
+    from git_taskctx.report.advice.chain import blocked
 
     with open_task(call.caller(), write=True) as session:
         found = block(session, agent, finding)
-        chain = session.chain
-        position = chain.position(agent)
-    if chain.is_later(agent, chain.owner):  # who can mend it has the tree already
-        verb, then = ("snapshot", "once it is mended") if chain.at_work else ("start", "to mend it")
-        back = f"git taskctx {verb} --agent {chain.owner}   # {then}"
-    else:
-        back = f"git taskctx start --agent {chain.agents[position - 1]}   # hand back"
-    close = f"git taskctx unblock --agent {agent} --finding {found.id}   # once it is mended"
+        steps = blocked(session, found)
     return Answer(
         found,
         text=lambda document: document.line((found.id, "bad"), f" by {agent}: {found.text}"),
-        notes=lambda document: text.notes(document, session.warnings, (back if position else close,)),
+        notes=lambda document: text.notes(document, session.warnings, steps),
     )
 
 
@@ -296,12 +303,12 @@ def unblock(
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import unblock
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice.chain import next_steps
 
     with open_task(call.caller(), write=True) as session:
         closed = unblock(session, agent, finding)
         still = len(session.chain.open_findings)
-        steps = next_steps(session, None)
+        steps = next_steps(session)
     return Answer(
         {"closed": closed.id, "open": still},
         text=lambda document: document.line((f"{closed.id} closed", "ok"), f", {still} open"),
@@ -325,7 +332,8 @@ def resolve_drift(
     from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.resolve import choose_side, resolve_drift
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps, steps_here
+    from git_taskctx.report.advice.chain import next_steps
+    from git_taskctx.report.overview import steps_here
 
     if holds is not None:
         with open_session(call.caller(), write=True, holds=holds) as session:
@@ -339,7 +347,7 @@ def resolve_drift(
         )
     with open_task(call.caller(), write=True) as session:
         resolved = resolve_drift(session, note=note, accept=accept)
-        steps = next_steps(session, None)
+        steps = next_steps(session)
         warnings = (*session.warnings, *(resolved.accepted.warnings if resolved.accepted else ()))
     return Answer(
         {
@@ -378,16 +386,19 @@ def restore(
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.restore import restore
+    from git_taskctx.model.step import taskctx
+    from git_taskctx.model.values import replace
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice.chain import next_steps, undo
 
     with open_task(call.caller(), write=True) as session:
         restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))
         warnings, chain = tuple(session.warnings), session.chain
         last = agent == chain.owner and restored.round == len(chain.owner_seat.snapshots)
         settled = chain.at_work or (last and restored.exact)
-        steps = next_steps(session, None) if settled else ("git taskctx verify   # what still differs",)
+        steps = next_steps(session) if settled else (taskctx("verify", why="what still differs"),)
         steps = () if session.archived else steps
+        restored = replace(restored, undo=undo(session.context.context_id, restored.saved).line)
     count = len(restored.left)
     return Answer(
         restored,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Option
-from git_taskctx.errors import BadConfig, Refused, Usage
+from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ def init(
     from git_taskctx.git.repository import BLOB_LIMIT
     from git_taskctx.handoff.begin import Request, begin
     from git_taskctx.model.oids import check_agent_name
+    from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
-    from git_taskctx.report.shell import shell_words
+    from git_taskctx.report.advice.chain import working
 
     names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None
     if title is not None and not title.strip():
@@ -76,7 +77,7 @@ def init(
     return Answer(
         {"context": begun.context, "dirty": begun.dirty, "warnings": begun.warnings},
         text=lambda document: text.begun(document, begun),
-        notes=lambda document: text.begun_notes(document, begun),
+        notes=lambda document: text.begun_notes(document, begun, working(begun.context.agents[0])),
     )
 
 
@@ -141,13 +142,13 @@ def rebuild(
     from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.rebuild import Newer, rebuild
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice.chain import next_steps
 
     commit = call.repository.resolve_commit(policy) if policy is not None else None
     newer = Newer(commit, call.config(commit)) if commit is not None else None
     with open_session(call.caller(), write=True) as session:
         rebuilt = rebuild(session, any_status=any_status, newer=newer)
-        steps = next_steps(session, None)
+        steps = next_steps(session)
         warnings = (*session.warnings, *rebuilt.warnings)
     return Answer(
         rebuilt,
@@ -199,6 +200,7 @@ def log(
     from git_taskctx.cli.call import can_draw
     from git_taskctx.ledger.forks import Forked, follow_all
     from git_taskctx.report import text
+    from git_taskctx.report.advice import lines_for
     from git_taskctx.report.graph import graph as draw
     from git_taskctx.report.history import history
     from git_taskctx.report.records import History, history_of
@@ -210,7 +212,7 @@ def log(
         if not graph or call.format == "json":
             raise
         found = History(list(error.entries), warnings=(error.message,))
-        steps = tuple((error.hint or "").split("\n"))
+        steps = lines_for(error.situation)
     records = [entry.record for entry in found.entries]
 
     def tell(document: "Document") -> None:
@@ -235,6 +237,7 @@ def purge(
     """
     from git_taskctx.handoff.lifecycle import purge
     from git_taskctx.report import text
+    from git_taskctx.report.advice.clone import brings_back
 
     put_away = purge(call.caller(), lost=every)
     if not put_away:
@@ -243,7 +246,7 @@ def purge(
     return Answer(
         {"purged": [{"task": task, "context": context_id}]},
         text=lambda document: document.line(("put away ", "ok"), f"{task} (context {context_id})"),
-        notes=lambda document: text.hints(document, (f"git taskctx recover {task}   # brings it back",)),
+        notes=lambda document: text.hints(document, brings_back(task)),
     )
 
 
@@ -252,28 +255,26 @@ def complete(call: Call) -> Answer:
 
     That is what `git config taskctx.lifecycle.onComplete` names; works for a finished task too.
     """
-    from git_taskctx.handoff.complete import Unfinished, complete
+    from git_taskctx.handoff.complete import complete
     from git_taskctx.report import text
-    from git_taskctx.report.overview import next_steps
+    from git_taskctx.report.advice import lines_for
 
     loaded = call.config(call.repository.head().commit)
-    try:
-        done = complete(call.caller(), notifier=loaded.on_complete)
-    except Unfinished as error:
-        raise Refused(error.message, hint="\n".join(next_steps(error.session))) from None
+    done = complete(call.caller(), notifier=loaded.on_complete)
+    steps = lines_for(done.situation)
+    done = replace(done, again=steps[0] if done.violated and len(steps) > bool(done.notified) else None, situation=None)
     failed = f"the notifier ended with {done.notified}" if done.notified else None
-    again = f"git taskctx complete --task {done.task}   # runs it again"
     return Answer(
         done,
         text=lambda document: document.line(("complete: ", "ok"), f"{done.task} is commit {done.commit[:12]}"),
         notes=lambda document: text.notes(
             document,
             (*loaded.warnings, *filter(None, (done.violated, failed))),
-            tuple(filter(None, (done.again, again if failed else None))),
+            steps,
         ),
         code=1 if failed else 0,
         reason=failed,
-        hints=(again,) if failed else (),
+        hints=steps[-1:] if failed else (),
     )
 
 
@@ -318,6 +319,7 @@ def sweep(
     Archives and refs go once their last record is older than AGE. The ledger stays, and every proof with it.
     """
     from git_taskctx.handoff.sweep import parse_ttl, policy_ttl, sweep
+    from git_taskctx.model.step import Step, taskctx
     from git_taskctx.report import kept, text
 
     if ttl is not None:
@@ -327,11 +329,12 @@ def sweep(
         age, warnings = policy_ttl(loaded.policy), loaded.warnings
     done = sweep(call.caller(), age, dry_run=dry_run)
     if not done.swept:
-        steps: tuple[str, ...] = ()
+        steps: tuple[Step, ...] = ()
     elif dry_run:
-        steps = (f"git taskctx sweep{f' --ttl {ttl}' if ttl else ''}   # removes them",)
+        steps = (taskctx("sweep", *(("--ttl", ttl) if ttl else ()), why="removes them"),)
     else:
-        steps = ("git gc --prune=now   # gives the space back at once; git's own gc does in two weeks",)
+        why = "gives the space back at once; git's own gc does in two weeks"
+        steps = (Step(("git", "gc", "--prune=now"), why),)
 
     def notes(document: "Document") -> None:
         text.notes(document, (*warnings, *done.warnings), steps)

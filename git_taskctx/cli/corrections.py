@@ -11,8 +11,8 @@ from git_taskctx.cli.options import HELP, ROOT, Option, Parameter
 from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import DEFAULT_AGENTS
+from git_taskctx.model.step import shell_words
 from git_taskctx.model.values import dataclass, field, replace
-from git_taskctx.report.shell import shell_words
 
 BARE: Mapping[str, tuple[str, ...]] = {
     "init": ("--title",),
@@ -193,11 +193,23 @@ def _example(parameter: Parameter, verb: str, call: Call) -> str:
     if parameter.name in _AGENTS:
         owner, after, _ = _chain(call)
         return after if verb == "start" else owner
+    if (parameter.name, verb) == ("task", "recover") and (waiting := _waiting(call)) is not None:
+        return waiting
     choices = parameter.choices
     example = EXAMPLES.get(f"{parameter.name} {verb}", EXAMPLES.get(parameter.name, choices[0] if choices else None))
     if example is None:
         raise _Unclear
     return example
+
+
+def _waiting(call: Call) -> str | None:
+    """Return a task that `recover` would bring back; None where there is none."""
+    from git_taskctx.report.advice.clone import find_recoverable
+
+    own = replace(call, _repository=None)
+    with contextlib.suppress(TaskctxError), contextlib.closing(own):
+        return find_recoverable(own.caller(named=False))
+    return None
 
 
 def _chain(call: Call) -> tuple[str, str, tuple[str, ...]]:

@@ -12,6 +12,7 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import CouldNotTell, Refused, Usage
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.model.attestation import JudgedBy
@@ -67,6 +68,7 @@ def export(
     from git_taskctx.proof.attest import attest, find_range, judged_by
     from git_taskctx.proof.found import Found
     from git_taskctx.report import text
+    from git_taskctx.report.advice import advised
     from git_taskctx.report.machine import render_lines
 
     task = task or call.task
@@ -89,14 +91,14 @@ def export(
     if output not in (None, "-"):
         write_atomic(Path(call.folder, output), data, mode=0o666)
         data = b""
-    code = CODES[proof.verdict.value]
+    code, hints = CODES[proof.verdict.value], advised(proof).hints
     return Answer(
         documents,
         raw=data,
-        notes=lambda document: text.notes(document, warnings, proof.hints if code else ()),
+        notes=lambda document: text.notes(document, warnings, hints if code else ()),
         code=code,
         reason=proof.summary if code else None,
-        hints=proof.hints,
+        hints=hints,
     )
 
 
@@ -125,15 +127,13 @@ def _check(
 def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may_fail: bool) -> None:
     """Refuse to attest what is not proved. Raises: Refused, CouldNotTell."""
     verdict = proof.verdict.value
-    hint = "\n".join((f"git taskctx verify {quote(revision)}   # says why", *proof.hints))
+    then = Situation("proof.nothing_attested", revision=revision, found=proof)
     if verdict == "unproven":
-        raise CouldNotTell(f"{proof.summary}, and nothing is attested", hint=hint)
+        raise CouldNotTell(f"{proof.summary}, and nothing is attested", then)
     if verdict == "violated" and not may_fail:
-        raise Refused(f"{proof.summary}, and nothing is attested", hint=hint)
+        raise Refused(f"{proof.summary}, and nothing is attested", then)
     if verdict == "verified" and not attested:
-        raise CouldNotTell(
-            f"no commit of {revision} has records of its own: merges are proved by their parents", hint=hint
-        )
+        raise CouldNotTell(f"no commit of {revision} has records of its own: merges are proved by their parents", then)
 
 
 def _left_out(proof: Proof) -> Iterator[str]:

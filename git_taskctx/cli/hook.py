@@ -41,17 +41,18 @@ def hook(
     except Exception as error:  # a bug of ours, which must not stand in the way
         refusal = find_refusal(error)
         return _answer(name, refusal) if refusal else _bug(call, name, error)
-    return Answer(notes=lambda document: _say(document, lines))
+    said = [(line, _advice(line)) for line in lines]
+    return Answer(notes=lambda document: _say(document, said))
 
 
 def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Line]:
     from git_taskctx.cli.proof import rules_at
     from git_taskctx.git.repository import open_repository
-    from git_taskctx.hooks.bodies import Situation, run_body
+    from git_taskctx.hooks.bodies import HookCall, run_body
 
     named = os.environ.get("GIT_INDEX_FILE")
     call._repository = open_repository(call.folder, _with_users_index(os.environ))
-    situation = Situation(
+    called = HookCall(
         name=name,
         args=args,
         environ=os.environ,
@@ -59,7 +60,7 @@ def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Line]:
         index=call.folder / named if named else call.repository.index,
         rules=lambda commit: rules_at(call, commit),
     )
-    return run_body(call.caller(named=False), situation)
+    return run_body(call.caller(named=False), called)
 
 
 def _read_stdin() -> bytes:
@@ -82,6 +83,9 @@ def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _answer(name: str, error: TaskctxError) -> Answer:
     """Say what is wrong, which paths, and what to type; only the gate stops git."""
+    from git_taskctx.report.advice import advise
+
+    advise(error)
     stops = name in GATES
     commits = stops and name != "pre-push"  # what a push is about is not paths
     return Answer(
@@ -114,11 +118,20 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(paths[:SHOWN]) + (f", and {more} more" if more > 0 else "") or "none"
 
 
-def _say(document: Document, lines: Sequence[Line]) -> None:
-    for line in lines:
+def _advice(line: Line) -> str | None:
+    """Return the first thing to type about a line."""
+    if line.situation is None:
+        return None
+    from git_taskctx.report.advice import lines_for
+
+    return next(iter(lines_for(line.situation)), None)
+
+
+def _say(document: Document, lines: Sequence[tuple[Line, str | None]]) -> None:
+    for line, hint in lines:
         document.line(("warning: ", "warn") if line.warns else ("taskctx: ", "dim"), line.text)
-        if line.hint:
-            command, mark, why = line.hint.partition("   # ")
+        if hint:
+            command, mark, why = hint.partition("   # ")
             document.line(("hint: ", "warn"), (command, "command"), (mark + why, "dim"))
 
 

@@ -13,6 +13,7 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Option
 from git_taskctx.errors import TaskctxError, Usage
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.hooks.doctor import Finding
@@ -109,6 +110,7 @@ def doctor(call: Call) -> Answer:
     from git_taskctx.hooks.health import look
     from git_taskctx.hooks.place import find_place
     from git_taskctx.report import hooks as report
+    from git_taskctx.report.advice import lines_for
 
     place = find_place(call.folder, os.environ)
     found = look(place)
@@ -122,7 +124,8 @@ def doctor(call: Call) -> Answer:
         *examine.examine_left(place),
         *(_examine_store(call) if place.top is not None else ()),
     ]
-    errors = [one for one in findings if one.level == "error"]
+    told = [(one.level, one.what, "\n".join(lines_for(one.situation)) or one.hint) for one in findings]
+    errors = list(dict.fromkeys(command for level, _, command in told if level == "error"))
     rows = [
         (seat.event, "fires" if seat.event in fired.events and seat.state == "in place" else seat.state, seat.by)
         for seat in found
@@ -131,19 +134,19 @@ def doctor(call: Call) -> Answer:
 
     def write(document: Document) -> None:
         report.seats(document, rows)
-        report.findings(document, [(one.level, one.what, one.command) for one in findings])
+        report.findings(document, told)
         document.line((verdict, "bad" if errors else "ok"))
 
     return Answer(
         {
             "holds": not errors,
             "hooks": [{"hook": event, "state": state, "by": by or None} for event, state, by in rows],
-            "findings": findings,
+            "findings": [{"level": level, "what": what, "command": command} for level, what, command in told],
         },
         text=write,
         code=1 if errors else 0,
         reason=verdict if errors else None,
-        hints=tuple(one.command for one in errors if one.command),
+        hints=tuple(filter(None, errors)),
     )
 
 
@@ -162,7 +165,9 @@ def _examine_store(call: Call) -> Iterator[Finding]:
         return
     if stale:
         count = f"{len(stale)} context{'s' * (len(stale) > 1)}"
-        yield Finding("note", f"{count} put away more than {ttl.days} days ago still keep refs", "git taskctx sweep")
+        yield Finding(
+            "note", f"{count} put away more than {ttl.days} days ago still keep refs", Situation("hooks.sweep")
+        )
 
 
 def _everywhere(call: Call, *, write_tracked: bool, dry_run: bool, away: bool) -> Answer:

@@ -73,9 +73,13 @@ def _read_event() -> Any:
 
 
 def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
+    from git_taskctx.report.advice import advised
     from git_taskctx.report.proofs import proof
     from git_taskctx.report.text import notes
 
+    if found.situation is not None and call.repository.has_worktree:
+        found = replace(found, situation=found.situation.knowing(caller=call.caller(named=False)))
+    found = advised(found)
     if reports is not None:
         _write_reports(found, call.folder / reports)
     raw = _report(found, form) if form in REPORTS else None

@@ -57,9 +57,9 @@ def compare_qa(
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.compare import compare_qa
+    from git_taskctx.model.step import shell_words
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
-    from git_taskctx.report.shell import shell_words
 
     with open_task(call.caller(), write=False) as session:
         compared = compare_qa(session, agent=agent)

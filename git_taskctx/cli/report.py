@@ -41,10 +41,10 @@ def report(
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at
     from git_taskctx.commits.seal import seal_head
+    from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
     from git_taskctx.report.account import account_of
     from git_taskctx.report.page import render_page
-    from git_taskctx.report.shell import shell_words
 
     if output == "":
         raise Usage("the name of the output file is empty", hint="git taskctx report -o report.html")
@@ -84,8 +84,8 @@ def report(
 def _require_ours(place: Path, given: str) -> None:
     """Refuse to replace what is no report. Raises: Refused; Fatal for a link or an odd file."""
     from git_taskctx import files
+    from git_taskctx.model.step import shell_words
     from git_taskctx.report.page import LIMIT, MARK
-    from git_taskctx.report.shell import shell_words
 
     try:
         found = files.read_plain(place, limit=LIMIT)

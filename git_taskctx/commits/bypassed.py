@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from git_taskctx.context.session import Session
-from git_taskctx.drift.mend import ACCEPT
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.values import dataclass
@@ -42,19 +41,6 @@ class Standing:
         who = "it" if self.is_head else names
         return f"{who} went around the gate, so that its proof is violated (bypass)"
 
-    @property
-    def commit_again(self) -> str:
-        """The command that makes the commit anew of a task that is over: what every agent approved is proved."""
-        return f"{self.take_back} && git commit   # the same tree, committed once it was approved, is proved"
-
-    @property
-    def take_back(self) -> str:
-        """The command that takes them out of the history, and leaves the files as they are.
-
-        `git reset` has nothing to go back to before a first commit.
-        """
-        return f"git reset --soft {self.below[:12]}" if self.below else "git update-ref -d HEAD"
-
 
 def standing(session: Session, head: CommitOid | None) -> Standing | None:
     """Return what went around the gate in the history of `head`, where a proof does not tolerate it; None without."""
@@ -67,10 +53,3 @@ def standing(session: Session, head: CommitOid | None) -> Standing | None:
     if not found:
         return None
     return Standing(found, head, next(iter(repository.parents_of(found[0])), None))
-
-
-def way_back(session: Session, found: Standing) -> str:
-    """Return how to go on without what went around the gate; who is at work has nothing to acknowledge."""
-    if session.chain.at_work:
-        return found.take_back
-    return f"{found.take_back} && {ACCEPT}"

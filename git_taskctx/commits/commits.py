@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 from git_taskctx.commits.made import commits_since
 from git_taskctx.commits.managers import is_gated
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.volatile import is_volatile
-from git_taskctx.drift.mend import commit_command
 from git_taskctx.errors import Refused
 from git_taskctx.git.change import Change
 from git_taskctx.git.changes import compare_trees
@@ -21,9 +19,10 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Bypass, Part, Rebase
 from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.values import replace
+from git_taskctx.situation import Situation
 
 SHOWN = 5
-"""So many paths stand in a command."""
+"""How many names stand in a sentence."""
 
 
 def require_settled(session: Session) -> None:
@@ -33,7 +32,7 @@ def require_settled(session: Session) -> None:
     if chain.at_work and session.context.policy.commit.require != "budget":
         raise Refused(
             f"{chain.owner} has been at work since {chain.since}, and nothing it does now has been approved",
-            hint=f"git taskctx snapshot --agent {chain.owner}   # when its work is done",
+            Situation("chain.working", agent=chain.owner),
         )
 
 
@@ -44,13 +43,13 @@ def require_approved(session: Session) -> None:
         first = chain.open_findings[0]
         raise Refused(
             f"findings are open: {_listed([f'{one.id} (by {one.by})' for one in chain.open_findings])}",
-            hint=f"git taskctx unblock --agent {first.by} --finding {first.id}   # once it is mended",
+            Situation("chain.finding_open", finding=first),
         )
     if session.context.policy.commit.require == "validated" and not chain.validated:
         missing = [agent for agent in chain.agents if not chain.seats[agent].approves]
         raise Refused(
             f"not validated: {_listed(missing)} {'has' if len(missing) == 1 else 'have'} not approved this tree",
-            hint=_next_step(chain, missing[0]),
+            Situation("chain.not_done", session=session, agent=missing[0]),
         )
 
 
@@ -65,7 +64,7 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
     if parent != chain.parent and not is_amended_part(chain, parent):
         raise Refused(
             f"the task must be one commit on {_short(chain.parent)}, and this one sits on {_short(parent)}",
-            hint="git commit   # without --amend",
+            Situation("chain.other_parent"),
         )
     base, wanted = repository.tree_of(parent), expected.commit_tree
     missing = [change for change in compare_trees(repository, wanted, held) if not _is_volatile(session, change)]
@@ -75,10 +74,12 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
     foreign = [change for change in missing if change.path in touched]
     if foreign:
         count = len(foreign)
+        mine = {change.path for change in compare_trees(repository, base, wanted)}
+        out, into = ([one.path for one in foreign if (one.path in mine) is its] for its in (False, True))
         raise Refused(
             f"{count} path{'s are' if count > 1 else ' is'} not as {expected.agent} left "
             f"{'them' if count > 1 else 'it'} (snapshot {expected.n})",
-            hint=_unstage(session, foreign, base),
+            Situation("chain.not_the_tasks", session=session, out=out, into=into),
             paths=_names(foreign),
         )
     if not session.context.policy.commit.partial:
@@ -86,7 +87,7 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
         raise Refused(
             f"only a part of the task: {count} path{'s of it are' if count > 1 else ' of it is'} not staged "
             "(commit.partial)",
-            hint=commit_command(session),
+            Situation("chain.not_staged", session=session),
             paths=_names(missing),
         )
     return False
@@ -174,33 +175,6 @@ def _listed(names: Sequence[str]) -> str:
     """Return some names as a person says them, `SHOWN` of them at most."""
     shown = [*names[:SHOWN], f"{len(names) - SHOWN} more"] if len(names) > SHOWN else names
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _next_step(chain: Chain, missing: str) -> str:
-    if missing == chain.owner:
-        after = chain.agents[chain.position(missing) + 1 :][:1]
-        if after:
-            return f"git taskctx start --agent {after[0]}"
-        return f"git taskctx snapshot --agent {missing} --done"
-    return f"git taskctx start --agent {missing}"
-
-
-def _unstage(session: Session, foreign: Sequence[Change], base: TreeOid) -> str:
-    """Return how to put the index right: what is not the task's out of it, what the task has otherwise into it."""
-    if len(foreign) > SHOWN or any(name.startswith('"') for name in _names(foreign)):
-        return f"git reset -q && {commit_command(session)}"
-    expected = session.chain.expected
-    wanted = expected.commit_tree if expected else base
-    mine = {change.path for change in compare_trees(session.repository, base, wanted)}
-    out = [change.path for change in foreign if change.path not in mine]
-    into = [change.path for change in foreign if change.path in mine]
-    words = [f"git reset -q -- {_pathspecs(out)}"] if out else []
-    words += [f"git add -A -- {_pathspecs(into)}"] if into else []
-    return " && ".join(words) + "   # then commit again"
-
-
-def _pathspecs(paths: Sequence[bytes]) -> str:
-    return " ".join(shlex.quote(f":(top,literal){path.decode('utf-8', 'surrogateescape')}") for path in paths)
 
 
 def _names(changes: Sequence[Change]) -> tuple[str, ...]:

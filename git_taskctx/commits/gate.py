@@ -9,14 +9,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from git_taskctx.commits.bypassed import standing, way_back
+from git_taskctx.commits.bypassed import standing
 from git_taskctx.commits.commits import require_approved, require_settled, require_tree
 from git_taskctx.commits.seal import open_current
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.session import Session
-from git_taskctx.drift.count import count_drift
+from git_taskctx.drift.count import count_drift, drift_refusal, in_drift
 from git_taskctx.drift.judge import Present, judge, sentence
-from git_taskctx.drift.mend import ACCEPT, drift_refusal, ways_out
 from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.index import IndexCopy
@@ -26,6 +25,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Remark:
     """Something to say of a commit that passes, and what to type about it."""
 
     text: str
-    hint: str | None = None
+    situation: Situation | None = None
 
 
 def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
@@ -76,7 +76,9 @@ def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
     """Say so when the commit will have something in its history that went around the gate."""
     head = session.repository.find_commit("HEAD")
     around = standing(session, _parent(session, head, attempt))
-    return (Remark(around.text, f"{way_back(session, around)}   # then commit again"),) if around is not None else ()
+    if around is None:
+        return ()
+    return (Remark(around.text, Situation("chain.around", session=session, found=around)),)
 
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
         verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=told)
     if verdict.outcome is Outcome.NO:
         by_hook = _is_by_hook(session, verdict, attempt)
-        verdict = replace(verdict, hints=ways_out(session, expected, verdict, present, by_hook=by_hook))
+        verdict = replace(verdict, situation=in_drift(session, expected, verdict, present, by_hook=by_hook))
         counted = count_drift(session, present, verdict)
         if counted is None:
             return False
@@ -119,7 +121,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
         if attempt.put_aside and {quote(change.path) for change in reading.changes_since(expected.tree)} & {
             *error.paths
         }:
-            error.hint = f"{error.hint}\n{ACCEPT}   # or, where a formatter wrote it, keep that"
+            error.situation = Situation("drift.formatted", situation=error.situation)
         raise
     return True
 

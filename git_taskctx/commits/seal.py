@@ -19,6 +19,7 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Purge, Seal
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,8 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
             over = _over(session, commit)
             if over.outcome is Outcome.YES:
                 raise session.ended(commit)
-            raise Fatal(over.summary, hint="\n".join(dict.fromkeys((*over.hints, *session.ways_after))))
+            found = standing(session, commit)
+            raise Fatal(over.summary, Situation("chain.over_and_after", session=session, found=found))
         yield session
 
 
@@ -120,15 +122,15 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
     """Say that a task is over, and of its proof what is known."""
-    around, log = standing(session, commit), f"git taskctx log --task {session.task}"
+    around = standing(session, commit)
+    then = Situation("chain.over", session=session, found=around)
     is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
     tree = session.repository.tree_of(commit)
     if around is None:
         summary = f"{is_it}, and its proof is in {NOTES_REF}"
-        return Verdict(subject="commit", outcome=Outcome.YES, summary=summary, tree=tree, hints=(log,))
+        return Verdict(subject="commit", outcome=Outcome.YES, summary=summary, tree=tree, situation=then)
     summary = f"{is_it}, but {around.reason}"
-    again = (around.commit_again,) if around.is_head else ()
-    return Verdict(subject="commit", outcome=Outcome.NO, summary=summary, tree=tree, hints=(*again, log))
+    return Verdict(subject="commit", outcome=Outcome.NO, summary=summary, tree=tree, situation=then)
 
 
 def end(session: Session, head: CommitOid | None = None) -> CommitOid:

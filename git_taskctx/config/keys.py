@@ -17,6 +17,7 @@ from git_taskctx.model.codec import field_hints, to_plain
 from git_taskctx.model.oids import check_agent_name
 from git_taskctx.model.policy import Policy, StandardsRule
 from git_taskctx.model.values import dataclass, is_dataclass
+from git_taskctx.situation import Situation
 
 MAX_AGENTS = 16
 BYPASSES = ("attest", "force-secrets", "no-verify")
@@ -212,7 +213,8 @@ def misfit_error(where: str, key: str, misfit: Misfit) -> BadConfig:
 
 def unknown_error(message: str, key: str, known: Sequence[str], spell: Callable[[str], str] = str) -> BadConfig:
     """Phrase that a key is not known, with the nearest one, spelled by `spell`, as the hint."""
-    return BadConfig(message, hint=_nearest(key, known, spell) or "`git taskctx config` lists every key")
+    near = _nearest(key, known, spell)
+    return BadConfig(message, None if near else Situation("setting.every_key"), hint=near)
 
 
 def _nearest(word: str, known: Sequence[str], spell: Callable[[str], str] = str) -> str | None:

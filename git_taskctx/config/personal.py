@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from git_taskctx.config.committed import CommittedPolicy
@@ -25,6 +26,7 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 OWN = {"actor": "a name", "lifecycle.on_complete": "a command"}
 """Keys of one person alone, and what each takes: nobody can commit them for others."""
@@ -66,12 +68,14 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
     for (key, entry), found in _group(settings).items():
         name, origin = _git_name(key, entry), found[-1][1]
         if key in OWN:
-            own[key], origins[key] = _read_text(found[-1][0], OWN[key], where=_at(origin, name)), origin
+            with _setting(name, origin):
+                own[key], origins[key] = _read_text(found[-1][0], OWN[key], where=_at(origin, name)), origin
             continue
-        value = _read_personal(key, entry, found, _at(origin, name))
-        if entry:
-            value = {**values[key], RULES[key].entry_prefix + entry: value}
-        check_value(key, value, where=_at(origin, name))
+        with _setting(name, origin):
+            value = _read_personal(key, entry, found, _at(origin, name))
+            if entry:
+                value = {**values[key], RULES[key].entry_prefix + entry: value}
+            check_value(key, value, where=_at(origin, name))
         if key in committed.keys and value == values[key]:
             continue
         reason = _looser(key, values[key], value, committed)
@@ -121,7 +125,19 @@ def _resolve(name: str, origin: str) -> tuple[str, str]:
                 return key, rest[len(plain) + 1 :]
         elif rest.lower() == plain:
             return key, ""
-    raise unknown_error(f"{_place(origin)}: unknown key {name}", rest, [*kinds(), *OWN], _git_name)
+    error = unknown_error(f"{_place(origin)}: unknown key {name}", rest, [*kinds(), *OWN], _git_name)
+    error.situation = Situation("setting.wrong", name=name, origin=origin)
+    raise error
+
+
+@contextlib.contextmanager
+def _setting(name: str, origin: str) -> Iterator[None]:
+    """Name the setting that does not read, so that it can be taken away."""
+    try:
+        yield
+    except BadConfig as error:
+        error.situation = Situation("setting.wrong", name=name, origin=origin)
+        raise
 
 
 def _git_name(key: str, entry: str = "") -> str:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import find_contexts
 from git_taskctx.errors import BadData, Fatal, TaskctxError
-from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entries import find_last, is_named, read_entries
-from git_taskctx.ledger.whereabouts import find_ways
 from git_taskctx.model.context import Context
+from git_taskctx.situation import Situation
 
 
 def choose_context(caller: Caller, task: str) -> str:
@@ -25,7 +24,7 @@ def choose_context(caller: Caller, task: str) -> str:
             last = find_last(caller.repository, caller.context_id)
             if last is not None:
                 raise only_ledger(last.task)
-            raise Fatal(f"there is no context {caller.context_id}", hint="git taskctx list")
+            raise Fatal(f"there is no context {caller.context_id}", Situation("clone.known"))
         return caller.context_id
     marker = caller.store.marker()
     active = known.get(marker) if marker is not None and caller.store.active() == task else None
@@ -38,7 +37,7 @@ def choose_context(caller: Caller, task: str) -> str:
     if not mine:
         if is_named(caller.repository, task):
             raise only_ledger(task)
-        raise Fatal(f"no context of {task} is known here", hint=find_ways(caller.repository))
+        raise Fatal(f"no context of {task} is known here", Situation("clone.not_known", repository=caller.repository))
     return mine[-1]
 
 
@@ -55,9 +54,7 @@ def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
         return []
     known = find_contexts(caller.repository).items()
     others = _begun_of(caller, task, {one: found for one, found in known if isinstance(found, Context)})
-    return [
-        f"{task} has another context: git taskctx recover {task} --context {one}" for one in others if one != chosen
-    ]
+    return [f"{task} has another context: {one}, which --context names" for one in others if one != chosen]
 
 
 def was_begun(repository: Repository, context: Context) -> bool:
@@ -72,6 +69,5 @@ def only_ledger(task: str) -> Fatal:
     """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
     return Fatal(
         f"only the ledger of {task} is here: the context itself was swept, or never fetched",
-        hint=f"git taskctx fetch --with-snapshots   # where another clone has it\n"
-        f"git log --grep '^taskctx: {task}: ' {NOTES_REF}   # what is known of it",
+        Situation("clone.only_ledger", task=task),
     )

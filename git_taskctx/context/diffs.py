@@ -8,10 +8,12 @@ from typing import Literal
 from git_taskctx.context.session import Session
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.git.patch import Patch, make_patches
+from git_taskctx.git.worktree import read_worktree
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.limits import TooLarge, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER
 
 DiffKind = Literal["from-base", "incremental"]
@@ -19,20 +21,25 @@ DiffKind = Literal["from-base", "incremental"]
 
 @dataclass(frozen=True)
 class StoredDiff:
-    """A diff of one snapshot."""
+    """A diff of one snapshot, or of what an agent at work has not recorded yet."""
 
     agent: str
-    n: int
-    path: str
-    """Of the gzipped file, from the top of the worktree."""
+    n: int | None
+    """None for what is not recorded."""
+    path: str | None
+    """Of the gzipped file, from the top of the worktree; None where nothing is stored."""
     patch: Patch
 
 
 def find_diff(session: Session, agent: str | None, number: int | None, kind: DiffKind) -> StoredDiff:
     """Return a snapshot's diff; by default of the agent that took the last one.
 
+    Of an agent at work it is what the worktree holds now, unless one of its snapshots is named.
+
     Raises: Fatal where there is no such snapshot; CouldNotTell when neither the file nor the trees are there.
     """
+    if number is None and _is_pending(session, agent):
+        return _pending(session, kind)
     taken = _find_snapshot(session, agent, number)
     name = f"{taken.agent}-{taken.n}-{kind}.diff.gz"
     folder = f"{FOLDER}/archive/{session.context.context_id}" if session.archived else f"{FOLDER}/tasks/{session.task}"
@@ -43,21 +50,36 @@ def find_diff(session: Session, agent: str | None, number: int | None, kind: Dif
     return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch)
 
 
+def _is_pending(session: Session, agent: str | None) -> bool:
+    chain = session.chain
+    if session.archived or not chain.at_work:
+        return False
+    return agent == chain.owner or (agent is None and not any(seat.snapshots for seat in chain.seats.values()))
+
+
+def _pending(session: Session, kind: DiffKind) -> StoredDiff:
+    """Return what the owner changed since it was handed the tree, or all that differs from the base."""
+    chain = session.chain
+    with read_worktree(session.repository, keep=False) as reading:
+        since = session.repository.tree_of(chain.base) if kind == "from-base" else chain.tenure_tree
+        patch = make_patches(reading.repository, [(since, reading.tree)])[0]
+    return StoredDiff(chain.owner, None, None, patch)
+
+
 def _find_snapshot(session: Session, agent: str | None, number: int | None) -> Expectation:
     seats = session.chain.seats
     if agent is None:
         every = [taken for seat in seats.values() for taken in seat.snapshots]
         if not every:
-            raise Fatal(
-                f"{session.task} has no snapshot yet", hint=f"git taskctx snapshot --agent {session.chain.owner}"
-            )
+            then = Situation("chain.no_snapshot", agent=session.chain.owner)
+            raise Fatal(f"{session.task} has no snapshot yet", then)
         agent = max(every, key=lambda taken: taken.seq).agent
     session.require_agent(agent)
     snapshots = seats[agent].snapshots
     wanted = number or len(snapshots)
     if not 1 <= wanted <= len(snapshots):
         name = f"snapshot {wanted}" if number else "snapshot yet"
-        raise Fatal(f"{agent} has no {name}", hint="git taskctx log")
+        raise Fatal(f"{agent} has no {name}", Situation("clone.records", session=session))
     return snapshots[wanted - 1]
 
 

@@ -24,6 +24,7 @@ from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Evidence, EvidenceType
 from git_taskctx.model.payloads import Attach
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 LIMIT = 16 * 1024 * 1024
 """A piece of evidence has at most so many bytes."""
@@ -125,7 +126,7 @@ def take(
     if len(before) >= MOST:
         raise Refused(
             f"{session.task} has {MOST} pieces of evidence, and takes no more",
-            hint="git taskctx evidence list   # put several files into one",
+            Situation("clone.too_much_evidence"),
         )
     refuse_content(session, source.path, source.data, first_line=source.first_line)
     packed = compress(source.data)
@@ -152,8 +153,8 @@ def find_piece(session: Session, evidence_id: str) -> Piece:
     for one in session.chain.evidence:
         if one.id == evidence_id:
             return Piece(one, original_of(session.repository, one))
-    known = ", ".join(one.id for one in session.chain.evidence[:20]) or "none"
-    raise Fatal(f"there is no evidence {evidence_id!r}", hint=f"git taskctx evidence list   # there is: {known}")
+    known = tuple(one.id for one in session.chain.evidence[:20])
+    raise Fatal(f"there is no evidence {evidence_id!r}", Situation("clone.no_evidence", ids=known))
 
 
 def read_evidence(session: Session, evidence: Evidence) -> bytes:
@@ -168,7 +169,7 @@ def read_evidence(session: Session, evidence: Evidence) -> bytes:
             return data
     raise CouldNotTell(
         f"{evidence.id} is not kept as it was recorded, neither in {evidence.stored} nor in the refs",
-        hint=f"git taskctx recover {session.task}",
+        Situation("clone.recover", task=session.task),
     )
 
 
@@ -189,11 +190,11 @@ def _excerpt(source: Source, lines: str) -> Source:
     found = re.fullmatch(r"[Ll]?([0-9]{1,9})(?:-[Ll]?([0-9]{1,9}))?", lines, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
-        raise Usage(f"{lines!r} are no lines: write L10-L20, or L10", hint="git taskctx attach -h")
+        raise Usage(f"{lines!r} are no lines: write L10-L20, or L10", Situation("clone.help_on", verb="attach"))
     every = _split(source.data)
     if last > len(every):
         count = f"{len(every)} line{'s' * (len(every) != 1)}"
-        raise BadData(f"{source.path} has {count}, not {last}", hint="git taskctx attach -h")
+        raise BadData(f"{source.path} has {count}, not {last}", Situation("clone.help_on", verb="attach"))
     name = f"L{first}-L{last}" if last > first else f"L{first}"
     return replace(source, data=b"".join(every[first - 1 : last]), lines=name, first_line=first)
 

@@ -95,7 +95,14 @@ def committed_in(config: Config) -> str:
 
 
 def capture_file(
-    path: str, data: bytes, ground: Ground, *, task: str, any_status: bool, again: str, given: Given | None = None
+    path: str,
+    data: bytes,
+    ground: Ground,
+    *,
+    task: str,
+    any_status: bool,
+    again: Sequence[str],
+    given: Given | None = None,
 ) -> Captured:
     """Capture a task from its file; `again` is the command that does it.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterator
 
 from git_taskctx.context.caller import Caller
@@ -22,7 +21,7 @@ from git_taskctx.ledger.refs import CONTEXTS, REMOTES, commits_folder, context_r
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import replace
+from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
 
@@ -94,18 +93,18 @@ def find_context(repository: Repository, context_id: str) -> Context | None:
 def _context_in_tree(repository: Repository, tree: TreeOid) -> Context:
     entry = repository.objects.find_entry(tree, CONTEXT.encode())
     if entry is None:
-        raise BadData(f"the tree {tree} holds no {CONTEXT}", hint="git taskctx list")
+        raise BadData(f"the tree {tree} holds no {CONTEXT}", Situation("clone.known"))
     return load_context(repository.objects.get(entry.oid, "blob"), what=f"{CONTEXT} in {tree[:12]}")
 
 
 def _load(caller: Caller, holds: str | None = None) -> Session:
     task, data, archived, marker = _find(caller)
-    hint = f"git taskctx recover {task}"
     what = f"{CONTEXT} of {task}"
     try:
-        context = load_context(data, what=what, hint=hint)
-    except BadData:
+        context = load_context(data, what=what)
+    except BadData as error:
         if marker is None or _is_newer(data):
+            error.situation = Situation("clone.recover", task=task) if error.hint is None else None
             raise
         context = None
     context_id = marker or (context.context_id if context else "")
@@ -115,8 +114,10 @@ def _load(caller: Caller, holds: str | None = None) -> Session:
     read = read_ledger(caller.repository, context_id, refs.find(NOTES_REF), holds=holds)
     entries, foreign = read.entries, read.foreign
     if not entries:
-        raise CouldNotTell(f"the ledger has no record of context {context_id} of {task}", hint=hint)
-    session_context, edited, warnings = _reconcile(caller.repository, context, data, read, what, hint)
+        raise CouldNotTell(
+            f"the ledger has no record of context {context_id} of {task}", Situation("clone.recover", task=task)
+        )
+    session_context, edited, warnings = _reconcile(caller.repository, context, data, read, what)
     behind = bool(warnings) and not edited
     if foreign:
         warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
@@ -136,7 +137,7 @@ def _load(caller: Caller, holds: str | None = None) -> Session:
 
 
 def _reconcile(
-    repository: Repository, context: Context | None, data: bytes, read: Ledger, what: str, hint: str
+    repository: Repository, context: Context | None, data: bytes, read: Ledger, what: str
 ) -> tuple[Context, bool, list[str]]:
     """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
     last = read.entries[-1].record
@@ -147,8 +148,7 @@ def _reconcile(
     if kept is None:
         raise CouldNotTell(
             f"{what} is not what the ledger says, and the refs do not keep the one it names",
-            hint=f"git taskctx fetch --with-snapshots   # where another clone went on with it\n{hint}\n"
-            "git taskctx purge --all   # puts it away as it is, as when it is over",
+            Situation("clone.not_the_ledgers", task=last.task),
         )
     if any(sha == entry.record.context_sha for entry in read.aside):
         return kept, False, [f"{what} was that of the side that does not hold, and is replayed"]
@@ -168,12 +168,12 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
         if marker is not None:
             lost = find_contexts(caller.repository).get(marker)
             name = lost.task_id if isinstance(lost, Context) else marker
-            raise Fatal(f"the files of the active context, {name}, are gone", hint=f"git taskctx recover {name}")
-        raise Fatal("no task context is active here", hint="\n".join(ways_from_here(caller)))
+            raise Fatal(f"the files of the active context, {name}, are gone", Situation("clone.recover", task=name))
+        raise Fatal("no task context is active here", Situation("clone.nothing_active", caller=caller))
     if task == active and caller.context_id in (None, marker):
         data = store.read(task, CONTEXT)
         if data is None:
-            raise Fatal(f"the files of {task} are gone", hint=f"git taskctx recover {task}")
+            raise Fatal(f"the files of {task} are gone", Situation("clone.recover", task=task))
         return task, data, False, marker
     return _find_put_away(caller, task)
 
@@ -189,26 +189,16 @@ def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, 
     if caller.context_id is not None:
         raise Fatal(
             f"{task} has no context {caller.context_id} here" if task else f"no context {caller.context_id} is here",
-            hint="git taskctx list",
+            Situation("clone.known"),
         )
-    from git_taskctx.ledger.whereabouts import find_ways
-
-    raise Fatal(f"no context of {task} is here", hint=find_ways(caller.repository))
+    raise Fatal(f"no context of {task} is here", Situation("clone.not_known", repository=caller.repository))
 
 
-def ways_from_here(caller: Caller) -> tuple[str, ...]:
-    """Return what to type where no context is active: first about the task that was put away last, then a new one."""
-    ways, known = list[str](), set[str]()
-    with contextlib.suppress(TaskctxError):
-        archived = [context for context, _ in _archived(replace(caller, context_id=None))]
-        known = {context.task_id for context in archived}
-        if archived:
-            last = max(archived, key=_age)
-            with open_session(replace(caller, task=last.task_id, context_id=last.context_id), write=False) as session:
-                brings = f"git taskctx recover {session.task}   # brings it back"
-                ways += session.ways_after if session.over else (brings,)
-    free = next(f"TASK-{number}" for number in itertools.count(1) if f"TASK-{number}" not in known)
-    return (*ways, f'git taskctx init {free} --title "what is to be done"')
+def find_waiting(caller: Caller) -> list[Context]:
+    """Return the contexts that were put away, or were fetched, and are alive nowhere; the last one last."""
+    found = {context.context_id: context for context in _kept(caller)}
+    found |= {context.context_id: context for context, _ in _archived(caller)}
+    return sorted(found.values(), key=_age)
 
 
 def _age(context: Context) -> tuple[str, str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Qa, Run
 from git_taskctx.model.qa import QaRun, judge, missing_runs
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.model.payloads import StageRun
@@ -171,11 +171,6 @@ def _without(repository: Repository, tree: TreeOid, paths: Iterable[bytes]) -> T
     return left.name()
 
 
-def log_command(agent: str, command: str) -> str:
-    """Return how to record a run of `command`."""
-    return f"git taskctx record-qa --agent {agent} --from LOG --command {shlex.quote(command)} --exit-code N"
-
-
 def require_qa(session: Session, chain: Chain, agent: str, tree: TreeOid) -> None:
     """Refuse the last approval where `qa.require` waits for a run. Raises: Refused."""
     missing = missing_qa(session, chain, tree) if agent == chain.agents[-1] else ()
@@ -183,7 +178,7 @@ def require_qa(session: Session, chain: Chain, agent: str, tree: TreeOid) -> Non
         named = ", ".join(f"`{command}`" for command in missing[:5]) + (", …" if len(missing) > 5 else "")
         raise Refused(
             f"no passing run of {named} is on record for this tree, and qa.require asks for one",
-            hint=log_command(agent, missing[0]) + "   # keep LOG outside the worktree",
+            Situation("chain.qa_missing", agent=agent, command=missing[0]),
         )
 
 
@@ -214,7 +209,7 @@ def _is_baseline(
     if stale is None:
         return True, ()
     if request.baseline:
-        raise Refused(f"{stale}: no baseline is taken for another text", hint="git taskctx rebuild")
+        raise Refused(f"{stale}: no baseline is taken for another text", Situation("clone.rebuild"))
     return False, (f"{stale}: this is not taken as the baseline",)
 
 

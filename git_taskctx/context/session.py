@@ -29,6 +29,7 @@ from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, draft_record, link, type_of
 from git_taskctx.model.snapshot import WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 SAVED = "saved"
 """The name beside agents under which `restore` saves states before it overwrites them."""
-NOTE = 'git taskctx resolve-drift --note "what happened"'
-"""What is left to type once drift has been put right."""
 
 
 @dataclass(frozen=True)
@@ -99,20 +98,19 @@ class Session:
         if self.archived:
             if over := self.over:
                 raise self.ended(over)
-            raise Fatal(f"{self.task} is archived", hint=f"git taskctx recover {self.task}")
+            raise Fatal(f"{self.task} is archived", Situation("chain.recover", session=self))
         if self.edited:
             raise Refused(
                 f"finding by taskctx: context.json of {self.task} was edited by hand",
-                hint=f"git taskctx recover {self.task}",
+                Situation("chain.recover", session=self),
             )
         blocked = self.over_budget
         if blocked and not may_be_blocked:
             agent, budget = blocked
-            look = f"git taskctx verify   # what differs, and how to put it right\n{NOTE}   # when it is put right"
             raise Refused(
                 f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
                 f"allowance {self.context.policy.drift.allowance})",
-                hint=NOTE if put_right else look,
+                Situation("drift.noted" if put_right else "drift.unresolved"),
                 paths=drifted_paths(self.entries) if put_right else (),
             )
 
@@ -130,21 +128,10 @@ class Session:
         folder = self.snapshot_ref(SAVED, 0).rpartition("/")[0]
         return max(self.chain.saved, *(int(name) for name in self.refs.under(folder) if name.isdecimal()), 0)
 
-    def undo(self, number: int | None = None) -> str:
-        """Return what brings back a state that was saved, the last one by default; also when the task is over."""
-        which = f" --round {number}" if number is not None else ""
-        return f"git taskctx restore --context {self.context.context_id} --agent {SAVED}{which}"
-
-    @property
-    def ways_after(self) -> tuple[str, ...]:
-        """What can still be typed about a task that is over."""
-        undo = (f"{self.undo()}   # what `restore` saved last",) if self.saved else ()
-        return (f"git taskctx log --task {self.task}   # what was done", *undo)
-
     def ended(self, commit: CommitOid) -> Fatal:
         """Phrase that the task has ended with a commit."""
         text = f"{self.task} is over: commit {commit[:12]} is what was validated"
-        return Fatal(text, hint="\n".join(self.ways_after))
+        return Fatal(text, Situation("chain.ended", session=self))
 
     @property
     def over_budget(self) -> tuple[str, int] | None:
@@ -157,14 +144,14 @@ class Session:
         if agent not in self.chain.seats:
             raise Fatal(
                 f"{agent!r} is not an agent of {self.task}",
-                hint="git taskctx status   # agents: " + ", ".join(self.chain.agents),
+                Situation("chain.no_agent", agents=self.chain.agents),
             )
 
     def require_snapshot(self) -> Expectation:
         """Return the owner's last snapshot. Raises: Refused without one."""
         chain = self.chain
         if chain.expected is None:
-            raise Refused(f"{chain.owner} has no snapshot yet", hint=f"git taskctx snapshot --agent {chain.owner}")
+            raise Refused(f"{chain.owner} has no snapshot yet", Situation("chain.no_snapshot", agent=chain.owner))
         return chain.expected
 
     def snapshot_ref(self, agent: str, n: int) -> str:

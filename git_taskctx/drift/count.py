@@ -6,14 +6,15 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.judge import Present, digest_of, judge
-from git_taskctx.drift.mend import snapshot_command, ways_out
-from git_taskctx.errors import GitFailed, TryAgain
+from git_taskctx.errors import GitFailed, Refused, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.payloads import Drift, DriftCause
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.situation import Situation
 
 CAUSES_KEPT = 50
 """How many causes a drift record names."""
@@ -63,11 +64,38 @@ def judge_session(session: Session, present: Present, *, expect: str | None = No
             summary=f"{name} has no snapshot yet",
             expected_agent=name,
             tree=present.reading.tree,
-            hints=(f"git taskctx snapshot --agent {name}",),
+            situation=Situation("chain.no_snapshot", agent=name),
         )
     strict = strict or session.context.policy.drift.strict
     verdict = judge(session.context, chain, expected, present, strict=strict)
-    return replace(verdict, hints=verdict.hints + ways_out(session, expected, verdict, present))
+    if verdict.outcome is Outcome.YES and not session.over_budget:
+        return verdict
+    return replace(verdict, situation=in_drift(session, expected, verdict, present))
+
+
+def in_drift(
+    session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
+) -> Situation:
+    """Return what a verdict is about; `by_hook` says that a hook of the commit wrote what differs."""
+    return Situation(
+        "drift.differs", session=session, expected=expected, verdict=verdict, present=present, by_hook=by_hook
+    )
+
+
+def drift_refusal(verdict: Verdict) -> Refused:
+    """Turn a verdict that is no yes into the error of a verb that needed one."""
+    lines = [verdict.summary]
+    for cause in verdict.causes[:20]:
+        where = f"{cause.path}: " if cause.path else ""
+        lines.append(f"  {where}{cause.kind.value}{f' ({cause.detail})' if cause.detail else ''}")
+    if len(verdict.causes) > 20:
+        lines.append(f"  and {len(verdict.causes) - 20} more")
+    return Refused(
+        "\n".join(lines),
+        verdict.situation,
+        hint="\n".join(verdict.hints) or None,
+        paths=tuple(cause.path for cause in verdict.causes if cause.path),
+    )
 
 
 def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
@@ -109,5 +137,5 @@ def _at_work(session: Session, reading: Reading) -> Verdict:
         expected_agent=chain.owner,
         expected_tree=chain.settled_tree,
         tree=reading.tree,
-        hints=(snapshot_command(chain),),
+        situation=Situation("chain.at_work", chain=chain),
     )

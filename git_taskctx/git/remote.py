@@ -16,6 +16,7 @@ from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import RefMove, break_left, move_refs, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 _ALONE = (
     "fetch.prune=false",
@@ -109,7 +110,7 @@ def default_remote(repository: Repository) -> str:
     if "origin" in names:
         return "origin"
     what = "none of the remotes is called origin" if names else "there is no remote"
-    raise Fatal(what, hint="git taskctx fetch REMOTE   # `git remote -v` lists them")
+    raise Fatal(what, Situation("clone.which_remote"))
 
 
 def list_remote(git: Git, remote: str, *patterns: str) -> dict[str, str]:

@@ -18,7 +18,6 @@ from git_taskctx.ledger.entries import append_records, find_context_ids, pages_o
 from git_taskctx.ledger.entry import Entry, anchor_of, page_of
 from git_taskctx.ledger.patches import facts_of
 from git_taskctx.ledger.refs import refs_of
-from git_taskctx.ledger.whereabouts import fetch_command
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Adopt, Origin, Seal, TaskFile
@@ -28,6 +27,7 @@ from git_taskctx.proof.claims import Claim, Told, read_claims
 from git_taskctx.proof.match import Matcher
 from git_taskctx.proof.range import Commit, read_commit
 from git_taskctx.proof.rules import Rules
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
     commit = read_commit(repository, repository.resolve_commit(revision))
     task = caller.task or caller.store.active()
     if task is None:
-        raise Usage("adopt needs to know whose records", hint=f"git taskctx adopt {revision} --task TASK-1")
+        raise Usage("adopt needs to know whose records", Situation("clone.whose_records", revision=revision))
     held, contexts = rules(commit.parent), _contexts(repository, task)
     known = (*contexts, *find_context_ids(repository, task))
     chains = [told for told in _chains(repository, commit, known, held) if told.task == task]
@@ -60,7 +60,7 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
     if not chains:
         raise CouldNotTell(
             f"no records of {task} are here that could be about {commit.oid[:12]}",
-            hint=fetch_command(repository),
+            Situation("clone.fetch", repository=repository),
         )
     chosen, draft = _choose(repository, commit, chains, contexts, held)
     named = any(
@@ -112,12 +112,11 @@ def _choose(
             text = f"the records of {told.task} do not prove {commit.oid[:12]} ({against})"
         differing = matcher.find_paths((commit.tree, reason) for reason in fit.reasons)
         paths = tuple(path for some in differing.values() for path in some)
-        hint = f"git taskctx log --task {told.task} --context {told.context}"
-        refused.append(Refused(text, hint=hint, paths=paths))
+        refused.append(Refused(text, Situation("clone.log_of", task=told.task, context=told.context), paths=paths))
     if refused:
         raise refused[-1]
     task = chains[0].task
-    raise Refused(f"{task} has no snapshot that a commit could be", hint=f"git taskctx log --task {task}")
+    raise Refused(f"{task} has no snapshot that a commit could be", Situation("clone.log_of", task=task))
 
 
 def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets as randomness
-import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from git_taskctx.model.payloads import Init
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.record import Record, draft_record, link
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
 
@@ -52,16 +52,18 @@ class Request:
     agents: tuple[str, ...] | None = None
     any_status: bool = False
 
-    def line(self) -> str:
-        """Return the command line that asks for it, with a task file."""
+    def words(self) -> tuple[str, ...]:
+        """Return the words that ask for it."""
         given = (
+            ("--title", self.title),
+            ("--description", self.description),
             ("--task-file", self.task_file),
             ("--base-commit", self.base_commit),
             ("--agents", ",".join(self.agents or ())),
         )
-        words = [self.task, *(word for name, value in given if value for word in (name, value))]
-        words += [word for text in self.criteria for word in ("--criterion", text)]
-        return f"git taskctx init {shlex.join(words)}"
+        options = [word for name, value in given if value for word in (name, value)]
+        options += [word for text in self.criteria for word in ("--criterion", text)]
+        return ("init", self.task, *options, *(("--any-status",) if self.any_status else ()))
 
 
 @dataclass(frozen=True)
@@ -136,10 +138,7 @@ def _require_no_active(caller: Caller) -> None:
     if active is not None:
         raise Fatal(
             f"{active} is active in this worktree",
-            hint="git worktree add ../other && cd ../other   # one task a worktree\n"
-            "git taskctx purge   # or put this one away"
-            if caller.repository.head().commit is not None  # without a commit git adds no worktree
-            else "git taskctx purge   # puts that one away",
+            Situation("clone.one_active", repository=caller.repository),
         )
 
 
@@ -149,7 +148,7 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
     if unknown and request.agents is None:
         raise Fatal(
             f"chain.may_edit names {unknown[0]!r}, which is not an agent",
-            hint=f"git taskctx init {request.task} --agents A,B,C",
+            Situation("clone.name_agents", task=request.task),
         )
     return agents
 
@@ -168,12 +167,11 @@ def _capture(request: Request, ground: Ground) -> Captured:
             roots = " or ".join(f"{root}/" for root in policy.task.roots)
             raise Fatal(
                 f"no task file {request.task}*.task.yaml under {roots}",
-                hint=f'git taskctx init {request.task} --title "what is to be done"\n'
-                f"git taskctx init {request.task} --task-file FILE   # or where it lies elsewhere",
+                Situation("clone.begin_with_title", task=request.task),
             )
         return capture_words(given.over(TaskSnapshot(title="", description=""), {})[0], ground)
     path, data = found
-    again, any_status = request.line(), request.any_status
+    again, any_status = request.words(), request.any_status
     return capture_file(path, data, ground, task=request.task, any_status=any_status, again=again, given=given)
 
 
@@ -197,7 +195,7 @@ def _bounded(request: Request, name: str, text: str, limit: int) -> str:
     if size > limit:
         raise Fatal(
             f"the {name} has {size} bytes, more than {limit}",
-            hint=f"git taskctx init {request.task} --task-file FILE   # put it into a task file",
+            Situation("clone.put_in_file", task=request.task),
         )
     return text
 

@@ -14,7 +14,6 @@ from git_taskctx.commits.commits import keep_up
 from git_taskctx.commits.seal import end, is_committed
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
-from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, Fatal, Refused
 from git_taskctx.git.notes import NOTES_REF, read_note
 from git_taskctx.git.process import TIME_LIMIT
@@ -23,7 +22,8 @@ from git_taskctx.handoff.lifecycle import recover
 from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import Record, load_record
-from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.situation import ASIDE, Situation
 
 
 @dataclass(frozen=True)
@@ -37,17 +37,10 @@ class Completed:
     violated: str | None = None
     """Why its proof is known to be violated."""
     again: str | None = None
-    """The command that mends it."""
+    """The command that makes the commit anew."""
     notified: int | None = None
     """How the notifier ended; None where there is none."""
-
-
-class Unfinished(Refused):
-    """The task's commit has not been made; `session` shows what is missing."""
-
-    def __init__(self, message: str, session: Session) -> None:
-        super().__init__(message)
-        self.session = session
+    situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
 
 
 def complete(caller: Caller, *, notifier: str | None) -> Completed:
@@ -55,7 +48,7 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
 
     Without a task and with none active it is the one that HEAD ended.
 
-    Raises: Unfinished while the task's commit has not been made; Fatal where there is no such task.
+    Raises: Refused while the task's commit has not been made; Fatal where there is no such task.
     """
     caller = _named(caller)
     with open_session(caller, write=False) as session:
@@ -67,14 +60,15 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
     if waits or not archived:
         commit = _end(replace(caller, task=task, context_id=None))
     if commit is None:
-        raise Refused(f"{task} was put away before it was committed", hint=f"git taskctx recover {task}")
+        raise Refused(f"{task} was put away before it was committed", Situation("clone.recover", task=task))
     with open_session(replace(caller, task=task, context_id=context_id), write=False) as session:
         around = standing(session, commit)
     done = Completed(task, context_id, commit, title)
     if around is not None:
-        again = around.commit_again if around.is_head else None
-        done = replace(done, violated=f"commit {commit[:12]} is what was validated, but {around.reason}", again=again)
-    return replace(done, notified=_notify(caller, done, notifier)) if notifier else done
+        done = replace(done, violated=f"commit {commit[:12]} is what was validated, but {around.reason}")
+    notified = _notify(caller, done, notifier) if notifier else None
+    then = Situation("chain.completed", task=task, found=around, notified=notified)
+    return replace(done, notified=notified, situation=then)
 
 
 def _end(caller: Caller) -> CommitOid:
@@ -82,7 +76,7 @@ def _end(caller: Caller) -> CommitOid:
         keep_up(session)
         if not is_committed(session):
             what = "validated, and not committed yet" if session.chain.validated else "not validated"
-            raise Unfinished(f"{session.task} is {what}", session)
+            raise Refused(f"{session.task} is {what}", Situation("chain.next_steps", session=session))
         return end(session)
 
 
@@ -97,7 +91,7 @@ def _named(caller: Caller) -> Caller:
     lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), head) if head else []
     seals = [record for line in lines if (record := _seal(line, head)) is not None]
     if not seals:
-        raise Fatal("no task context is active here, and HEAD ended none", hint="git taskctx list")
+        raise Fatal("no task context is active here, and HEAD ended none", Situation("clone.known"))
     return replace(caller, task=seals[-1].task, context_id=seals[-1].context)
 
 

@@ -16,6 +16,7 @@ from git_taskctx.model.context import Finding, Status
 from git_taskctx.model.payloads import Attach, Block, Unblock, Update
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Outcome
+from git_taskctx.situation import Situation
 
 
 def block(session: Session, agent: str, text: str) -> Finding:
@@ -36,13 +37,14 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
     everything = {finding.id: finding for seat in session.chain.seats.values() for finding in seat.findings}
     finding = everything.get(finding_id)
     if finding is None:
-        known = ", ".join(open_one.id for open_one in session.chain.open_findings) or "none"
-        raise Fatal(f"there is no finding {finding_id!r}", hint=f"git taskctx status   # open findings: {known}")
+        known = tuple(open_one.id for open_one in session.chain.open_findings)
+        raise Fatal(f"there is no finding {finding_id!r}", Situation("chain.no_finding", known=known))
     refused = refuse_closing(session.chain, agent, finding_id)
     if refused is not None:
-        way = f"git taskctx unblock --agent {refused.agent} --finding {finding_id}" if refused.agent else ""
-        raise Refused(refused.text, hint=way or "git taskctx status")
-    require_distinct(session, session.chain, agent, verb=f"git taskctx unblock --agent {agent} --finding {finding_id}")
+        by = Situation("chain.found_by", agent=refused.agent, finding=finding_id)
+        raise Refused(refused.text, by if refused.agent else Situation("chain.look"))
+    words = ("unblock", "--agent", agent, "--finding", finding_id)
+    require_distinct(session, session.chain, agent, words=words)
     session.commit([Event(Unblock(finding_id), agent)], reason=f"{session.task}: {agent} unblocks")
     return finding
 
@@ -56,7 +58,7 @@ def update(
     """
     session.require_agent(agent)
     if status is None and qa_log is None and session_id is None:
-        raise Usage("nothing to update", hint=f"git taskctx update --agent {agent} --status done")
+        raise Usage("nothing to update", Situation("chain.nothing_to_update", agent=agent))
     session.require_open()
     said = Update(session_id=check_text(session_id, what="session id") if session_id is not None else None)
     events, contents = list[Event](), None
@@ -83,12 +85,10 @@ def _require_status(session: Session, agent: str, status: Status) -> None:
         return
     if status == chain.status_of(agent):
         return
-    hints = {
-        "in_progress": f"git taskctx start --agent {agent}",
-        "blocked": f'git taskctx block --agent {agent} --finding "what is wrong"',
-        "pending": f"git taskctx start --agent {chain.agents[0]}   # hand the tree on",
-    }
-    raise Refused(f"{agent} is {chain.status_of(agent)}, and `update` cannot make it {status}", hint=hints[status])
+    raise Refused(
+        f"{agent} is {chain.status_of(agent)}, and `update` cannot make it {status}",
+        Situation("chain.not_that_status", session=session, agent=agent, status=status),
+    )
 
 
 def _require_done_now(session: Session, agent: str) -> None:
@@ -97,13 +97,14 @@ def _require_done_now(session: Session, agent: str) -> None:
     if seat.approves and not seat.open_findings:
         return
     if agent != chain.owner:
-        raise Refused(f"{agent} does not own the tree, {chain.owner} does", hint=f"git taskctx start --agent {agent}")
-    require_distinct(session, chain, agent, verb=f"git taskctx update --agent {agent} --status done")
+        then = Situation("chain.turn", session=session, agent=agent)
+        raise Refused(f"{agent} does not own the tree, {chain.owner} does", then)
+    require_distinct(session, chain, agent, words=("update", "--agent", agent, "--status", "done"))
     with read_worktree(session.repository, keep=False) as reading:
         require_current_text(session, reading)
         if judge_session(session, Present(reading)).outcome is not Outcome.YES:
             raise Refused(
                 f"the worktree is not {agent}'s last snapshot",
-                hint=f"git taskctx snapshot --agent {agent} --done",
+                Situation("chain.not_its_snapshot", agent=agent),
             )
         require_done(session, chain, agent, reading.tree)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections import Counter
 
 from git_taskctx.commits.commits import keep_up
@@ -26,6 +25,7 @@ from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Recover
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
 
@@ -95,15 +95,13 @@ def recover(caller: Caller, task: str) -> Session:
         if active not in (None, task) or marker not in (None, context_id):
             raise Fatal(
                 f"{active or marker} is active here",
-                hint="git taskctx purge   # puts that one away"
-                + "\ngit worktree add ../other && cd ../other   # or one task a worktree"
-                * (repository.head().commit is not None),  # without a commit git adds none
+                Situation("clone.other_active", repository=repository),
             )
         elsewhere = store.alive_elsewhere(context_id)
         if elsewhere is not None:
             raise Fatal(
                 f"{task} is alive in another worktree ({elsewhere})",
-                hint=f"git -C {shlex.quote(os.fspath(elsewhere))} taskctx purge",
+                Situation("clone.alive_elsewhere", folder=elsewhere),
             )
         entries = read_entries(repository, context_id)
         if not entries:
@@ -113,7 +111,7 @@ def recover(caller: Caller, task: str) -> Session:
         if kept is None:
             raise CouldNotTell(
                 f"the refs do not keep the context that the ledger names ({last.context_sha[:12]})",
-                hint="git taskctx fetch --with-snapshots   # where another clone went on with it",
+                Situation("clone.went_on_elsewhere"),
             )
         data = store.read(task, CONTEXT) if marker == context_id else None
         session = Session(

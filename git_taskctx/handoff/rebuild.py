@@ -18,6 +18,7 @@ from git_taskctx.model.context import Context, Immutable
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.payloads import Rebuild
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 UNCOUNTED = ("sources", "repo_paths")
 """Parts of the block that follow from the file's lines and from the tree: no change of the task's text."""
@@ -117,13 +118,13 @@ def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool)
         if alone and not (captured.immutable.standards_citations or old.standards_citations):
             raise Refused(
                 f"{session.task} was not captured from a file, and cites no standard",
-                hint=f"git taskctx get --task {session.task}",
+                Situation("clone.captured", task=session.task),
             )
         return captured
     data = read_task_file_bytes(session.repository, path)
     if data is None:
-        raise Refused(f"the task file {path} is gone", hint=f"git taskctx get --task {session.task}")
-    task, again = session.task, "git taskctx rebuild"
+        raise Refused(f"the task file {path} is gone", Situation("clone.captured", task=session.task))
+    task, again = session.task, ("rebuild",)
     return capture_file(path, data, ground, task=task, any_status=any_status, again=again, given=Given.of(old))
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
-
 from git_taskctx.commits.bypassed import standing
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
-from git_taskctx.drift.mend import snapshot_command
 from git_taskctx.errors import Refused
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
@@ -21,6 +18,7 @@ from git_taskctx.ledger.travel import fetched_refs, follow_ledger
 from git_taskctx.model.payloads import Purge, Resolve
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -49,14 +47,14 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
     note = check_text(note, what="note")
     session.require_open(may_be_blocked=True)
     chain = session.chain
-    typed = f"git taskctx resolve-drift --note {shlex.quote(note)}{' --accept' * accept}"
-    require_distinct(session, chain, chain.owner, verb=typed)
+    words = ("resolve-drift", "--note", note, *(("--accept",) if accept else ()))
+    require_distinct(session, chain, chain.owner, words=words)
     budget = sum(seat.budget for seat in chain.seats.values())
     if chain.at_work:
         if not budget:
             raise Refused(
                 f"{chain.owner} is at work: what changes now is its own",
-                hint=snapshot_command(chain),
+                Situation("chain.at_work", chain=chain),
             )
         session.commit([Event(Resolve(note), chain.owner)], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
@@ -64,14 +62,15 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         verdict = judge_session(session, Present(reading))
         if verdict.outcome is Outcome.YES:
             if not budget:
-                raise Refused("there is no drift to resolve", hint="git taskctx status")
+                raise Refused("there is no drift to resolve", Situation("chain.look"))
             event = Event(Resolve(note), chain.owner, tree=reading.tree)
             session.commit([event], reason=f"{session.task}: drift resolved")
             return Resolved(chain.owner, budget, None, verdict=verdict)
         if not accept:
             raise Refused(
                 f"{verdict.summary}; a note alone does not resolve it",
-                hint="\n".join(verdict.hints),
+                verdict.situation,
+                hint="\n".join(verdict.hints) or None,
                 paths=tuple(cause.path for cause in verdict.causes if cause.path),
             )
         paths = changed_paths(reading, chain.settled_tree)
@@ -102,11 +101,11 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     Raises: Refused where nothing forks; CouldNotTell where the trees of that side are not here.
     """
     note = check_text(note, what="note")
-    chain, typed = session.chain, f"git taskctx resolve-drift --note {shlex.quote(note)} --holds {shlex.quote(holds)}"
-    require_distinct(session, chain, chain.owner, verb=typed)
+    chain = session.chain
+    require_distinct(session, chain, chain.owner, words=("resolve-drift", "--note", note, "--holds", holds))
     named = find_named(session.entries, holds)
     if not session.aside or named is None:
-        raise Refused(f"no record {holds} is on a side of a fork", hint=f"git taskctx log --task {session.task}")
+        raise Refused(f"no record {holds} is on a side of a fork", Situation("clone.log_of", task=session.task))
     if not session.archived:
         session.require_open(may_be_blocked=True)
     repository, context_id = session.repository, session.context.context_id

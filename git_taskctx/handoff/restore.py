@@ -29,6 +29,7 @@ from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Restore
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 _BESIDE = f"{SAVED}/beside"
 """The name under which is kept what a saved tree does not hold."""
@@ -47,12 +48,12 @@ class Restored:
     """Submodules: their content is another repository's."""
     saved: int
     """Number under which the state before was saved."""
-    undo: str
-    """The command that brings that state back, also when the task is over."""
     exact: bool
     """True when the whole worktree now is the snapshot's tree."""
     left: tuple[Left, ...] = ()
     """Paths that could not be restored, and are as they were."""
+    undo: str = ""
+    """The command that brings the state before back, also when the task is over; filled in where it is shown."""
 
     @property
     def code(self) -> int:
@@ -73,6 +74,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     """
     if session.edited or (session.archived and agent != SAVED):
         session.require_open(may_be_blocked=True)
+    paths = tuple(_as_quoted(path) for path in paths)
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
     wanted = _both(_selector(paths), _selector_of_taken(session, number) if session.archived else None)
@@ -114,7 +116,6 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         deleted=tuple(quote(change.path) for change in done if change.mode == ABSENT),
         skipped=tuple(quote(change.path) for change in skipped),
         saved=saved,
-        undo=session.undo(saved),
         exact=exact,
         left=tuple(left),
     )
@@ -183,7 +184,7 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
         found = find_ref(session.repository.git, session.snapshot_ref(SAVED, number)) if number else None
         if found is None:
             what = f"no state was saved under number {number}" if number else "nothing has been saved yet"
-            raise Fatal(what, hint="git taskctx log")
+            raise Fatal(what, Situation("clone.records", session=session))
         return TreeOid(found), number
     session.require_agent(agent)
     taken = chain.seats[agent].snapshots
@@ -191,16 +192,21 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
     if not taken or not 1 <= number <= len(taken):
         raise Fatal(
             f"{agent} has no snapshot {round_number}" if round_number else f"{agent} has no snapshot yet",
-            hint="git taskctx log",
+            Situation("clone.records", session=session),
         )
     return taken[number - 1].tree, number
+
+
+def _as_quoted(pattern: str) -> str:
+    """Return a pattern that is no text as git quotes it: as such it names the one path."""
+    return pattern if pattern.isprintable() else quote(os.fsencode(pattern))
 
 
 def _selector(paths: tuple[str, ...]) -> Callable[[bytes], bool]:
     if not paths:
         return lambda _: True
-    covers = compile_patterns(paths).covers
-    return lambda path: covers(quote(path))
+    covers, whole = compile_patterns(paths).covers, set(paths)
+    return lambda path: quote(path) in whole or covers(quote(path))
 
 
 def _paths_of(reading: Reading, tree: TreeOid) -> list[bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shlex
 import stat
 from collections.abc import Mapping
 
@@ -30,6 +29,7 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.snapshot import FileChange, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.situation import Situation
 
 UNTRACKED_SHOWN = 50
 
@@ -230,8 +230,7 @@ def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     if found and context.policy.scope.outside == "block":
         raise Refused(
             f"{len(found)} changed path{'s' * (len(found) != 1)} outside the task's scope",
-            hint="\n".join(f"git taskctx restore --agent init --paths {shlex.quote(':/' + path)}" for path in found[:3])
-            + "   # undoes them",
+            Situation("clone.outside_scope", paths=found[:3]),
             paths=found,
         )
     draft.warnings.extend(f"{path} is outside the task's scope" for path in found[:UNTRACKED_SHOWN])

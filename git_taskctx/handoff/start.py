@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Sequence
 
 from git_taskctx.context.caller import check_secrets, check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.staleness import TextState, compare_text
-from git_taskctx.drift.count import judge_session, record_drift
+from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
-from git_taskctx.drift.mend import drift_refusal
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
@@ -19,6 +18,7 @@ from git_taskctx.ledger.rules import refuse_actor, refuse_handover, refuse_turn
 from git_taskctx.model.payloads import Start, Takeover
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -41,23 +41,23 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
     Raises: Refused, by the row of the table that matched; a failed verification is counted before.
     """
     session.require_agent(agent)
-    chain, verb = session.chain, f"git taskctx start --agent {agent}"
+    chain, words = session.chain, ("start", "--agent", agent)
     session.require_open()  # row 1
     note = check_text(take_over, what="note") if take_over is not None else None
     if agent == chain.owner:  # row 2
-        require_distinct(session, chain, agent, verb=verb)
+        require_distinct(session, chain, agent, words=words)
         return _resume(session, agent, note)
-    require_turn(chain, agent)  # row 3
+    require_turn(session, agent)  # row 3
     with read_worktree(session.repository, keep=False) as reading:
         require_current_text(session, reading)
         if chain.at_work:
-            require_distinct(session, chain, agent, verb=verb)
+            require_distinct(session, chain, agent, words=words)
             if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None)
             if note is None:  # row 5
                 raise Refused(
                     f"{chain.owner} has been at work since {chain.since}{_progress(chain, reading)}",
-                    hint=at_work_hint(chain, agent),
+                    Situation("chain.turn", session=session, agent=agent),
                 )
             return _take_over(session, agent, reading, note)
         present = Present(reading)
@@ -65,16 +65,15 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
         if verdict.outcome is not Outcome.YES:  # row 6
             raise drift_refusal(record_drift(session, present, verdict))
         require_handover(session, chain, agent)  # rows 7 and 8
-        require_distinct(session, chain, agent, verb=verb)
+        require_distinct(session, chain, agent, words=words)
         return _hand_over(session, agent, reading, verdict=verdict)  # row 9
 
 
-def require_turn(chain: Chain, agent: str) -> None:
+def require_turn(session: Session, agent: str) -> None:
     """Row 3: refuse an agent that is more than one ahead of the owner. Raises: Refused."""
-    refused = refuse_turn(chain, agent)
+    refused = refuse_turn(session.chain, agent)
     if refused is not None:
-        first = f"git taskctx snapshot --agent {chain.owner}"
-        raise Refused(refused.text, hint=first if chain.at_work else f"git taskctx start --agent {refused.agent}")
+        raise Refused(refused.text, Situation("chain.turn", session=session, agent=agent))
 
 
 def require_handover(session: Session, chain: Chain, agent: str) -> None:
@@ -85,9 +84,7 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
     refused = refuse_handover(chain, agent, session.context.policy)
     if refused is None:
         return
-    back = f"git taskctx start --agent {refused.agent}"
-    unblock = f"git taskctx unblock --agent {chain.owner} --finding {refused.finding}   # or, once it is mended"
-    raise Refused(refused.text, hint=f"{back}   # hand back\n{unblock}" if refused.finding else back)
+    raise Refused(refused.text, Situation("chain.turn", session=session, agent=agent, chain=chain))
 
 
 def require_current_text(session: Session, reading: Reading | None = None) -> TextState:
@@ -99,20 +96,9 @@ def require_current_text(session: Session, reading: Reading | None = None) -> Te
     if text.reason is not None:
         raise Refused(
             text.reason,
-            hint="git taskctx rebuild   # takes the new text, and voids approvals of the old one",
+            Situation("chain.stale_text"),
         )
     return text
-
-
-def at_work_hint(chain: Chain, agent: str) -> str:
-    """Say how to go on while the owner is at work."""
-    findings = chain.owner_seat.open_findings
-    if findings and chain.is_later(agent, chain.owner):
-        return f"git taskctx unblock --agent {chain.owner} --finding {findings[0].id}   # once it is mended"
-    return (
-        f"git taskctx snapshot --agent {chain.owner}   # when its work is done\n"
-        f'git taskctx start --agent {agent} --take-over "why"   # or when it died or gave up'
-    )
 
 
 def _resume(session: Session, agent: str, note: str | None) -> Started:
@@ -158,7 +144,7 @@ def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Sta
     taken = take_snapshot(session, reading, previous, Options(takeover=True), chain=session.chain)
     after = preview(session, taken.events)
     require_handover(session, after, agent)
-    require_distinct(session, after, agent, verb=f"git taskctx start --agent {agent} --take-over {shlex.quote(note)}")
+    require_distinct(session, after, agent, words=("start", "--agent", agent, "--take-over", note))
     event = handover_event(after, agent, reading, take_over=note)
     event = replace(event, commit=taken.snapshot.head)
     back = not session.chain.is_later(agent, previous)
@@ -197,13 +183,12 @@ def _progress(chain: Chain, reading: Reading) -> str:
     return f", {len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}{more}"
 
 
-def require_distinct(session: Session, chain: Chain, agent: str, *, verb: str) -> None:
+def require_distinct(session: Session, chain: Chain, agent: str, *, words: Sequence[str]) -> None:
     """Refuse an actor that edited as an earlier agent, where policy asks for others (`chain.distinct_actors`).
 
-    `verb` is what was typed, up to its `--actor`. Raises: Refused.
+    `words` are what was typed, up to its `--actor`. Raises: Refused.
     """
-    actor, before = session.caller.actor, chain.seats[agent].actor
-    refused = refuse_actor(chain, agent, (actor,), session.context.policy)
+    refused = refuse_actor(chain, agent, (session.caller.actor,), session.context.policy)
     if refused is not None:
-        other = shlex.quote(before) if before not in (None, actor) else "SOMEBODY-ELSE"
-        raise Refused(refused.text, hint=f"{verb} --actor {other}")
+        then = Situation("chain.distinct", session=session, chain=chain, agent=agent, words=tuple(words))
+        raise Refused(refused.text, then)

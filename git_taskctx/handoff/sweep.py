@@ -19,6 +19,7 @@ from git_taskctx.ledger.travel import as_ours
 from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -54,7 +55,7 @@ def parse_ttl(text: str) -> timedelta:
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
     if text == "0":
         return timedelta()
-    raise Usage(f"{text!r} is no age: write 30m, 12h, 7d, 2w or 0", hint="git taskctx sweep --ttl 7d")
+    raise Usage(f"{text!r} is no age: write 30m, 12h, 7d, 2w or 0", Situation("clone.sweep_with_age"))
 
 
 def policy_ttl(policy: Policy) -> timedelta:

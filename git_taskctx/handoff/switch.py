@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from git_taskctx.commits.bypassed import standing
 from git_taskctx.commits.commits import keep_up
 from git_taskctx.commits.seal import end, is_committed, put_away
 from git_taskctx.context.caller import Caller
@@ -11,14 +12,15 @@ from git_taskctx.git.repository import Head
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Rebase
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
 class Told:
-    """One sentence, and the command to type."""
+    """One sentence, and where whoever reads it stands."""
 
     text: str
-    hint: str
+    situation: Situation
 
 
 def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
@@ -39,24 +41,27 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
     if store.is_idle:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
-            told.append(Told(f"{waiting} was put away when this branch was left", f"git taskctx recover {waiting}"))
+            then = Situation("clone.put_away", task=waiting)
+            told.append(Told(f"{waiting} was put away when this branch was left", then))
     return told
 
 
 def _follow(session: Session, old: CommitOid | None, head: Head) -> list[Told]:
     if not session.edited:
-        hint = f"git taskctx log --task {session.task}"
-        told = [Told(text, hint) for text in keep_up(session, gated=True)]
+        log = Situation("clone.log_of", task=session.task)
+        told = [Told(text, log) for text in keep_up(session, gated=True)]
         if old is not None and is_committed(session, old):
             commit = end(session, old)
-            return [*told, Told(f"{session.task} is over: commit {commit[:12]} is what was validated", hint)]
+            then = Situation("chain.over", session=session, found=standing(session, commit))
+            return [*told, Told(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
         if old == head.commit:
             return told + _come_along(session, head)
     place = _place(session.chain.branch, old)
     session.caller.store.remember_left(place, session.task, session.context.context_id)
     where = session.chain.branch or (old or "")[:12]
     put_away(session, reason=f"left {where}")
-    return [Told(f"{session.task} is put away: it belongs to {where}", f"git taskctx recover {session.task}   # there")]
+    then = Situation("clone.put_away", task=session.task, where="there")
+    return [Told(f"{session.task} is put away: it belongs to {where}", then)]
 
 
 def _come_along(session: Session, head: Head) -> list[Told]:

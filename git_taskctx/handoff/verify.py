@@ -13,6 +13,7 @@ from git_taskctx.drift.count import count_drift, judge_session, with_budget
 from git_taskctx.drift.judge import Present
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.situation import Situation
 
 
 def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, cold: bool = False) -> Verdict:
@@ -27,7 +28,7 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
             subject="worktree",
             outcome=Outcome.COULD_NOT_TELL,
             summary="no task context is active here, so there is nothing to compare with",
-            hints=('git taskctx init TASK-1 --title "what is to be done"',),
+            situation=Situation("clone.nothing_active", caller=caller),
         )
     with _opened(caller, expect) as (session, caught):
         if caught.sealed is not None:

@@ -11,13 +11,14 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.errors import Usage
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.proof.rules import Rules
 
 
 @dataclass(frozen=True)
-class Situation:
+class HookCall:
     """What git told the hook."""
 
     name: str
@@ -33,14 +34,14 @@ class Situation:
 
 @dataclass(frozen=True)
 class Line:
-    """Something to say, and what to type about it."""
+    """Something to say, and where whoever reads it stands."""
 
     text: str
-    hint: str | None = None
+    situation: Situation | None = None
     warns: bool = False
 
 
-Body = Callable[[Caller, Situation], list[Line]]
+Body = Callable[[Caller, HookCall], list[Line]]
 
 _BODIES = {
     "pre-commit": "commit.before_commit",
@@ -54,15 +55,13 @@ _BODIES = {
 """Module and function of each."""
 
 
-def run_body(caller: Caller, situation: Situation) -> list[Line]:
+def run_body(caller: Caller, called: HookCall) -> list[Line]:
     """Do what a hook is there for; return what to say.
 
     Raises: Usage for a name that is no hook of ours; what the body raises.
     """
-    if situation.name not in _BODIES:
-        raise Usage(
-            f"there is no hook {situation.name!r}, only {', '.join(_BODIES)}", hint="git taskctx hook pre-commit"
-        )
-    module, _, function = _BODIES[situation.name].partition(".")
+    if called.name not in _BODIES:
+        raise Usage(f"there is no hook {called.name!r}, only {', '.join(_BODIES)}", Situation("hooks.no_such_hook"))
+    module, _, function = _BODIES[called.name].partition(".")
     body: Body = getattr(importlib.import_module(f"git_taskctx.hooks.{module}"), function)
-    return body(caller, situation)
+    return body(caller, called)

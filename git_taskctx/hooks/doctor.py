@@ -1,13 +1,11 @@
 """Looks for whatever would keep the gate from holding, and for settings that would lose records.
 
-Changes nothing: hooks are fired in a throw-away repository. Each finding carries the command that mends it.
+Changes nothing: hooks are fired in a throw-away repository. Each finding names what mends it for `report.advice`.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -28,6 +26,7 @@ from git_taskctx.hooks.refspec import find_left, find_named
 from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
 from git_taskctx.ledger.refs import REMOTES
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 OLDEST = (2, 31)
 """The oldest git that we work with."""
@@ -41,40 +40,44 @@ class Finding:
     level: Level
     """`error` where the gate would not hold."""
     what: str
-    command: str | None
-    """What mends it; lines to type."""
+    situation: Situation | None
+    """What is to be advised; None where nothing is."""
+    hint: str | None = None
+    """What an error says that carries none."""
 
 
 def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator[Finding]:
     """Say of each hook why git would not run it, or that it did not come when it was fired."""
-    tell = "git taskctx install"
+    install = Situation("hooks.install", place=place)
     for seat in seats:
         level: Level = "error" if seat.event in GATES else "warning"
         if seat.state == "missing":
             if not judge(seats).line.startswith("not installed"):
-                yield Finding(level, f"{seat.event} is not installed", tell)
+                yield Finding(level, f"{seat.event} is not installed", install)
         elif seat.state == "not executable":
-            yield Finding(level, f"{seat.path} is not executable, and git ignores it", f"chmod +x {_word(seat.path)}")
+            yield Finding(
+                level,
+                f"{seat.path} is not executable, and git ignores it",
+                Situation("hooks.not_executable", path=seat.path),
+            )
         elif seat.state == "displaced":
-            yield Finding(level, f"{seat.event} is displaced: {seat.by} has its place", tell)
+            yield Finding(level, f"{seat.event} is displaced: {seat.by} has its place", install)
         elif seat.state != "in place":
-            yield Finding(level, f"{seat.event} is {seat.state}: {seat.by}", _mend_path(place, seat))
+            yield Finding(level, f"{seat.event} is {seat.state}: {seat.by}", _way_to_run(place, seat))
         elif seat.event in fired.skipped:
             yield from _examine_skipped(place, seat, level)
         elif seat.event == "post-rewrite" and seat.by in ("pre-commit", "prek"):
             yield Finding(
                 "warning",
                 f"{seat.by} runs post-rewrite without the list of commits, so that their records are not carried along",
-                f"{seat.by} uninstall -t post-rewrite && git taskctx install",
+                Situation("hooks.instead_of", program=seat.by),
             )
         elif seat.event not in fired.events and (fault := _prek_fault(place, seat)):
-            yield Finding(level, f"{seat.event}: {fault}", "prek self update   # or as it was installed")
+            yield Finding(level, f"{seat.event}: {fault}", Situation("hooks.old_prek"))
         elif seat.event not in fired.events:
-            yield Finding(
-                level, f"{seat.event} is in place and does not fire", "git taskctx uninstall && git taskctx install"
-            )
+            yield Finding(level, f"{seat.event} is in place and does not fire", Situation("hooks.install_anew"))
     if judge(seats).line == "not installed":
-        yield Finding("error", "no hook is installed here: nothing stops a commit", tell)
+        yield Finding("error", "no hook is installed here: nothing stops a commit", install)
     lost = any(seat.state == "in place" and seat.event not in fired.events | fired.skipped for seat in seats)
     if lost and fired.said:
         yield Finding("note", f"git said: {fired.said[:500]}", None)
@@ -88,18 +91,21 @@ def _examine_skipped(place: Place, seat: Seat, level: Level) -> Iterator[Finding
     script = place.husky / seat.event if place.husky is not None else seat.path
     data = read_script(script) if script is not None else None
     if data is not None and author(data, seat.event) in ("ours", "block") and not is_current(data, seat.event):
-        yield Finding(level, f"{script} is not what this version writes, and was not fired", "git taskctx install")
+        yield Finding(
+            level,
+            f"{script} is not what this version writes, and was not fired",
+            Situation("hooks.install", place=place),
+        )
     else:
         yield Finding("note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None)
 
 
-def _mend_path(place: Place, seat: Seat) -> str:
+def _way_to_run(place: Place, seat: Seat) -> Situation:
     if place.husky is not None:
-        return "npx husky   # sets husky up in this worktree\ngit taskctx install"
+        return Situation("hooks.husky_first")
     if seat.state == "off":
-        scope = "" if place.is_own_setting(place.hooks_paths()[-1][1]) else " --global"
-        return f"git config{scope} --unset core.hooksPath"
-    return "git taskctx install"
+        return Situation("hooks.off", own=place.is_own_setting(place.hooks_paths()[-1][1]))
+    return Situation("hooks.install", place=place)
 
 
 def examine_files(place: Place) -> Iterator[Finding]:
@@ -107,13 +113,17 @@ def examine_files(place: Place) -> Iterator[Finding]:
     folders = {place.default, place.folder}
     for folder in sorted(folders):
         for there in displaced(folder):
-            yield Finding("warning", f"{there} was put aside by us, and nothing runs it now", "git taskctx install")
+            yield Finding(
+                "warning",
+                f"{there} was put aside by us, and nothing runs it now",
+                Situation("hooks.install", place=place),
+            )
         for event in EVENTS:
             if read_author(folder / f"{event}.old", event) == "ours":
                 yield Finding(
                     "warning",
                     f"{folder / event}.old is ours: lefthook has put it there, and runs it no more",
-                    "git taskctx install",
+                    Situation("hooks.install", place=place),
                 )
     twice = [
         event
@@ -127,12 +137,14 @@ def examine_files(place: Place) -> Iterator[Finding]:
         yield Finding(
             "note",
             f"{', '.join(twice)}: run twice, by git's configuration and as a file",
-            "git taskctx uninstall   # the configuration for all repositories stays",
+            Situation("hooks.twice"),
         )
     link = beside(place.private)
     if place.folder == place.private and link.is_symlink() and link.readlink() != shared_folder(place):
         yield Finding(
-            "warning", f"core.hooksPath for all repositories is {shared_folder(place)} now", "git taskctx install"
+            "warning",
+            f"core.hooksPath for all repositories is {shared_folder(place)} now",
+            Situation("hooks.install", place=place),
         )
 
 
@@ -149,20 +161,28 @@ def examine_worktrees(place: Place) -> Iterator[Finding]:
             yield Finding(
                 "warning",
                 f"{quote(os.fsencode(top))} has no {paths[-1][0]}: git runs no hook in that worktree",
-                f"git -C {_word(top)} taskctx doctor",
+                Situation("hooks.no_folder_there", top=top),
             )
 
 
 def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Iterator[Finding]:
     """Find out whether the hooks would find git-taskctx, and this one. `program` is the one that runs now."""
     if place.environ.get("GIT_TASKCTX") == "0":
-        yield Finding("error", "GIT_TASKCTX=0 is set: every hook is switched off", "unset GIT_TASKCTX")
+        yield Finding(
+            "error", "GIT_TASKCTX=0 is set: every hook is switched off", Situation("hooks.variable", name="GIT_TASKCTX")
+        )
     for name, manager in (("HUSKY", "husky"), ("LEFTHOOK", "lefthook")):
         if place.environ.get(name) in ("0", "false") and any(seat.by == manager for seat in seats):
-            yield Finding("error", f"{name}={place.environ[name]} is set: {manager} runs no hook", f"unset {name}")
+            yield Finding(
+                "error",
+                f"{name}={place.environ[name]} is set: {manager} runs no hook",
+                Situation("hooks.variable", name=name),
+            )
     if place.version < OLDEST:
         yield Finding(
-            "error", f"git {_dotted(place.version)} is too old: it must be {_dotted(OLDEST)}", "git --version"
+            "error",
+            f"git {_dotted(place.version)} is too old: it must be {_dotted(OLDEST)}",
+            Situation("hooks.old_git"),
         )
     exec_path = os.fsdecode(place.git.run("--exec-path").out.strip())
     folders = [exec_path, *place.environ.get("PATH", "").split(os.pathsep)]
@@ -172,30 +192,31 @@ def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Itera
         if there is not None:
             found.setdefault(Path(there).resolve(), there)
     if not found:
-        where = shlex.quote(os.fspath(program.parent))
         yield Finding(
             "error",
             "git does not find git-taskctx on PATH, so the hooks let every commit go",
-            f"export PATH={where}:$PATH",
+            Situation("hooks.not_on_path", folder=program.parent),
         )
         return
     first = next(iter(found.values()))
     version = _ask_version(place.git, first)
     if version is None:
         yield Finding(
-            "error", f"{first} does not run, so the hooks let every commit go", f"{shlex.quote(first)} --version"
+            "error",
+            f"{first} does not run, so the hooks let every commit go",
+            Situation("hooks.does_not_run", program=first),
         )
     elif version != __version__:
         yield Finding(
             "warning",
             f"the hooks run {first}, which is {version}; this is {__version__}",
-            "type -a git-taskctx   # remove one",
+            Situation("hooks.several"),
         )
     if len(found) > 1:
         yield Finding(
             "warning",
             f"git-taskctx is installed more than once: {', '.join(found.values())}; the first one is run",
-            "type -a git-taskctx   # remove the others",
+            Situation("hooks.several"),
         )
 
 
@@ -224,21 +245,21 @@ def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
         yield Finding(
             "warning",
             f"notes.rewriteMode = {mode}: an amended commit may lose records that are on it",
-            "git config notes.rewriteMode concatenate",
+            Situation("hooks.setting", words=("notes.rewriteMode", "concatenate")),
         )
     carried = any(seat.event == "post-rewrite" and seat.state == "in place" for seat in seats)
     if not covered and not carried:
         yield Finding(
             "warning",
             "amended and rebased commits lose their record: neither post-rewrite nor notes.rewriteRef carries it along",
-            f"git config --add notes.rewriteRef {NOTES_REF}",
+            Situation("hooks.setting", words=("--add", "notes.rewriteRef", NOTES_REF)),
         )
     named = place.environ.get("GIT_NOTES_REF") or last.get("core.notesref")
     if named == NOTES_REF:
         yield Finding(
             "warning",
             f"git's own notes are written into {NOTES_REF}",
-            "git config --unset core.notesRef; unset GIT_NOTES_REF",
+            Situation("hooks.own_notes", variable=bool(place.environ.get("GIT_NOTES_REF"))),
         )
 
 
@@ -250,38 +271,40 @@ def examine_left(place: Place) -> Iterator[Finding]:
         yield as_finding(error)
         return
     for name in names:
-        folder = shlex.quote(f"{REMOTES}/{name}/")
         yield Finding(
             "note",
             f"there is no remote {name} any more, and proofs do not read the records that were fetched from it",
-            f"git for-each-ref --format='delete %(refname)' {folder} | git update-ref --stdin   # takes them away",
+            Situation("hooks.left_of_remote", folder=f"{REMOTES}/{name}/"),
         )
 
 
 def _examine_setting(key: str, value: str) -> Iterator[Finding]:
-    command = f"git config --unset-all {shlex.quote(key)} {shlex.quote(f'^{re.escape(value)}$')}"
+    unset = Situation("hooks.unset", key=key, value=value)
     if key.endswith(".mirror") and value.lower() in ("true", "yes", "on", "1", ""):
-        yield Finding("warning", f"{key}: a push there sends every snapshot", f"git config --unset {shlex.quote(key)}")
+        yield Finding("warning", f"{key}: a push there sends every snapshot", Situation("hooks.unset", key=key))
     elif key.endswith(".push") and value.lstrip("+").startswith(("refs/*:", "refs/taskctx/")):
-        yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", command)
+        yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", unset)
     elif key.endswith(".fetch"):
-        yield from _examine_fetch(key, value, command)
+        yield from _examine_fetch(key, value, unset)
 
 
-def _examine_fetch(key: str, value: str, command: str) -> Iterator[Finding]:
+def _examine_fetch(key: str, value: str, unset: Situation) -> Iterator[Finding]:
     remote, (source, _, target) = key[len("remote.") : -len(".fetch")], value.lstrip("+").partition(":")
-    instead = f"git taskctx install --notes {shlex.quote(remote)}"
-    other = f"{command}   # {instead} brings them without that"
+    other = Situation("hooks.unset", key=key, value=value, remote=remote)
     named = find_named(value)
     if named is not None:
         if named != remote:
-            yield Finding("warning", f"{key} = {value}: records of {remote} come as those of {named}", instead)
+            yield Finding(
+                "warning",
+                f"{key} = {value}: records of {remote} come as those of {named}",
+                Situation("hooks.notes_of", remote=remote),
+            )
     elif target and target != NOTES_REF + "/" and (_covers(target) or target == "refs/*"):
         what = "a fetch overwrites records that are not there, and --prune deletes them"
         yield Finding("warning", f"{key} = {value}: {what}", other)
     elif target.startswith("refs/taskctx/") and not target.startswith(f"{REMOTES}/"):
         what = "a fetch overwrites snapshots that are not there, and --prune deletes them"
-        yield Finding("warning", f"{key} = {value}: {what}", command)
+        yield Finding("warning", f"{key} = {value}: {what}", unset)
     elif source == NOTES_REF:
         what = f"every fetch fails while {remote} has no records"
         yield Finding("warning", f"{key} = {value}: {what}", other)
@@ -295,11 +318,7 @@ def _covers(pattern: str) -> bool:
 
 def as_finding(error: TaskctxError) -> Finding:
     """Return an error that keeps every verb from working here as a finding."""
-    return Finding("error", error.message, error.hint)
-
-
-def _word(path: Path | None) -> str:
-    return shlex.quote(os.fspath(path or ""))
+    return Finding("error", error.message, error.situation, error.hint)
 
 
 def _dotted(version: tuple[int, int]) -> str:

@@ -101,7 +101,7 @@ def _plan_install(home: Home) -> Plan:
     if shared is None and template is None:
         plan.steps.append(steps.set_config(home.git, "--global", "init.templateDir", os.fspath(home.template)))
     if folder != shared:
-        plan.notes.append("repositories that are here already have none of it: git taskctx install in each")
+        plan.notes.append("repositories that are here already have none of it until it is installed in each")
     return plan
 
 

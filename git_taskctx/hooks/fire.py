@@ -20,6 +20,7 @@ from git_taskctx.hooks.health import Seat, read_author, read_script
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 TIME_LIMIT = 60.0
 """Seconds that one git with its hooks may take."""
@@ -82,7 +83,7 @@ def _require_programs(program: Path) -> None:
     except (OSError, subprocess.SubprocessError) as error:
         raise CouldNotTell(
             f"no program runs in {program.parent}, so the hooks cannot be fired there",
-            hint="TMPDIR=~/.cache git taskctx doctor   # a folder on a file system that lets programs run",
+            Situation("hooks.no_program_runs"),
         ) from error
 
 

@@ -7,7 +7,6 @@ lies under `refs/taskctx/remotes`, so that `--prune` and `--force` can take away
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from git_taskctx.errors import Fatal, Refused
@@ -19,6 +18,7 @@ from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.steps import Step
 from git_taskctx.ledger.refs import REMOTES, SEEN
+from git_taskctx.situation import Situation
 
 _OURS = re.compile(re.escape(f"+{NOTES_REF}*:{REMOTES}/") + r"(?P<remote>.+)/notes\*")
 _FETCHED = re.compile(
@@ -51,7 +51,7 @@ def let_fetch(place: Place, remote: str) -> Iterator[Step]:
     if all(find_named(line) for line in lines):
         raise Refused(
             f"{key} is not set, and with a line of ours alone `git fetch` would bring nothing else",
-            hint=f"git taskctx fetch {shlex.quote(remote)}   # brings the ledger when it is typed",
+            Situation("hooks.no_line_of_its_own", remote=remote),
         )
     wanted = refspec_of(remote)
     for line in lines:

@@ -9,6 +9,7 @@ from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.payloads import Resolve
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 SHORTEST = 7
 """Digits of a record's hash that name it: two clones can write records of the same id."""
@@ -177,16 +178,12 @@ class _Family:
         if len(chosen) == 1:
             return chosen[0]
         first = self._entries[sides[0]]
-        ways = [
-            f"git taskctx resolve-drift --note WHY --holds {self._shas[side][:12]}   "
-            f"# {self._entries[side].record.type} by {self._entries[side].record.actor}, "
-            f"{self._entries[side].record.time}, and {self._size[side] - 1} more"
-            for side in sides[:SHOWN]
-        ]
+        shown = [(self._shas[side], self._entries[side].record, self._size[side] - 1) for side in sides[:SHOWN]]
+        told = [(sha, f"{one.type} by {one.actor}, {one.time}, and {more} more") for sha, one, more in shown]
         raise Forked(
             f"the ledger of {first.record.task} forks at record {first.record.seq}: "
             f"{len(sides)} were built upon the same one, in two clones",
-            hint="\n".join(ways),
+            Situation("clone.forked", sides=told),
         )
 
 

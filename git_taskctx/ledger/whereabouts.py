@@ -1,9 +1,9 @@
-"""Where records of a task may be: this clone's notes, those fetched from remotes, and the command that fetches them."""
+"""Where records of a task may be: this clone's notes, those fetched from remotes, and the remote that may have more."""
 
 from __future__ import annotations
 
 import re
-import shlex
+from collections.abc import Sequence
 
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
@@ -29,17 +29,9 @@ def all_notes(repository: Repository) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found[place] for place in places if place in found))
 
 
-def find_ways(repository: Repository) -> str:
-    """Return what finds a context that is not known here: a remote that may have it, then those that are known."""
-    fetch = f"{fetch_command(repository)} --with-snapshots   # where another clone has it\n"
-    return (fetch if remotes_of(repository.git) else "") + "git taskctx list"
-
-
-def fetch_command(repository: Repository) -> str:
-    """Return the command that brings the notes, and merges them with those that are here."""
-    remotes = remotes_of(repository.git)
-    remote = "origin" if "origin" in remotes or not remotes else remotes[0]
-    return f"git taskctx fetch {shlex.quote(remote)}"
+def likely_remote(names: Sequence[str]) -> str:
+    """Return the remote that is most likely meant: origin, or the first."""
+    return "origin" if "origin" in names or not names else names[0]
 
 
 def place_of(git: Git, remote: str) -> str:

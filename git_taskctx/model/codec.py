@@ -27,7 +27,8 @@ def to_plain(value: Any) -> Any:
         return {
             field.metadata.get("key", field.name): to_plain(getattr(value, field.name))
             for field in fields(value)
-            if not (field.metadata.get("optional") and getattr(value, field.name) == field.default)
+            if not field.metadata.get("aside")
+            and not (field.metadata.get("optional") and getattr(value, field.name) == field.default)
         }
     if isinstance(value, Mapping):
         return {str(key): to_plain(item) for key, item in value.items()}

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, field
+from git_taskctx.situation import ASIDE, Situation
 
 
 class Proven(StrEnum):
@@ -198,6 +199,8 @@ class Proof:
     hints: tuple[str, ...] = ()
     """Commands to type next."""
     warnings: tuple[str, ...] = ()
+    situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
+    """What `report.advice` is asked about; None once `hints` has its answer."""
 
     @property
     def required(self) -> tuple[CommitProof, ...]:

@@ -113,6 +113,8 @@ def _object(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
     hints, told = field_hints(cls), _docstrings(cls)
     properties, required = {}, []
     for key, field in keys_of(cls).items():
+        if field.metadata.get("aside"):
+            continue
         properties[key] = _type(hints[field.name], definitions)
         if field.name in told:
             properties[key] = {"description": told[field.name], **properties[key]}

@@ -5,7 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, field
+from git_taskctx.situation import ASIDE, Situation
 
 
 class Outcome(StrEnum):
@@ -72,3 +73,5 @@ class Verdict:
     """What is odd about the records themselves: a file edited by hand, lines that are none of ours."""
     budget: int | None = None
     """The expected agent's drift budget after this verification; None when it was not counted."""
+    situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
+    """What `report.advice` is asked about; None once `hints` has its answer."""

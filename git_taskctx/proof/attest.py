@@ -28,6 +28,7 @@ from git_taskctx.proof.claims import CLAIMS, Claim
 from git_taskctx.proof.found import Candidate
 from git_taskctx.proof.found import Found as FoundOut
 from git_taskctx.proof.range import Commit
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -143,14 +144,13 @@ def find_range(repository: Repository, task: str) -> str:
     """
     notes = all_notes(repository)
     if not notes:
-        raise CouldNotTell(f"there is no {NOTES_REF} in this clone", hint="git taskctx fetch")
+        raise CouldNotTell(f"there is no {NOTES_REF} in this clone", Situation("proof.no_notes"))
     about = f'"context":"[0-9a-f]{{16}}","task":"{task.replace(".", "[.]")}"'
     lines = grep_notes(repository, notes, f'"type":"({"|".join(CLAIMS)})",{about}')
     records = sorted((record for line in lines if (record := _claim_in(line)) is not None), key=lambda one: one.id)
     here = [one for one in records if one.commit is not None and repository.find_commit(one.commit) is not None]
     if not here:
-        hint = "git taskctx fetch   # the records of others; a task that is not committed yet has none"
-        raise CouldNotTell(f"no commit of {task} is on record here", hint=hint)
+        raise CouldNotTell(f"no commit of {task} is on record here", Situation("proof.none_of_task"))
     last = next((one for one in reversed(here) if one.type != "part"), here[-1])
     first = next((one for one in here if one.type == "part" and one.context == last.context), last)
     parents = repository.parents_of(CommitOid(str(first.commit)))

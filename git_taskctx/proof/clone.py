@@ -7,7 +7,6 @@ but objects and refs under `refs/taskctx/remotes`.
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Callable, Iterator
 
 from git_taskctx.errors import CouldNotTell, GitFailed
@@ -15,16 +14,17 @@ from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import BRANCHES, find_ref
 from git_taskctx.git.remote import fetch_ref, fetch_refs, list_remote, remotes_of
 from git_taskctx.git.repository import Repository
-from git_taskctx.ledger.whereabouts import fetch_command, place_of
+from git_taskctx.ledger.whereabouts import place_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
-from git_taskctx.proof.hints import CUT_OFF, NO_RECORDS
+from git_taskctx.proof.found import CUT_OFF, having_asked
 from git_taskctx.proof.job import WHOLE, Job, Named
 from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import Range, find_commit, find_short, lone_range, read_commit, split_name
 from git_taskctx.proof.rules import Rules
+from git_taskctx.situation import Situation
 
 DEEPER = ("--deepen=50", "--deepen=250", "--deepen=1250", "--unshallow")
 """How far history is fetched, step by step, while something may lie further down."""
@@ -55,6 +55,7 @@ def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
         policy=None,
         reasons=(Reason(Code.OBJECTS_MISSING, error.message),),
         hints=(error.hint,) if error.hint else (),
+        situation=error.situation,
     )
 
 
@@ -87,7 +88,8 @@ class _Clone:
         self.home = job.home or self.origin
         """Where the change is meant to go; what is there, only those put who may push."""
         self.warnings: list[str] = []
-        self.ways: list[str] = []
+        self.beside: list[Situation] = []
+        """What the notes of the remotes are like."""
 
     def prove(self, rules: Callable[[CommitOid | None], Rules], policy: Named | None) -> Proof:
         """Fetch, and prove; then fetch deeper as long as that may change the answer."""
@@ -159,10 +161,16 @@ class _Clone:
             if found is not None:
                 return found
         reason = why or f"{remote} does not have it any more"
-        hint = f"git fetch {shlex.quote(remote)} {shlex.quote(named.oid or named.ref or 'REF')}   # what git says of it"
-        if named.words is not None and find_ref(self.git, f"refs/tags/{named.words}") is not None:
-            hint += f"; a tag is named as one: tags/{named.words}"
-        raise CouldNotTell(f"the commit {named} is not in this clone, and cannot be fetched: {reason}", hint=hint)
+        is_tag = named.words is not None and find_ref(self.git, f"refs/tags/{named.words}") is not None
+        raise CouldNotTell(
+            f"the commit {named} is not in this clone, and cannot be fetched: {reason}",
+            Situation(
+                "proof.cannot_fetch",
+                remote=remote,
+                wanted=named.oid or named.ref or "REF",
+                tag=named.words if is_tag else None,
+            ),
+        )
 
     def _here(self, named: Named) -> CommitOid | None:
         """Return a commit that is in the clone; a branch is looked up by its whole name, which no tag can take.
@@ -199,28 +207,21 @@ class _Clone:
         if other is not None and signed:
             yield from self._notes_of(other, name="signed")
         elif other is not None:
-            self.ways.append(
-                f"git taskctx fetch {shlex.quote(other)} && git taskctx push {shlex.quote(self.home)}   "
-                "# a maintainer takes the fork's records over; unsigned ones prove nothing from there"
-            )
+            self.beside.append(Situation("proof.on_a_fork", fork=other, home=self.home))
 
     def _notes_of(self, remote: str, name: str = "notes") -> Iterator[str]:
-        quoted = shlex.quote(remote)
         words = ("--depth=1",) if self.repository.is_shallow else ()
         try:
             theirs = borrow_notes(self.repository, remote, *words, name=name)
             if theirs is None:
                 self.warnings.append(f"no records are on {remote} ({NOTES_REF})")
-                self.ways.append(f"git taskctx push {quoted}   # in the clone where the task was done")
+                self.beside.append(Situation("proof.none_there", remote=remote))
                 return
-            self.ways.append(
-                f"git taskctx push {quoted}   # in the clone where the task was done: what is there is not enough; "
-                "or it was committed outside a task, and nobody validated it"
-            )
+            self.beside.append(Situation("proof.not_enough_there", remote=remote))
             yield theirs
         except GitFailed as error:
             self.warnings.append(f"the records on {remote} cannot be fetched: {error.message}")
-            self.ways.append(f"git ls-remote {quoted} {NOTES_REF}   # what git says of it; may this job read {quoted}?")
+            self.beside.append(Situation("proof.does_not_answer", remote=remote))
 
     def _may_lie_deeper(self, found: Proof, what: Range) -> bool:
         if found.verdict is not Proven.UNPROVEN:
@@ -239,8 +240,5 @@ class _Clone:
 
     def _told(self, found: Proof) -> Proof:
         """Return a proof that says what to do where everything was fetched that can be."""
-        fetch = fetch_command(self.repository)
-        hints = [hint for hint in found.hints if hint.partition("   # ")[0] != fetch]
-        if found.codes & NO_RECORDS:
-            hints = [*self.ways, *hints]
-        return replace(found, hints=tuple(hints), warnings=(*found.warnings, *dict.fromkeys(self.warnings)))
+        warnings = (*found.warnings, *dict.fromkeys(self.warnings))
+        return replace(having_asked(found, self.origin, beside=self.beside), warnings=warnings)

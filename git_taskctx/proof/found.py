@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.proof import Reason, Weight
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.proof import Code, Proof, Reason, Weight
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.proof.claims import Claim, Told
 from git_taskctx.proof.range import Commit
+from git_taskctx.situation import Situation
 
-if TYPE_CHECKING:
-    pass
+NO_RECORDS = {Code.NO_NOTES, Code.NO_RECORD, Code.NOT_SEALED}
+CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OTHER_PARENT}
+"""Reasons that may go away with more history."""
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,10 @@ class Found:
     def is_violated(self) -> bool:
         """True when something is wrong, not only missing."""
         return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
+
+
+def having_asked(proof: Proof, remote: str, *, beside: Sequence[Situation] = ()) -> Proof:
+    """Return a proof whose advice knows that `remote` was asked for records, and what else was seen on the way."""
+    if proof.situation is None:
+        return proof
+    return replace(proof, situation=proof.situation.knowing(asked=(remote,), beside=tuple(beside)))

@@ -17,13 +17,14 @@ from git_taskctx.errors import CouldNotTell, Usage
 from git_taskctx.git.refs import BRANCHES
 from git_taskctx.model.oids import is_oid
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 _ADDRESS = re.compile(r"(?:https?|ssh|git|file)://[^\s\x00-\x1f]+")
+NAME_A_RANGE = Situation("proof.name_a_range")
 LONGEST = 4096
 """Characters of a ref or an address."""
 WHOLE = ("heads/", "tags/", "remotes/")
 """How a ref begins that is named in full but for `refs/`."""
-NAME_A_RANGE = "git taskctx verify --ci BASE..HEAD   # name the commits"
 
 
 @dataclass(frozen=True)
@@ -72,15 +73,15 @@ def read_job(environ: Mapping[str, str], event: Any) -> Job:
         return _github(environ, event)
     if environ.get("GITLAB_CI") == "true":
         return _gitlab(environ)
-    raise Usage("this is no job of GitHub or GitLab, so the commits must be named", hint=NAME_A_RANGE)
+    raise Usage("this is no job of GitHub or GitLab, so the commits must be named", NAME_A_RANGE)
 
 
 def name_job(revision: str) -> Job:
     """Return the job that is about `REV` or `A..B`. Raises: Usage for `A...B`."""
     start, dots, end = revision.partition("..")
     if end.startswith("."):
-        hint = f"git taskctx verify --ci {start or 'HEAD'}..{end[1:] or 'HEAD'}"
-        raise Usage(f"'{revision}' is no range with a base", hint=hint)
+        then = Situation("proof.not_a_range", start=start, end=end[1:], job=True)
+        raise Usage(f"'{revision}' is no range with a base", then)
     if not dots:
         return Job(revision, name_commit(revision))
     return Job(revision, name_commit(end or "HEAD"), (name_commit(start or "HEAD"),))
@@ -94,7 +95,7 @@ def name_commit(text: str) -> Named:
     if is_oid(text):
         return Named(text)
     if not text:
-        raise Usage("no commit is named", hint=NAME_A_RANGE)
+        raise Usage("no commit is named", NAME_A_RANGE)
     if text.startswith(("refs/", *WHOLE)):
         whole = f"refs/{text.removeprefix('refs/')}"
         return Named(ref=whole.replace("refs/remotes/origin/", BRANCHES, 1), words=text)
@@ -104,14 +105,14 @@ def name_commit(text: str) -> Named:
 def _github(environ: Mapping[str, str], event: Any) -> Job:
     name, sha = environ.get("GITHUB_EVENT_NAME", ""), _oid(environ.get("GITHUB_SHA"))
     if not isinstance(event, Mapping):
-        raise CouldNotTell("the job does not say which event it is about (GITHUB_EVENT_PATH)", hint=NAME_A_RANGE)
+        raise CouldNotTell("the job does not say which event it is about (GITHUB_EVENT_PATH)", NAME_A_RANGE)
     if isinstance(event.get("pull_request"), Mapping):
         return _pull_request(event, sha, is_target=name == "pull_request_target")
     default = _branch(_at(event, "repository", "default_branch"))
     if name == "merge_group":
         head, base = (_oid(_at(event, "merge_group", f"{which}_sha")) for which in ("head", "base"))
         if head is None or base is None:
-            raise CouldNotTell("the merge group names no commits", hint=NAME_A_RANGE)
+            raise CouldNotTell("the merge group names no commits", NAME_A_RANGE)
         refs = (_ref(_at(event, "merge_group", f"{which}_ref")) for which in ("head", "base"))
         return Job("merge group", Named(head, next(refs)), (Named(base, next(refs)),))
     if name == "push":
@@ -131,14 +132,14 @@ def _require_own(event: Mapping[str, Any], name: str, sha: str | None) -> None:
     if _at(event, "issue", "pull_request") is not None:
         other = f"pull request {_at(event, 'issue', 'number')}"
     if other is not None:
-        raise CouldNotTell(f"the event {name} is about {other}, and the job about another commit", hint=NAME_A_RANGE)
+        raise CouldNotTell(f"the event {name} is about {other}, and the job about another commit", NAME_A_RANGE)
 
 
 def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool) -> Job:
     number = _at(event, "pull_request", "number")
     head, base = (_oid(_at(event, "pull_request", which, "sha")) for which in ("head", "base"))
     if head is None or base is None or not isinstance(number, int):
-        raise CouldNotTell("the pull request names no commits", hint=NAME_A_RANGE)
+        raise CouldNotTell("the pull request names no commits", NAME_A_RANGE)
     projects = [_at(event, "pull_request", which, "repo", "id") for which in ("head", "base")]
     return Job(
         what=f"pull request {number}",

@@ -13,7 +13,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
-from git_taskctx.proof.hints import CUT_OFF
+from git_taskctx.proof.found import CUT_OFF
 from git_taskctx.proof.range import COMMIT_LIMIT, Commit, Range, between, find_commit, lone_range, shallow_commits
 
 if TYPE_CHECKING:

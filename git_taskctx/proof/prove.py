@@ -21,12 +21,12 @@ from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, We
 from git_taskctx.model.values import replace
 from git_taskctx.proof.claims import Note, Told, cut
 from git_taskctx.proof.found import Candidate, Found
-from git_taskctx.proof.hints import ways_on
 from git_taskctx.proof.match import Matcher
 from git_taskctx.proof.range import Commit, Range, count_dropped, find_commit, find_cuts, first_parents, list_commits
 from git_taskctx.proof.reader import Reader
 from git_taskctx.proof.rules import Rules
 from git_taskctx.proof.scope import required_commits
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.proof.signers import Signers
@@ -298,7 +298,7 @@ def _conclude(
         notices=tuple(_dropped(what, dropped)),
         warnings=rules.warnings,
     )
-    return replace(proof, hints=ways_on(repository, what, proof))
+    return replace(proof, situation=Situation("proof.not_proved", repository=repository, what=what, found=proof))
 
 
 def _summary(

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from git_taskctx.errors import GitFailed
-from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import BRANCHES, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import SEEN
 from git_taskctx.ledger.whereabouts import all_notes
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Proof
-from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.values import dataclass
 from git_taskctx.proof.clone import borrow_notes
-from git_taskctx.proof.hints import NO_RECORDS
+from git_taskctx.proof.found import NO_RECORDS, having_asked
 from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import Range, read_commit
 from git_taskctx.proof.rules import Rules
@@ -67,8 +65,7 @@ def prove_push(
     here = all_notes(repository)
     if theirs is not None and theirs not in here:
         proofs = [prove(repository, what, by, beside=(*here, theirs)) for what, by in judged]
-    asked = f"git taskctx fetch {shlex.quote(shown(remote))}"
-    return [replace(proof, hints=tuple(hint for hint in proof.hints if hint != asked)) for proof in proofs]
+    return [having_asked(proof, remote) for proof in proofs]
 
 
 def _tips_of(repository: Repository, remote: str) -> tuple[CommitOid, ...]:

@@ -14,6 +14,7 @@ from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 COMMIT_LIMIT = 4 * 1024 * 1024
 """Bytes of a commit; what is larger is not read."""
@@ -76,8 +77,7 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
     """
     start, dots, end = text.partition("..")
     if end.startswith("."):
-        hint = f"git taskctx verify {start or 'HEAD'}..{end[1:] or 'HEAD'}"
-        raise Usage(f"'{text}' is no range with a base", hint=hint)
+        raise Usage(f"'{text}' is no range with a base", Situation("proof.not_a_range", start=start, end=end[1:]))
     if dots:
         base, tip = (resolve_name(repository, word or "HEAD") for word in (start, end))
         what = Range(text, tip, (base,), base, start=base)

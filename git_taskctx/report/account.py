@@ -27,7 +27,6 @@ from git_taskctx.ledger.chain import Chain, fold
 from git_taskctx.ledger.entries import find_context_ids, read_entries, read_ledger
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.refs import refs_of
-from git_taskctx.ledger.whereabouts import fetch_command
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
 from git_taskctx.model.proof import CommitProof, Proof, Proven
@@ -42,7 +41,9 @@ from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import resolve_range
 from git_taskctx.proof.rules import Rules
 from git_taskctx.proof.signers import Signers
+from git_taskctx.report.advice import lines_for
 from git_taskctx.report.turns import Bypassed, Drifted, Raised, Turn, all_bypasses, drifts_of, findings_of, turns_of
+from git_taskctx.situation import Situation
 
 STEPS = 40
 """So many steps are shown with their diffs, the last ones."""
@@ -147,7 +148,7 @@ def _of_task(caller: Caller, rules: RulesAt) -> Account:
         return _of_files(replace(caller, context_id=context_id), rules)
     context = find_context(repository, context_id)
     if context is None:
-        raise Fatal(f"no context of {caller.task} is here", hint="git taskctx list")
+        raise Fatal(f"no context of {caller.task} is here", Situation("clone.known"))
     read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
     return _of_session(_session(caller, context, read.entries, tuple(read.aside)), rules)
 
@@ -157,7 +158,7 @@ def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
     repository = caller.repository
     read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
     if not read.entries or read.entries[0].record.task != caller.task:
-        raise Fatal(f"no record of context {context_id} of {caller.task} is here", hint="git taskctx list")
+        raise Fatal(f"no record of context {context_id} of {caller.task} is here", Situation("clone.known"))
     told = Told(context_id, read.entries[0].record.task, tuple(read.entries), ())
     chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
     proof, told, later = _prove_sealed(repository, chain, told, rules, gaps)
@@ -250,13 +251,13 @@ def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[Com
 def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     repository = caller.repository
     if repository.find_commit(revision) is None:
-        raise Fatal(f"'{revision}' names no commit, and no task that is known here", hint="git taskctx list")
+        raise Fatal(f"'{revision}' names no commit, and no task that is known here", Situation("clone.known"))
     found: dict[CommitOid, Found] = {}
     proof = _prove(repository, revision, rules, found)
     one = _commit_with_records(caller, proof)
     candidate = found[one.commit].candidate
     if candidate is None:
-        raise CouldNotTell(f"no record is about {revision}", hint=fetch_command(repository))
+        raise CouldNotTell(f"no record is about {revision}", Situation("clone.fetch", repository=repository))
     held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
     claim = claim_about(one, candidate)
     if told.reasons:
@@ -278,17 +279,18 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
     if tip.context is None:  # a merge rests on what it merges
         others = [one for one in proof.commits if one.context is not None and caller.task in (None, one.task)]
         if len({one.context for one in others}) != 1:
-            ways = [f"git taskctx report {one.commit[:12]}   # {one.task}" for one in others[:5]]
-            missing = "no record is about it or its tree" if not ways else "it merges several tasks"
+            missing = "no record is about it or its tree" if not others else "it merges several tasks"
             told = next((reason.message for reason in tip.reasons), missing)
             raise CouldNotTell(
-                f"nothing can be told of {tip.commit[:12]}: {told if not ways else missing}",
-                hint="\n".join(ways or proof.hints or (fetch_command(caller.repository),)),
+                f"nothing can be told of {tip.commit[:12]}: {told if not others else missing}",
+                Situation("proof.several_tasks", commits=others[:5])
+                if others
+                else Situation("proof.nothing_told", repository=caller.repository, found=proof),
             )
         tip = others[0]
     if caller.task not in (None, tip.task):
         raise CouldNotTell(
-            f"the records about {tip.commit[:12]} are of {tip.task}", hint=f"git taskctx report --task {caller.task}"
+            f"the records about {tip.commit[:12]} are of {tip.task}", Situation("proof.other_task", task=caller.task)
         )
     return tip
 
@@ -345,8 +347,7 @@ def _tell(
             account = _add_up(account, repository, session, gaps, present)
         except BadData as error:
             gaps.append(f"the records do not add up: {error.message}")
-    fetch = fetch_command(repository)
-    ways = (f"{fetch} --with-snapshots   # where another clone has what is missing",) if gaps else ()
+    ways = lines_for(Situation("clone.not_all_here", repository=repository)) if gaps else ()
     warnings = tuple(session.warnings) if session is not None else ()
     return replace(account, gaps=tuple(dict.fromkeys(gaps)), hints=ways, warnings=warnings)
 

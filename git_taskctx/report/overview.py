@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from git_taskctx.commits.bypassed import standing, way_back
-from git_taskctx.commits.seal import is_committed, open_current
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.seal import open_current
 from git_taskctx.context.caller import Caller
-from git_taskctx.context.opening import ways_from_here
-from git_taskctx.context.session import NOTE, Session
+from git_taskctx.context.session import Session
 from git_taskctx.context.staleness import compare_head, compare_text
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
-from git_taskctx.drift.mend import commit_command
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.qa import elsewhere
+from git_taskctx.model.step import Step
 from git_taskctx.model.values import dataclass, field
-from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.model.verdict import Verdict
+from git_taskctx.report.advice import advised
+from git_taskctx.report.advice.chain import next_steps
+from git_taskctx.report.advice.clone import nothing_active
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,11 @@ def overview(caller: Caller) -> Overview:
     """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
     if caller.task is None and caller.store.is_idle:
         caller.store.check()
-        return Overview(task=None, next=ways_from_here(caller))
+        return Overview(task=None, next=tuple(map(str, nothing_active(caller))))
     with open_current(caller) as (session, caught):
         if caught.sealed is not None:
-            return Overview(task=None, verdict=caught.sealed, next=caught.sealed.hints)
+            sealed = advised(caught.sealed)
+            return Overview(task=None, verdict=sealed, next=sealed.hints)
         warnings = [*session.warnings, *compare_text(session).warnings, *compare_head(session)]
         verdict, qa = None, tuple[str, ...]()
         try:
@@ -93,10 +96,10 @@ def overview(caller: Caller) -> Overview:
             findings=chain.open_findings,
             validated=chain.validated,
             archived=session.archived,
-            verdict=verdict,
+            verdict=advised(verdict) if verdict is not None else None,
             qa=qa,
             run=None if waits is None else f"run {waits[0]} waits for you: {waits[1]}",
-            next=(*(() if waits is None else (waits[2],)), *next_steps(session, verdict)),
+            next=(*(() if waits is None else (waits[2],)), *map(str, next_steps(session, verdict))),
             warnings=tuple(warnings),
         )
 
@@ -121,7 +124,7 @@ def _checks(session: Session, reading: Reading) -> Iterator[str]:
         yield f"{' '.join(key.split())}: {told} ({run.log}, by {run.agent})"
 
 
-def steps_here(session: Session) -> tuple[str, ...]:
+def steps_here(session: Session) -> tuple[Step, ...]:
     """Return the commands to type next, for the worktree as it lies there; it is looked at, and nothing is counted."""
     try:
         with read_worktree(session.repository, keep=False) as reading:
@@ -129,77 +132,3 @@ def steps_here(session: Session) -> tuple[str, ...]:
     except TaskctxError as error:
         session.warnings.append(f"the worktree could not be read: {error.message}")
         return next_steps(session)
-
-
-def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[str, ...]:
-    """Return the commands to type next, alternatives marked by `or` in their comment; `verdict` is on the worktree."""
-    if session.archived and session.over:
-        return session.ways_after
-    if session.archived or session.edited:
-        return (f"git taskctx recover {session.task}",)
-    if verdict is not None and verdict.outcome is Outcome.NO:
-        return verdict.hints
-    if session.over_budget:
-        return (NOTE,)
-    around = standing(session, session.repository.find_commit("HEAD"))
-    if around is None:
-        return _on_the_way(session)
-    why = f"takes out {around.commits[0][:12]}, which went around the gate"
-    after = (commit_command(session),) if session.chain.validated else _on_the_way(session)
-    return (f"{way_back(session, around)}   # {why}", *after)
-
-
-def _on_the_way(session: Session) -> tuple[str, ...]:
-    chain = session.chain
-    owner = chain.owner
-    position = chain.position(owner)
-    earlier = chain.agents[max(position - 1, 0)]
-    mine = chain.owner_seat.open_findings
-    if mine:
-        unblock = f"git taskctx unblock --agent {owner} --finding {mine[0].id}"
-        if earlier == owner:
-            return (unblock,)
-        if chain.owner_seat.is_from_before(mine[0]):
-            return (f"{unblock}   # once it is mended", f"git taskctx start --agent {earlier}   # or hand back again")
-        return (f"git taskctx start --agent {earlier}", f"{unblock}   # or, once it is mended")
-    if chain.validated:
-        return _when_validated(session)
-    if position < len(chain.agents) - 1:
-        after = chain.agents[position + 1]
-        return (f"git taskctx snapshot --agent {owner}" if chain.at_work else f"git taskctx start --agent {after}",)
-    return (_last_step(session, earlier),)
-
-
-def _last_step(session: Session, earlier: str) -> str:
-    """Return what the last agent does: `--done`, or first what `--done` would be refused for."""
-    chain = session.chain
-    owner, expected = chain.owner, chain.expected
-    if chain.open_findings:
-        finding = chain.open_findings[0]
-        return f"git taskctx unblock --agent {finding.by} --finding {finding.id}"
-    behind = [agent for agent in chain.agents[:-1] if not chain.seats[agent].approves]
-    edited = expected is not None and expected.edits and not session.context.policy.may_edit(owner, chain.agents)
-    if behind or edited:
-        back = behind[0] if behind else earlier
-        if chain.at_work:
-            return f"git taskctx snapshot --agent {owner}"
-        own = edited and expected is not None and not expected.accepted
-        why = f"   # {owner} may not approve its own edits (chain.may_edit)" if own else ""
-        return f"git taskctx start --agent {back}{why}"
-    if session.context.policy.qa.require:
-        from git_taskctx.context.qa import log_command, missing_qa
-
-        missing = missing_qa(session, chain, chain.settled_tree)
-        if missing:
-            return log_command(owner, missing[0])
-    return f"git taskctx snapshot --agent {owner} --done"
-
-
-def _when_validated(session: Session) -> tuple[str, ...]:
-    """Return how to end the task: by its commit, or by putting it away where HEAD holds everything already."""
-    chain, repository = session.chain, session.repository
-    if is_committed(session):
-        return ("git taskctx complete   # HEAD is the commit of the validated tree already: the task is over",)
-    if chain.expected is not None and repository.tree_of(chain.parent) == chain.expected.commit_tree:
-        return ("git taskctx purge   # HEAD holds the validated tree already: there is nothing to commit",)
-    return (commit_command(session),)

@@ -9,6 +9,7 @@ from git_taskctx.errors import BadData, Fatal, Usage
 from git_taskctx.ledger.entries import find_context_ids, read_ledger
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.values import dataclass
+from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,11 @@ def history_of(caller: Caller) -> History:
                 raise
             missing = error
     elif caller.task is None:
-        raise Usage("there is no worktree here, and no task is named", hint="git taskctx log --task TASK-1")
+        raise Usage("there is no worktree here, and no task is named", Situation("clone.log_of", task="TASK-1"))
     else:
-        missing = Fatal(f"no record of {caller.task} is here", hint="git taskctx fetch   # brings what others recorded")
+        missing = Fatal(
+            f"no record of {caller.task} is here", Situation("clone.no_record", repository=caller.repository)
+        )
     found = next(_in_notes(caller, caller.task or ""), None)
     if found is None:
         raise missing
@@ -61,6 +64,5 @@ def _in_notes(caller: Caller, task: str) -> Iterator[History]:
         known = [caller.context_id] if caller.context_id else find_context_ids(caller.repository, task, notes)
         read = read_ledger(caller.repository, known[-1], notes) if known else None
         if read is not None and read.entries and read.entries[0].record.task == task:
-            others = (f"git taskctx log --task {task} --context {one}" for one in known[:-1])
-            told = tuple(f"{task} has another context: {other}" for other in others)
+            told = tuple(f"{task} has another context: {one}, which --context names" for one in known[:-1])
             yield History(read.entries, tuple(read.aside), told)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from git_taskctx.model.step import WHY, Step, taskctx
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 from git_taskctx.report.document import Document, Span
 from git_taskctx.report.hooks import health
@@ -31,14 +32,14 @@ def warnings(document: Document, texts: Sequence[str]) -> None:
         document.sentence(("warning: ", "warn"), text)
 
 
-def hints(document: Document, commands: Sequence[str]) -> None:
+def hints(document: Document, steps: Sequence[Step | str]) -> None:
     """Write the commands to type next, each line as it can be copied."""
-    for command in commands:
-        for line in command.split("\n"):
+    for step in steps:
+        for line in str(step).split("\n"):
             document.line(("hint: ", "warn"), *_command(line))
 
 
-def notes(document: Document, told: Sequence[str], steps: Sequence[str]) -> None:
+def notes(document: Document, told: Sequence[str], steps: Sequence[Step | str]) -> None:
     """Write what is said beside an answer: warnings, and the commands to type next."""
     warnings(document, told)
     hints(document, steps)
@@ -46,11 +47,8 @@ def notes(document: Document, told: Sequence[str], steps: Sequence[str]) -> None
 
 def _command(line: str) -> list[Span]:
     """Divide a command from the shell comment behind it."""
-    command, mark, why = line.partition(_WHY)
+    command, mark, why = line.partition(WHY)
     return [(command, "command"), (mark + why, "dim")]
-
-
-_WHY = "   # "
 
 
 def _listing(document: Document, items: Sequence[Sequence[Span]], *, total: int | None = None) -> None:
@@ -74,7 +72,7 @@ def begun(document: Document, what: Begun) -> None:
     document.line(f"agents: {chain}; ", (context.agents[0], "bold"), " is at work")
 
 
-def begun_notes(document: Document, what: Begun) -> None:
+def begun_notes(document: Document, what: Begun, steps: Sequence[Step]) -> None:
     """Say what was odd about the start, and what comes next."""
     if what.dirty:
         count = len(what.dirty)
@@ -84,8 +82,7 @@ def begun_notes(document: Document, what: Begun) -> None:
             f"{count} path{'s were' if count > 1 else ' was'} already dirty, and "
             f"{'are' if count > 1 else 'is'} not part of the task: {shown}",
         )
-    step = f"git taskctx snapshot --agent {what.context.agents[0]}{_WHY}when its work is done"
-    notes(document, what.warnings, (step,))
+    notes(document, what.warnings, steps)
 
 
 def _where(branch: str | None, commit: str | None, *, began_on: str | None = None) -> str:
@@ -164,9 +161,9 @@ def status(document: Document, seen: Overview) -> None:
         document.sentence(("run: ", "dim"), seen.run)
     health(document, seen.hooks)
     for number, line in enumerate("\n".join(seen.next).split("\n") if seen.next else ()):
-        command, mark, why = line.partition(_WHY + "or ")
+        command, mark, why = line.partition(WHY + "or ")
         head = "  or: " if mark and number else "      " if number else "next: "
-        document.line((head, "dim"), *_command(command + _WHY + why if mark else line))
+        document.line((head, "dim"), *_command(command + WHY + why if mark else line))
 
 
 def started(document: Document, what: Started) -> None:
@@ -283,11 +280,15 @@ def _one_line(value: Any) -> str:
     return text if len(text) <= 100 else text[:99] + "…"
 
 
-def nothing_changed(document: Document, agent: str, number: int, kind: str) -> None:
+def nothing_changed(document: Document, agent: str, number: int | None, kind: str) -> None:
     """Say why a diff is empty."""
-    if kind == "incremental":
+    if number is None:
+        document.line(f"{agent} has changed nothing yet")
+        hints(document, (taskctx("diff", why="what the last snapshot recorded"),) if kind == "incremental" else ())
+    elif kind == "incremental":
         document.line(f"{agent} changed nothing in its snapshot {number}")
-        hints(document, (f"git taskctx diff --agent {agent} --round {number} --type from-base{_WHY}the whole work",))
+        words = ("diff", "--agent", agent, "--round", str(number), "--type", "from-base")
+        hints(document, (taskctx(*words, why="the whole work"),))
     else:
         document.line(f"{agent}'s snapshot {number} is the base itself")
 

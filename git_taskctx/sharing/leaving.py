@@ -26,6 +26,7 @@ from git_taskctx.model.context import Context, Evidence
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import replace
 from git_taskctx.secrets.deep import deep
+from git_taskctx.situation import Situation
 
 
 def what_leaves(
@@ -38,7 +39,7 @@ def what_leaves(
     repository = caller.repository
     ours = find_ref(repository.git, NOTES_REF)
     if ours is None:
-        raise Fatal("there is no ledger here yet", hint='git taskctx init TASK-1 --title "what is to be done"')
+        raise Fatal("there is no ledger here yet", Situation("clone.no_ledger"))
     lines = _lines_leaving(repository, ours, theirs)
     refuse_secrets(
         caller,
@@ -67,7 +68,7 @@ def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
     context = find_context(repository, context_id)
     entries = read_entries(repository, context_id)
     if context is None or not entries:
-        raise Fatal(f"no context {context_id} is here", hint="git taskctx list")
+        raise Fatal(f"no context {context_id} is here", Situation("clone.known"))
     ours = refs_of_context(repository, context_id)
     theirs = list_remote(repository.git, remote, f"{CONTEXTS}/{context_id}", f"{SNAPSHOTS}/{context_id}/*")
     own, folder = context_ref_name(context_id), snapshots_folder(context_id)
@@ -90,9 +91,7 @@ def _context_to_send(caller: Caller) -> str:
     if marker is not None and caller.task in (None, active):
         return marker
     if caller.task is None:
-        raise Fatal(
-            "no context is active here, and no task is named", hint="git taskctx push REMOTE --with-snapshots --task ID"
-        )
+        raise Fatal("no context is active here, and no task is named", Situation("clone.which_task"))
     return choose_context(caller, caller.task)
 
 

@@ -28,11 +28,12 @@ from git_taskctx.ledger.travel import as_ours, contexts_apart, fetched_refs, fol
 from git_taskctx.ledger.whereabouts import place_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import load_context
-from git_taskctx.model.oids import CommitOid, is_context_id
+from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.record import Record, load_record
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, field
 from git_taskctx.sharing.leaving import what_leaves
 from git_taskctx.sharing.merge import merge_ledger
+from git_taskctx.situation import ASIDE, Situation
 from git_taskctx.store import CONTEXT
 
 PAUSE = 0.05
@@ -57,6 +58,7 @@ class Merged:
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
     """What to type where the active task cannot go on as it was."""
+    situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
         return Merged(shown(remote), True, len(known), _tasks_of(known))
     with caller.store.locked():
         taken, warnings = _take_contexts(caller, place, ids)
-        told, hints = _settle(caller, known)
-    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *told), hints)
+        told, then = _settle(caller, known)
+    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *told), situation=then)
 
 
 def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
@@ -240,38 +242,29 @@ def _moves(
     return moves, {**files, **context_files(context, chain)} if moves else {}
 
 
-def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Put the active context away where another clone has; return what to say, and what to type.
+def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], Situation | None]:
+    """Put the active context away where another clone has; return what to say, and what it is about.
 
     `new` are the records that were fetched: one that was put away before then has come back here.
     """
     repository, store = caller.repository, caller.store
     context_id, task = store.marker(), store.active()
     if context_id is None or task is None:
-        return (), ()
+        return (), None
     try:
         entries = read_entries(repository, context_id)
     except BadData as error:
-        return (error.message,), tuple((error.hint or "").splitlines())
+        return (error.message,), error.situation
     if not entries:
-        return (), ()
+        return (), None
     last = entries[-1].record
     if last.type == "purge" and last in new:
         store.archive(task, context_id)
         store.deactivate()
         over = next((entry.record.commit for entry in reversed(entries) if entry.record.type == "seal"), None)
         told = f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here"
-        return (told,), _ways_to(repository, over) if over else ()
+        return (told,), Situation("clone.ended_elsewhere", repository=repository, commit=over) if over else None
     if load_from_ref(repository, context_id, last.context_sha) is None:
         told = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
-        return (told,), ()
-    return (), ()
-
-
-def _ways_to(repository: Repository, commit: CommitOid) -> tuple[str, ...]:
-    """Return how the commit of a task that ended elsewhere comes to where its files may lie in the worktree."""
-    if repository.is_ancestor(commit, "HEAD"):
-        return ()
-    is_dirty = repository.git.run("status", "--porcelain", "-z").out
-    aside = "git stash -u && git pull   # its files are in its commit; the stash keeps what lies here"
-    return (aside if is_dirty else "git pull   # brings its commit",)
+        return (told,), None
+    return (), None

@@ -13,7 +13,7 @@ from git_taskctx.cli import call
 NOBODY = """\
 git taskctx: nobody is at work on TASK-1, so that a write now is drift
 hint: git taskctx start --agent reviewer
-hint: git taskctx start --agent implementer   # or, to go on as implementer"""
+hint: git taskctx start --agent implementer   # or to go on as implementer"""
 OUTSIDE = """\
 git taskctx: README: outside the scope of TASK-1 (src/, docs/*.md, tasks/)
 hint: git taskctx block --agent implementer --finding "what has to change, and why"   # to hand the question on
@@ -137,7 +137,11 @@ def test_what_git_ignores_is_free(hooked: Hooked) -> None:
 def test_roles(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
     """The option wins, then the kind of sub-agent, then the variable; who is not at work may not write."""
     hooked.begin()
-    mine = "git taskctx: implementer is at work on TASK-1, not reviewer\nhint: git taskctx start --agent reviewer"
+    mine = (
+        "git taskctx: implementer is at work on TASK-1, not reviewer\n"
+        "hint: git taskctx snapshot --agent implementer   # when its work is done\n"
+        'hint: git taskctx start --agent reviewer --take-over "what happened"   # or when it died or gave up'
+    )
     assert hooked.denied("claude", "src/a", options=("--role", "reviewer")) == mine
     monkeypatch.setenv("GIT_TASKCTX_AGENT", "reviewer")
     assert hooked.denied("claude", "src/a") == mine

@@ -65,6 +65,18 @@ def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) 
     assert loaded.isdisjoint(HEAVY)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [("verify",), ("get",), ("fingerprint",), ("hook", "post-commit"), ("hook", "post-checkout", "1", "2", "0")],
+    ids=" ".join,
+)
+def test_advice_is_loaded_where_something_is_to_be_advised(repo: GitRepo, words: tuple[str, ...]) -> None:
+    """A verb that has nothing to say of what comes next does not load what would say it."""
+    code, loaded = modules_after(*words, cwd=repo.path)
+    assert code == 0
+    assert not any(name.startswith("git_taskctx.report.advice") for name in loaded)
+
+
 def _processes(repo: GitRepo, *words: str) -> list[str]:
     """Return the git processes that a verb starts, as the trace names them."""
     trace = repo.path.parent / "trace"
@@ -178,5 +190,5 @@ def test_the_off_switch_comes_before_everything(repo: GitRepo) -> None:
     code, loaded = modules_after("hook", "pre-commit", cwd=repo.path, env={"GIT_TASKCTX": "0"})
     assert code == 0
     assert {name for name in loaded if name.startswith("git_taskctx")} == {
-        "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors",
+        "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors", "git_taskctx.situation",
     }  # fmt: skip

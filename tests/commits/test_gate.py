@@ -98,7 +98,7 @@ def test_open_findings_block(validated: Gated) -> None:
     assert validated.blocked("commit", "-a", "-m", "x") == [
         "error: findings are open: F1 (by validator)",
         "paths: deep/lexer.py, parser.py",
-        "hint: git taskctx unblock --agent validator --finding F1   # once it is mended",
+        "hint: git taskctx unblock --agent validator --finding F1   # once it is fixed",
     ]
 
 
@@ -111,7 +111,7 @@ def test_a_staged_path_that_is_otherwise_is_named(validated: Gated) -> None:
     assert validated.blocked("commit", "-m", "x") == [
         "error: 2 paths are not as validator left them (snapshot 1)",
         "paths: extra.py, parser.py",
-        "hint: git reset -q -- ':(top,literal)extra.py' && git add -A -- ':(top,literal)parser.py'   "
+        'hint: git reset -q -- ":(top,literal)extra.py" && git add -A -- ":(top,literal)parser.py"   '
         "# then commit again",
     ]
     validated.repo.git("reset", "-q", "--", ":(top,literal)extra.py")
@@ -227,7 +227,7 @@ def test_dirt_that_is_staged_is_named(desk: Gated) -> None:
     assert desk.blocked("commit", "-a", "-m", "x") == [
         "error: 1 path is not as validator left it (snapshot 1)",
         "paths: README",
-        "hint: git reset -q -- ':(top,literal)README'   # then commit again",
+        'hint: git reset -q -- ":(top,literal)README"   # then commit again',
     ]
 
 

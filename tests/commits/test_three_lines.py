@@ -164,7 +164,7 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
         "error: findings are open: F1 (by validator), F2 (by validator), F3 (by validator), F4 (by validator), "
         "F5 (by validator) and 2 more",
         ALL,
-        "hint: git taskctx unblock --agent validator --finding F1   # once it is mended",
+        "hint: git taskctx unblock --agent validator --finding F1   # once it is fixed",
     ),
     (
         _foreign,

@@ -152,7 +152,7 @@ def test_a_task_that_was_put_away_or_begun_twice(begun: Desk, monkeypatch: pytes
     monkeypatch.setattr(call, "now", lambda: later)
     begun.init()
     begun.ok("purge")
-    other = f"warning: TASK-1 has another context: git taskctx recover TASK-1 --context {first}\n"
+    other = f"warning: TASK-1 has another context: {first}, which --context names\n"
     assert begun.ok("recover", "TASK-1").err.startswith(other)
     begun.ok("purge")
     assert "warning" not in begun.ok("recover", "TASK-1", "--context", first).err

@@ -15,7 +15,7 @@ def test_nobody_starts_without_a_snapshot(begun: Desk) -> None:
     assert plain(begun.refuses("start", "--agent", "reviewer")) == (
         "error: implementer has been at work since <time>, 1 path changed: parser.py\n"
         "hint: git taskctx snapshot --agent implementer   # when its work is done\n"
-        'hint: git taskctx start --agent reviewer --take-over "why"   # or when it died or gave up\n'
+        'hint: git taskctx start --agent reviewer --take-over "what happened"   # or when it died or gave up\n'
     )
 
 
@@ -103,14 +103,14 @@ def test_a_snapshot_asks_who_acts_as_start_does(strict: Desk) -> None:
     )
     strict.ok("start", "--agent", "reviewer", "--actor", "bob b")
     assert strict.refuses("snapshot", "--agent", "reviewer") == (
-        REFUSED + "hint: git taskctx snapshot --agent reviewer --actor 'bob b'\n"
+        REFUSED + 'hint: git taskctx snapshot --agent reviewer --actor "bob b"\n'
     )
     assert strict.refuses("start", "--agent", "reviewer") == (
-        REFUSED + "hint: git taskctx start --agent reviewer --actor 'bob b'\n"
+        REFUSED + 'hint: git taskctx start --agent reviewer --actor "bob b"\n'
     )
     strict.ok("snapshot", "--agent", "reviewer", "--actor", "bob b")
     assert strict.refuses("update", "--agent", "reviewer", "--status", "done") == (
-        REFUSED + "hint: git taskctx update --agent reviewer --status done --actor 'bob b'\n"
+        REFUSED + 'hint: git taskctx update --agent reviewer --status done --actor "bob b"\n'
     )
     strict.ok("snapshot", "--agent", "validator", "--done", "--actor", "carol")
     strict.repo.commit("final")
@@ -122,17 +122,18 @@ def test_hints_keep_the_actor(strict: Desk) -> None:
     """What was given with `--actor` stands in what the same agent types next; others name theirs."""
     keep = ("--actor", "bob b")
     assert strict.ok("start", "--agent", "reviewer", *keep).err == (
-        "hint: git taskctx snapshot --agent reviewer --actor 'bob b'\n"
+        'hint: git taskctx snapshot --agent reviewer --actor "bob b"\n'
     )
     assert strict.refuses("start", "--agent", "validator", *keep, "--task", "TASK-1").split("hint: ")[1:] == [
         "git taskctx snapshot --agent reviewer   # when its work is done\n",
-        "git taskctx start --agent validator --take-over \"why\" --actor 'bob b'   # or when it died or gave up\n",
+        'git taskctx start --agent validator --take-over "what happened" --actor "bob b"   '
+        "# or when it died or gave up\n",
     ]
     assert strict.ok("snapshot", "--agent", "reviewer", *keep).err == "hint: git taskctx start --agent validator\n"
     strict.repo.write("parser.py", "drifted\n")
     assert strict.refuses("start", "--agent", "validator", *keep).split("hint: ")[1:] == [
         "git taskctx restore --agent reviewer\n",
-        "git taskctx resolve-drift --accept --note \"what happened\" --actor 'bob b'"
+        'git taskctx resolve-drift --accept --note "what happened" --actor "bob b"'
         "   # or keep it as it is now, which voids what was approved\n",
     ]
 
@@ -140,10 +141,10 @@ def test_hints_keep_the_actor(strict: Desk) -> None:
 def test_a_blocker_is_told_who_has_the_tree(strict: Desk) -> None:
     """While an earlier agent owns the tree nothing is to be handed back."""
     said = strict.ok("block", "--agent", "reviewer", "--finding", "wrong", "--actor", "bob")
-    assert said.both == "F1 by reviewer: wrong\nhint: git taskctx start --agent implementer   # to mend it\n"
+    assert said.both == "F1 by reviewer: wrong\nhint: git taskctx start --agent implementer   # to fix it\n"
     strict.ok("start", "--agent", "implementer")
     said = strict.ok("block", "--agent", "reviewer", "--finding", "too", "--actor", "bob")
-    assert said.both == "F2 by reviewer: too\nhint: git taskctx snapshot --agent implementer   # once it is mended\n"
+    assert said.both == "F2 by reviewer: too\nhint: git taskctx snapshot --agent implementer   # once it is fixed\n"
 
 
 def test_a_finding_of_before_is_closed_first(begun: Desk) -> None:
@@ -153,7 +154,7 @@ def test_a_finding_of_before_is_closed_first(begun: Desk) -> None:
     begun.ok("start", "--agent", "implementer")
     begun.implement("better\n")
     assert begun.ok("start", "--agent", "reviewer").err == (
-        "hint: git taskctx unblock --agent reviewer --finding F1   # once it is mended\n"
+        "hint: git taskctx unblock --agent reviewer --finding F1   # once it is fixed\n"
         "hint: git taskctx start --agent implementer   # or hand back again\n"
     )
 
@@ -175,7 +176,7 @@ def test_who_may_not_approve_its_edits_is_told_so(begun: Desk) -> None:
     begun.repo.write("parser.py", "by the validator\n")
     said = plain(begun.refuses("snapshot", "--agent", "validator", "--done"))
     assert said.split("hint: ")[1] == (
-        'git taskctx snapshot --agent validator --attest "why"'
+        'git taskctx snapshot --agent validator --attest "what happened"'
         "   # the changes are its own, which it may hand back, not approve (chain.may_edit)\n"
     )
     said = plain(begun.ok("snapshot", "--agent", "validator", "--attest", "mine").err)
@@ -191,5 +192,5 @@ def test_who_may_approve_is_told_of_done(begun: Desk) -> None:
     begun.repo.write("parser.py", "by the reviewer\n")
     said = plain(begun.refuses("snapshot", "--agent", "reviewer", "--done"))
     assert said.split("hint: ")[1] == (
-        'git taskctx snapshot --agent reviewer --done --attest "why"   # the changes are its own\n'
+        'git taskctx snapshot --agent reviewer --done --attest "what happened"   # the changes are its own\n'
     )

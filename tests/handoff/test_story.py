@@ -80,7 +80,7 @@ def test_a_reviewer_blocks_and_the_way_forward_is_shut(begun: Desk) -> None:
     assert plain(begun.refuses("start", "--agent", "validator")) == (
         "error: reviewer has open findings: F1: no test\n"
         "hint: git taskctx start --agent implementer   # hand back\n"
-        "hint: git taskctx unblock --agent reviewer --finding F1   # or, once it is mended\n"
+        "hint: git taskctx unblock --agent reviewer --finding F1   # or once it is fixed\n"
     )
 
 

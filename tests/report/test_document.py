@@ -6,8 +6,8 @@ import io
 
 import pytest
 
+from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document
-from git_taskctx.report.shell import shell_words
 
 
 def on_terminal(document: Document, width: int) -> list[str]:
@@ -65,7 +65,7 @@ def test_a_table_fits_the_terminal() -> None:
         (["--note", 'say "no"'], "--note 'say \"no\"'"),
         (["--note", "it's"], '--note "it\'s"'),
         (["--title", ""], "--title ''"),
-        (["a\tb"], "'a\tb'"),
+        (["a\tb"], "$'a\\011b'"),
     ],
 )
 def test_shell_words(words: list[str], line: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from git_taskctx.capture.importers import markdown
 from git_taskctx.capture.strict_json import parse_json
 from git_taskctx.capture.strict_yaml import Node, Problems
+from git_taskctx.situation import Situation
 
 _LISTS = ("tasks", "userStories")
 _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
@@ -35,12 +36,13 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     line, column = root.line, root.column
     if found:
         tags = list(dict.fromkeys(tag for tag, _ in found))
-        where = f"under {', '.join(tags)}: name one, as in `git taskctx init {tags[0]}.{task}`" if len(tags) > 1 else ""
+        where = f"under {', '.join(tags)}: name one, as in {tags[0]}.{task}" if len(tags) > 1 else ""
         problems.add(line, column, f"task {task} stands here {len(found)} times {where}".rstrip())
     else:
         ids = [id_ for _, tasks in lists for id_, _ in _tasks(tasks)]
         shown = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")
         problems.add(line, column, f"no task {task} in this file, which holds {shown or 'none'}")
+        problems.situation = Situation("clone.not_in_list", ids=ids, name=problems.name) if ids else None
     return None
 
 

@@ -1,0 +1,85 @@
+"""A command to type next, and why: a value until it is shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable
+
+from git_taskctx.model.values import dataclass, replace
+
+WHY = "   # "
+"""What divides a command from the shell comment behind it."""
+_LIVE = frozenset('"$`\\!')
+"""What a shell reads between double quotes too."""
+
+
+class Shell(str):
+    """A word that is left to the shell, as `$PATH`."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of shell: a command, those that follow it where it succeeds, and the reason as a comment."""
+
+    argv: tuple[str, ...]
+    why: str = ""
+    alternative: bool = False
+    """True where it is typed instead of the step before."""
+    after: tuple[tuple[str, ...], ...] = ()
+    """What follows with `&&`."""
+
+    @property
+    def command(self) -> str:
+        """The line without its comment."""
+        return " && ".join(map(shell_words, (self.argv, *self.after)))
+
+    @property
+    def line(self) -> str:
+        """The line as it is shown, and can be copied."""
+        why = " ".join(("or " * self.alternative + self.why).split())
+        return self.command + (WHY + why if why else "")
+
+    def __str__(self) -> str:
+        return self.line
+
+    def then(self, *argv: str) -> Step:
+        """Return the step with one more command behind it."""
+        return replace(self, after=(*self.after, argv))
+
+    def because(self, why: str) -> Step:
+        """Return the step with another reason."""
+        return replace(self, why=why)
+
+    def instead(self, why: str | None = None) -> Step:
+        """Return the step as an alternative to the one before it."""
+        return replace(self, alternative=True, why=self.why if why is None else why)
+
+
+def taskctx(*words: str, why: str = "") -> Step:
+    """Return a step that is a verb of ours."""
+    return Step(("git", "taskctx", *words), why)
+
+
+def shell_words(words: Iterable[str]) -> str:
+    """Join words into a line of shell that is read back as the same words, whatever bytes are in them."""
+    return " ".join(map(_word, words))
+
+
+def _word(word: str) -> str:
+    """Quote one word: with double quotes where these are enough, as `$'…'` where it holds what cannot be shown."""
+    if isinstance(word, Shell) or shlex.quote(word) == word:
+        return word
+    if not word.isprintable():
+        return "$'" + re.sub(r"[^ -&(-\[\]-~]", _escape, word) + "'"
+    return f'"{word}"' if word and not set(word) & _LIVE else shlex.quote(word)
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return one character in octal, byte by byte; a letter of another alphabet as it is."""
+    character = found[0]
+    if character.isprintable() and not character.isascii():
+        return character
+    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))

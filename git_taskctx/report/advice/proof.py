@@ -1,0 +1,186 @@
+"""What to type about a commit that is not proved: bring what is missing, or see what is wrong."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Sequence
+
+from git_taskctx.commits.bypassed import standing
+from git_taskctx.context.caller import Caller
+from git_taskctx.context.opening import open_session
+from git_taskctx.errors import TaskctxError
+from git_taskctx.git.notes import NOTES_REF
+from git_taskctx.git.quoting import shown
+from git_taskctx.git.remote import remotes_of
+from git_taskctx.git.repository import Repository
+from git_taskctx.ledger.refs import REMOTES
+from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.proof import Code, CommitProof, Proof, Weight
+from git_taskctx.model.step import Step, taskctx
+from git_taskctx.proof.found import NO_RECORDS
+from git_taskctx.proof.range import Range
+from git_taskctx.report.advice import steps_for
+from git_taskctx.report.advice.chain import way_back
+from git_taskctx.report.advice.clone import fetch_from
+from git_taskctx.situation import Situation
+
+SHOWN = 3
+"""How many tasks are named."""
+_HISTORY = {Code.MERGE_UNCHECKED, Code.BASE_NOT_ANCESTOR, Code.OBJECTS_MISSING}
+_ELSEWHERE = {Code.MISPLACED, Code.OTHER_PARENT}
+
+
+def not_proved(
+    repository: Repository,
+    what: Range,
+    found: Proof,
+    *,
+    asked: Collection[str] = (),
+    beside: Sequence[Situation] = (),
+    caller: Caller | None = None,
+) -> tuple[Step, ...]:
+    """Bring what is missing, or show what is wrong.
+
+    `asked` are the remotes that were asked for records already, and `beside` what that showed; `caller` has a worktree,
+    whose task may know more of the commit than its notes do.
+    """
+    codes, tip, ways = found.codes, what.tip, list[Step]()
+    if caller is not None and NO_RECORDS & codes and (back := _around_the_gate(caller, tip)):
+        return back
+    if NO_RECORDS & codes:
+        ways += [step for one in beside for step in steps_for(one)]
+    if Code.EMPTY_RANGE in codes:
+        ways.append(Step(("git", "log", "--oneline", "--end-of-options", what.name), "what is in the range"))
+    if Code.PART_OPEN in codes and what.without:
+        end = "HEAD" if repository.find_commit("HEAD") not in (None, tip) else "BRANCH"
+        ways.append(taskctx("verify", f"{what.without[0][:12]}..{end}", why="up to the commit that ends the task"))
+    if NO_RECORDS & codes:
+        ways += _bring_records(repository, codes, asked)
+    if Code.POLICY_MISSING in codes:
+        trusted = taskctx("verify", what.name, "--policy", "COMMIT").instead("by a policy that you trust")
+        ways += [Step(("git", "fetch", "--deepen=1")), trusted]
+    if _HISTORY & codes and repository.is_shallow:
+        ways.append(Step(("git", "fetch", "--unshallow"), "the history that is cut"))
+    elif Code.OBJECTS_MISSING in codes:
+        why = "each is a commit; git fsck tells what is missing"
+        ways.append(Step(("git", "for-each-ref", NOTES_REF, REMOTES), why))
+    if Code.MERGE_UNCHECKED in codes:
+        ways.append(taskctx("verify", f"{tip[:12]}^2", why="what was merged, alone"))
+    if Code.PARENT_UNPROVEN in codes and what.first is not None:
+        trusted = taskctx("verify", f"{tip[:12]}^1..{tip[:12]}").instead("where that one is trusted")
+        ways += [taskctx("verify", f"{tip[:12]}^1", why="its first parent, alone"), trusted]
+    if _ELSEWHERE & codes:
+        why = "the commit that was validated, before it was squashed or rebased"
+        ways.append(taskctx("verify", "BRANCH", why=why))
+    if Code.SIGNATURE_UNCHECKED in codes:
+        why = "the signers' public keys; for ssh see: git config gpg.ssh.program"
+        ways.append(Step(("gpg", "--import", "KEYS"), why))
+    violated = [one for one in found.required if any(reason.weight is Weight.VIOLATED for reason in one.reasons)]
+    return (*ways, *map(_look_at, violated[:SHOWN]))
+
+
+def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
+    """Return how to take a commit back that went around the gate of the task that is active here; none brings more."""
+    if caller.store.active() is None and caller.store.marker() is None:
+        return ()
+    with contextlib.suppress(TaskctxError), open_session(caller, write=False) as session:  # else nothing is known of it
+        found = standing(session, tip)
+        if found is not None:
+            return (way_back(session, found).because("it went around the gate, and no record will prove it"),)
+    return ()
+
+
+def _bring_records(repository: Repository, codes: Collection[Code], asked: Collection[str]) -> tuple[Step, ...]:
+    """Return what may bring records, and say that there may be none to bring."""
+    if not remotes_of(repository.git):
+        why = "tasks known here; there is no remote to ask, and outside a task nobody validates"
+        return (taskctx("list", why=why),)
+    why = "or it was committed outside a task: nobody validated it" if Code.NO_RECORD in codes else ""
+    fetch = fetch_from(repository)
+    return (fetch.because(why),) if fetch.argv[-1] not in asked else ()
+
+
+def _look_at(one: CommitProof) -> Step:
+    if Code.COMMIT_BAD in {reason.code for reason in one.reasons}:
+        return Step(("git", "cat-file", "commit", one.commit[:12]), "its head")
+    if one.task:
+        return taskctx("log", "--task", one.task, why="what was done")
+    return Step(("git", "notes", "--ref=taskctx", "show", one.commit[:12]), "the records")
+
+
+def none_there(remote: str) -> tuple[Step, ...]:
+    """Send records to a remote that has none."""
+    return (taskctx("push", remote, why="in the clone where the task was done"),)
+
+
+def not_enough_there(remote: str) -> tuple[Step, ...]:
+    """Send records to a remote that has some."""
+    why = "in the clone where the task was done: what is there is not enough; "
+    return (taskctx("push", remote, why=f"{why}or it was committed outside a task, and nobody validated it"),)
+
+
+def on_a_fork(fork: str, home: str) -> tuple[Step, ...]:
+    """Take the records of a fork over."""
+    step = taskctx("fetch", fork).then("git", "taskctx", "push", home)
+    return (step.because("a maintainer takes the fork's records over; unsigned ones prove nothing from there"),)
+
+
+def does_not_answer(remote: str) -> tuple[Step, ...]:
+    """See why a remote does not give its records."""
+    why = f"what git says of it; may this job read {shown(remote)}?"
+    return (Step(("git", "ls-remote", remote, NOTES_REF), why),)
+
+
+def cannot_fetch(remote: str, wanted: str, tag: str | None) -> tuple[Step, ...]:
+    """See why a commit does not come; a tag of that name is there, perhaps."""
+    named = f"; a tag is named as one: tags/{tag}" if tag else ""
+    return (Step(("git", "fetch", remote, wanted), f"what git says of it{named}"),)
+
+
+def not_proved_push(found: Proof) -> tuple[Step, ...]:
+    """Do what the proof of what is about to leave asks for first; else look at it as a whole."""
+    if found.situation is not None and (steps := steps_for(found.situation)):
+        return steps[:1]
+    tip = found.commits[0].commit[:12] if found.commits else "HEAD"
+    return (taskctx("verify", f"{found.policy[:12]}..{tip}" if found.policy is not None else tip),)
+
+
+def not_a_range(start: str, end: str, *, job: bool = False) -> tuple[Step, ...]:
+    """Name a range with a base."""
+    words = ("--ci",) if job else ()
+    return (taskctx("verify", *words, f"{start or 'HEAD'}..{end or 'HEAD'}"),)
+
+
+def name_a_range() -> tuple[Step, ...]:
+    """Name the commits that a job is about."""
+    return (taskctx("verify", "--ci", "BASE..HEAD", why="name the commits"),)
+
+
+def no_notes() -> tuple[Step, ...]:
+    """Bring records."""
+    return (taskctx("fetch"),)
+
+
+def none_of_task() -> tuple[Step, ...]:
+    """Bring records of a task; it may have none."""
+    return (taskctx("fetch", why="the records of others; a task that is not committed yet has none"),)
+
+
+def several_tasks(commits: Sequence[CommitProof]) -> tuple[Step, ...]:
+    """Tell of one of the tasks that a merge brought."""
+    return tuple(taskctx("report", one.commit[:12], why=one.task or "") for one in commits)
+
+
+def nothing_told(repository: Repository, found: Proof) -> tuple[Step, ...]:
+    """Bring what is missing about a commit of which nothing can be told."""
+    return (steps_for(found.situation) if found.situation is not None else ()) or (fetch_from(repository),)
+
+
+def other_task(task: str) -> tuple[Step, ...]:
+    """Tell of the task that was named."""
+    return (taskctx("report", "--task", task),)
+
+
+def nothing_attested(revision: str, found: Proof) -> tuple[Step, ...]:
+    """See why nothing is attested."""
+    return (taskctx("verify", revision, why="says why"), *(steps_for(found.situation) if found.situation else ()))
