@@ -99,6 +99,7 @@ def _lines(said: Said) -> list[str]:
 
 def _type(desk: Desk, argv: Sequence[str], said: Said, line: str, cwd: Path | None) -> None:
     where = f"{' '.join(map(repr, argv))} ended with {said.code} and says:\n  {line}\n"
+    desk.repo.run("update-index", "-q", "--refresh")  # a copy has other inodes, and git takes its files for edited
     typed = desk.typed(line, cwd=cwd)
     if typed.code != 0:
         further = _lines(typed)

@@ -239,7 +239,7 @@ def test_a_context_by_its_id(begun: Desk) -> None:
     assert begun.data("get", "--task", TASK, "--context", first)["context_id"] == first
     assert begun.data("--context", second, "get")["context_id"] == second
     said = begun.refuses("block", "--agent", "reviewer", "--finding", "x", "--task", TASK, "--context", first, code=128)
-    assert said == "error: TASK-1 is archived\nhint: git taskctx recover TASK-1\n"
+    assert said == f"error: TASK-1 is archived\nhint: git taskctx recover TASK-1 --context {first}\n"
 
 
 def test_the_actor(begun: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
