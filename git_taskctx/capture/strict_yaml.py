@@ -83,8 +83,8 @@ def decode_text(data: bytes, problems: Problems) -> str:
     Raises: BadData when `data` is larger than 1 MiB or not UTF-8.
     """
     if len(data) > MAX_BYTES:
-        hint = "begin without it: git taskctx init TASK --title 'what is to be done'"
-        raise BadData(f"{problems.name} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
+        then = Situation("clone.begin_with_title", task="TASK")
+        raise BadData(f"{problems.name} has {len(data)} bytes, more than {MAX_BYTES}", then)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -234,7 +234,7 @@ class Session:
         """Refuse to write what no proof would let pass, whichever verb asks. Raises: Refused."""
         refused = refuse_record(chain, record, self.context.policy)
         if refused is not None:
-            raise Refused(refused.text, hint="git taskctx status")
+            raise Refused(refused.text, Situation("chain.look"))
 
     def _require_other_keys(self, records: Sequence[Record]) -> None:
         """Refuse signed records by whose key an earlier agent edited, whatever name it signs by. Raises: Refused."""

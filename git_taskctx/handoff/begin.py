@@ -160,8 +160,9 @@ def _capture(request: Request, ground: Ground) -> Captured:
     try:
         found = _find_task_file(request, policy, reading)
     except BadData as error:
-        hint = error.hint or f'git taskctx init {shlex.quote(request.task)} --title "what is to be done"'
-        raise BadData(error.message, hint=hint) from error
+        if error.hint is None and error.situation is None:
+            error.situation = Situation("clone.begin_with_title", task=request.task)
+        raise
     if found is None:
         if request.title is None:
             roots = " or ".join(f"{root}/" for root in policy.task.roots)

@@ -58,11 +58,6 @@ def find_recoverable(caller: Caller) -> str | None:
     return None
 
 
-def nothing_to_compare() -> tuple[Step, ...]:
-    """Begin a task."""
-    return (taskctx("init", "TASK-1", *_TITLE),)
-
-
 def recover(task: str) -> tuple[Step, ...]:
     """Bring a context back."""
     return (taskctx("recover", task),)
