@@ -62,7 +62,7 @@ def answer(
         found = find_worktree(folder)
         if moment != "write" or found is None or not is_active(*found):
             return Answered(note=str(error))
-        reason = f"git taskctx: {error}, so it cannot be told what would be written"
+        reason = f"git taskctx: {error}, so what it would write is unknown"
         return Answered(dialect.deny(dialect.events[moment], reason))
 
 
@@ -134,7 +134,7 @@ class _Called:
 
     def _cannot_tell(self, top: str, odd: str) -> Answered:
         """Deny what is not read to its end; what may write or not is let go with a word while writing is allowed."""
-        reason = f"git taskctx: {odd}, so it cannot be told what would be written"
+        reason = f"git taskctx: {odd}, so what it would write is unknown"
         served = self.payload.served
         if served is None or tools.kind_of(served) == "writes" or self._reason_to_deny(top, []) is not None:
             return Answered(self.dialect.deny(self.event, reason))
@@ -151,7 +151,7 @@ class _Called:
     def _remark(self, reason: str) -> Answered:
         """Let a call go, and not without a word."""
         tool = quote(os.fsencode(self.payload.tool))
-        text = f"git taskctx: whether {tool} writes here cannot be told; if it does:\n{reason}"
+        text = f"git taskctx: whether {tool} writes here is unknown; if it does:\n{reason}"
         if self.dialect.remark is None:
             return Answered(note=" ".join(text.split("\n", 2)[:2]))
         return Answered(self.dialect.remark(self.event, text))

@@ -191,7 +191,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
             result.sources[f"standards_citations.{path}#{section.slug}"] = one.source
             result.blobs[path] = oid
     if problems:
-        raise BadData("\n".join(problems), hint="\n".join(hints) or "mend the path, or the rule that names it")
+        raise BadData("\n".join(problems), hint="\n".join(hints) or "fix the path, or the rule that names it")
     if len(found) > MAX_CITATIONS:
         raise BadData(f"{len(found)} sections of standards are cited, more than {MAX_CITATIONS}", hint="cite fewer")
     result.citations = tuple(found[key] for key in sorted(found))

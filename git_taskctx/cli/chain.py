@@ -55,7 +55,7 @@ def snapshot(
     wip: Annotated[bool, Option("--wip", help="Record a checkpoint and keep working.", excludes="--done")] = False,
     allow_clean: Annotated[bool, Option("--allow-clean", help="Record even that nothing changed.")] = False,
     attest: Annotated[
-        str | None, Option("--attest", metavar="NOTE", help="Vouch that the unverified changes are this agent's own.")
+        str | None, Option("--attest", metavar="NOTE", help="Attest that the unverified changes are this agent's own.")
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's turn."""

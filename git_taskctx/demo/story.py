@@ -72,7 +72,7 @@ def _mend(stage: Stage) -> None:
     stage.title("4. back to the implementer")
     stage.actor = "coder-model"
     stage.taskctx("start", "--agent", "implementer")
-    stage.say("It mends prices.py, and records the tree again.")
+    stage.say("It fixes prices.py, and records the tree again.")
     stage.write("prices.py", project.PRICES_CHECKED)
     stage.taskctx("snapshot", "--agent", "implementer")
 
@@ -85,7 +85,7 @@ def _drift(stage: Stage) -> None:
         stage.shell(command)
     stage.say("One question finds all of it, path by path, with the cause:")
     stage.taskctx("verify", code=1)
-    stage.say("The reviewer cannot start on a tree that nobody vouches for.")
+    stage.say("The reviewer cannot start on a tree that nobody answers for.")
     stage.actor = "critic-model"
     stage.taskctx("start", "--agent", "reviewer", code=1)
 

@@ -62,5 +62,5 @@ def _refuse_left_out(added: Result) -> None:
         return
     reason = left_out[0].decode("utf-8", "replace").removeprefix("warning: ") if left_out else added.complaint
     raise GitFailed(
-        f"git cannot read the whole worktree: {reason}", hint="git add -A --dry-run   # mend what it complains about"
+        f"git cannot read the whole worktree: {reason}", hint="git add -A --dry-run   # fix what it complains about"
     )

@@ -13,7 +13,7 @@ import pytest
 from callers import AGENTS, EVENTS, Hooked, reason_in
 from gitrepo import GitRepo
 
-TOLD = "git taskctx: {}, so it cannot be told what would be written"
+TOLD = "git taskctx: {}, so what it would write is unknown"
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -44,7 +44,7 @@ def test_paths_that_can_be_none(hooked: Hooked) -> None:
     for path in ("src/a\0README", "src/\ud800"):
         answer = hooked.call("claude", "PreToolUse", hooked.write_payload("claude", path))
         assert reason_in(answer).startswith("git taskctx: ")
-        assert reason_in(answer).endswith(", so it cannot be told what would be written")
+        assert reason_in(answer).endswith(", so what it would write is unknown")
 
 
 @pytest.mark.parametrize(

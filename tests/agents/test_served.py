@@ -95,7 +95,7 @@ def test_a_remark_word_for_word(hooked: Hooked) -> None:
     """Each agent's own form of letting a call go on with a word; Cursor has none, and gets a line on stderr."""
     hooked.begin()
     text = (
-        f"git taskctx: whether NAME writes here cannot be told; if it does:\n{OUTSIDE}\n"
+        f"git taskctx: whether NAME writes here is unknown; if it does:\n{OUTSIDE}\n"
         'hint: git taskctx block --agent implementer --finding "what has to change, and why"'
         "   # to hand the question on\n"
         "hint: git taskctx rebuild   # once the task file's scope has been widened"
@@ -108,7 +108,7 @@ def test_a_remark_word_for_word(hooked: Hooked) -> None:
         assert json.loads(said.out) == (specific if agent != "gemini" else {"systemMessage": whole})
     payload = hooked.payload("cursor", "preToolUse", tool_name="MCP:frob", tool_input='{"file": "README"}')
     said = hooked.hook("cursor", "preToolUse", payload)
-    line = f"git-taskctx: git taskctx: whether MCP:frob writes here cannot be told; if it does: {OUTSIDE}\n"
+    line = f"git-taskctx: git taskctx: whether MCP:frob writes here is unknown; if it does: {OUTSIDE}\n"
     assert (said.out, said.err) == ("", line)
 
 
@@ -186,7 +186,7 @@ def test_too_many_arguments(hooked: Hooked) -> None:
     hooked.begin()
     what, why = called(hooked, "claude", "write_notes", {"paths": ["src/a"] * (MANY + 1)})
     assert what == "denied"
-    assert why == f"git taskctx: the arguments name more than {MANY} files, so it cannot be told what would be written"
+    assert why == f"git taskctx: the arguments name more than {MANY} files, so what it would write is unknown"
 
 
 def test_arguments_that_are_not_read_to_their_end(hooked: Hooked) -> None:
@@ -195,7 +195,7 @@ def test_arguments_that_are_not_read_to_their_end(hooked: Hooked) -> None:
     deep: Any = {"path": "README"}
     for _ in range(DEEPEST):
         deep = [deep]
-    told = "git taskctx: {}, so it cannot be told what would be written"
+    told = "git taskctx: {}, so what it would write is unknown"
     cases = {
         f"the arguments are nested more than {DEEPEST} deep": {"x": deep},
         "the path has more than 4096 bytes": {"path": "x" * 5000},

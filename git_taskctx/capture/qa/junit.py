@@ -129,7 +129,7 @@ class _Reader:
         elif tag in _SUITES:
             _, tests, before = self.suites.pop()
             if tests > self._ran() - before:
-                self.note = self.note or f"{tests} tests are told of, and {self._ran() - before} are listed"
+                self.note = self.note or f"{tests} tests are counted, and {self._ran() - before} are listed"
         if not self.above:
             self.last = self.parser.CurrentByteIndex
             raise _Stop
