@@ -168,7 +168,7 @@ def _say_bug(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _wants_json(argv: Sequence[str]) -> bool:
-    """Tell whether the caller asked for JSON, also when the rest of the line did not parse."""
+    """Return whether the caller asked for JSON, also when the rest of the line did not parse."""
     pairs = itertools.pairwise([*argv, ""])
     return any(word == "--format=json" or (word == "--format" and after == "json") for word, after in pairs)
 

@@ -122,7 +122,7 @@ def lock_folder(path: Path, *, wait: bool = True, flags: int = 0) -> int:
 
 
 def require_plain(path: Path, *, folder: bool = False) -> bool:
-    """Tell whether `path` exists, as a regular file or as a folder. Raises: Fatal when it is anything else."""
+    """Return whether `path` exists, as a regular file or as a folder. Raises: Fatal when it is anything else."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

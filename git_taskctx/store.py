@@ -111,7 +111,7 @@ class Store:
         return self.active() is None and self.marker() is None
 
     def _is_put_away(self, active: str) -> bool:
-        """Tell whether the context that is noted as active lies in the archive: only the notes of it are left."""
+        """Return whether the context that is noted as active lies in the archive: only the notes of it are left."""
         if is_task_id(active) and files.require_plain(self.folder(active), folder=True):
             return False
         marker = _read_marker(self._marker)
@@ -144,7 +144,7 @@ class Store:
         return data.decode("ascii", "replace").strip()
 
     def alive_here(self, context_id: str) -> bool:
-        """Tell whether a context is the active one, by either of the two notes of it."""
+        """Return whether a context is the active one, by either of the two notes of it."""
         active = self.active()
         return self.marker() == context_id or (active is not None and self._holds(active, context_id))
 

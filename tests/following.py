@@ -61,7 +61,7 @@ class Follower:
                 self._busy = False
 
     def _is_new(self, argv: Sequence[str], line: str) -> bool:
-        """Tell whether no test of this run has typed such a line after such a verb."""
+        """Return whether no test of this run has typed such a line after such a verb."""
         if self._every:
             return True
         words = [word for word in line.partition("   # ")[0].split() if re.fullmatch(r"-*[a-z&][a-z&-]*", word)]

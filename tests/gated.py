@@ -80,7 +80,7 @@ class Gated(Desk):
         self.repo.git("checkout", "-q", "main")
 
     def is_over(self) -> bool:
-        """Tell whether the task has ended."""
+        """Return whether the task has ended."""
         return self.data("status")["task"] is None and bool(self.records("seal"))
 
 

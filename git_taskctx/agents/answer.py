@@ -141,7 +141,7 @@ class _Called:
         return self._remark(reason)
 
     def _is_sure(self, places: list[str]) -> bool:
-        """Tell whether the call writes, in this worktree: by its tool's name, and a file that it is given or about."""
+        """Return whether the call writes in this worktree, by its tool's name and a file that it is given or about."""
         served = self.payload.served
         if served is None:
             return True

@@ -30,7 +30,7 @@ def find_worktree(folder: str) -> tuple[str, str] | None:
 
 
 def is_active(top: str, git_dir: str) -> bool:
-    """Tell whether a context may be active in a worktree, by either of the two notes of it."""
+    """Return whether a context may be active in a worktree, by either of the two notes of it."""
     return os.path.lexists(f"{top}/{FOLDER}/active") or os.path.lexists(f"{git_dir}/taskctx/context")
 
 
@@ -74,7 +74,7 @@ def inside(top: str, place: str) -> bytes | None:
 
 
 def is_ours(name: bytes) -> bool:
-    """Tell whether a path of a worktree is in `.agent-output`, on any file system."""
+    """Return whether a path of a worktree is in `.agent-output`, on any file system."""
     return name.split(b"/", 1)[0].lower() == FOLDER.encode()
 
 
@@ -101,7 +101,7 @@ def _git_dir_of(place: str) -> str | None:
 
 
 def _is_submodule(git_dir: str) -> bool:
-    """Tell whether a git dir is that of a submodule, where git-submodule(1) puts them; not of a worktree of one."""
+    """Return whether a git dir is that of a submodule, where git-submodule(1) puts them; not of a worktree of one."""
     parts = git_dir.rpartition("/.git/")[2].split("/")
     inner = parts[2:] if parts[0] == "worktrees" else parts
     return inner[:1] == ["modules"] and inner[-2:-1] != ["worktrees"]

@@ -48,12 +48,12 @@ def role_of(said: Said, agents: tuple[str, ...]) -> str | None:
 
 
 def is_reader(said: Said) -> bool:
-    """Tell whether a sub-agent has no turn in any chain."""
+    """Return whether a sub-agent has no turn in any chain."""
     return said.option is None and (said.helper or "").lower() in READERS
 
 
 def reason_to_deny(session: Session, role: str | None, top: str, places: Iterable[str]) -> str | None:
-    """Say why the places may not be written now; None where they may. With no place it is asked of the worktree."""
+    """Return why the places may not be written now; None where they may. With no place it is asked of the worktree."""
     places = list(places)
     names = [name for place in places if (name := inside(top, place)) is not None]
     private = tuple(
@@ -82,7 +82,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
 
 
 def reason_of_turn(session: Session, role: str | None) -> str | None:
-    """Say why `role` may write nothing at all now: drift stands unresolved, it is not its turn, nobody is at work."""
+    """Return why `role` may write nothing at all now: unresolved drift, another's turn, nobody at work."""
     chain = session.chain
     try:
         session.require_open()
@@ -104,7 +104,7 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
 
 
 def reason_to_go_on(session: Session, role: str | None) -> str | None:
-    """Say what must be done before `role` stops: its work has to be on record. None where it is, or is not its turn."""
+    """Return what must be done before `role` stops: its work has to be on record. None where nothing must."""
     chain = session.chain
     if session.archived or session.edited or not chain.at_work or role not in (None, chain.owner):
         return None
@@ -130,7 +130,7 @@ def told(error: TaskctxError) -> str:
 
 
 def _is_on_record(session: Session) -> bool:
-    """Tell whether there is nothing that a snapshot could record: it has been, or nothing was done at all."""
+    """Return whether there is nothing that a snapshot could record: it has been, or nothing was done at all."""
     from git_taskctx.git.worktree import read_worktree
 
     chain = session.chain

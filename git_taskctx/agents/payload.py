@@ -64,7 +64,7 @@ class Payload:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether nothing is asked: a server's tool reads, or a shell is given a command and no patch."""
+        """Return whether nothing is asked: a server's tool reads, or a shell is given a command and no patch."""
         if self.served is not None:
             return kind_of(self.served) == "reads"
         return self.tool in SHELLS and not self.paths

@@ -123,7 +123,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 
 def _is_for(role: str, verb: str, called: tuple[str, str]) -> bool:
-    """Tell whether a command is the verb for a role; `verify --for` is a start."""
+    """Return whether a command is the verb for a role; `verify --for` is a start."""
     name, rest = called
     words = re.findall(r"[A-Za-z0-9-]+", rest)
     if name == "verify" and verb == "start":

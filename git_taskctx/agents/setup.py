@@ -121,7 +121,7 @@ def find_wired(dialect: Dialect, place: Place) -> str | None:
 
 
 def is_there(dialect: Dialect, place: Place) -> bool:
-    """Tell whether an agent's configuration has any hook of ours; one that does not read has none."""
+    """Return whether an agent's configuration has any hook of ours; one that does not read has none."""
     with contextlib.suppress(TaskctxError):
         toml = any(wiring.BEGIN in (_read(path, place) or "") for path in _toml_file(dialect, place))
         path = _config_file(dialect, place)

@@ -168,7 +168,7 @@ def _hooks(root: Value, what: str) -> Value | None:
 
 
 def has_toml_hooks(text: str, *, what: str) -> bool:
-    """Tell whether a config.toml has hooks of somebody else. Raises: BadData."""
+    """Return whether a config.toml has hooks of somebody else. Raises: BadData."""
     return bool(_toml(remove_toml(text, what=what) or "", what).get("hooks"))
 
 
@@ -186,7 +186,7 @@ def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str
 
 
 def is_current_toml(text: str, dialect: Dialect, *, what: str) -> bool:
-    """Tell whether that block is as this version writes it, for whatever role. Raises: BadData."""
+    """Return whether that block is as this version writes it, for whatever role. Raises: BadData."""
     plain = re.sub(_ROLE, "", text)
     return add_toml(plain, dialect, None, what=what) == plain
 

@@ -53,7 +53,7 @@ def find_task_file(
 
 
 def is_task_file(path: str, roots: Sequence[str]) -> bool:
-    """Tell whether a path under the roots is named as only task files are, whichever task it is of."""
+    """Return whether a path under the roots is named as only task files are, whichever task it is of."""
     ends = "|".join(end for end, look in _KINDS if not look)
     return _is_under(_folders(roots), path) and re.search(rf"(?:{ends})\Z", path) is not None
 

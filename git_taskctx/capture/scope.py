@@ -43,7 +43,7 @@ class Matcher:
     excludes: re.Pattern[str] | None
 
     def covers(self, path: str) -> bool:
-        """Tell whether the patterns cover `path`, relative to the worktree's root, with `/` between folders.
+        """Return whether the patterns cover `path`, relative to the worktree's root, with `/` between folders.
 
         Exclusions win, wherever they stand in the list. No patterns at all, or only exclusions, cover the rest.
         """

@@ -117,7 +117,7 @@ def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems
 
 
 def holds_task(data: bytes, *, name: str, task: str) -> bool:
-    """Tell whether a file whose name does not say so is the task's: Markdown with front matter, a list that holds the
+    """Return whether a file whose name does not say so is the task's: Markdown with front matter, a list that holds the
     task, or keys with a title.
     """
     problems = Problems(name)
@@ -339,7 +339,7 @@ class _Reader:
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def _said_by(self, key: str, item: Node, members: Mapping[str, Node]) -> str:
-        """Say in one text what an item says with several keys; one that is none of ours was a text with a colon."""
+        """Join what an item says with several keys into one text; one that is none of ours was a text with a colon."""
         known = [name for name in (*HEADS, *DETAILS, *CITED, DONE) if name in members]
         head = next((name for name in known if name in HEADS), None)
         if head is None:

@@ -97,7 +97,7 @@ def _read_stdin() -> bytes:
 
 
 def _may_concern_us(sent: object, folder: str) -> bool:
-    """Tell whether a context may be active where a call comes from, or where it is about to write."""
+    """Return whether a context may be active where a call comes from, or where it is about to write."""
     from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
     from git_taskctx.agents.payload import Payload
 

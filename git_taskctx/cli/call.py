@@ -279,7 +279,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def use_colour(stream: Any) -> bool:
-    """Tell whether a stream wants colour: a terminal, unless NO_COLOR is set; FORCE_COLOR decides for a pipe."""
+    """Return whether a stream wants colour: a terminal, unless NO_COLOR is set; FORCE_COLOR decides for a pipe."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
@@ -288,7 +288,7 @@ def use_colour(stream: Any) -> bool:
 
 
 def can_draw() -> bool:
-    """Tell whether more than ASCII can be shown: what we write is UTF-8, and locale(7) says who reads that."""
+    """Return whether more than ASCII can be shown: what we write is UTF-8, and locale(7) says who reads that."""
     named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     return "utf8" in named.lower().replace("-", "")
 

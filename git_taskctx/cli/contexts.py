@@ -175,7 +175,7 @@ def status(call: Call) -> Answer:
 
 
 def _wrong_settings(call: Call) -> Iterator[str]:
-    """Say which personal setting does not read: an active task does not ask for it, what it was is in its context."""
+    """Report which personal setting does not read: an active task does not ask for it, what it was is in its context."""
     if any(key.startswith("taskctx.") for key, *_ in call.repository.settings):
         try:
             call.config(call.repository.head().commit)

@@ -48,7 +48,7 @@ _AGENTS = ("agent", "expect", "start_for")
 
 
 def correct(argv: Sequence[str], call: Call) -> str | None:
-    """Return the line that was meant; None where that cannot be told."""
+    """Return the line that was meant; None where nothing is close."""
     line = _read(argv)
     name = _meant_verb(line)
     if name is None:
@@ -62,7 +62,7 @@ def correct(argv: Sequence[str], call: Call) -> str | None:
 
 
 def help_on(argv: Sequence[str]) -> str:
-    """Return the line that asks for help on the verb that was meant; on all of them where that cannot be told."""
+    """Return the line that asks for help on the verb that was meant; on all of them where nothing is close."""
     name = _meant_verb(_read(argv))
     return shell_words(["git", "taskctx", *([name] if name else []), "-h"])
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GATES = ("pre-commit", "pre-merge-commit", "pre-push")
 """Hooks that can stop git."""
 SHOWN = 5
-"""So many paths stand in a message."""
+"""Maximum number of paths that stand in a message."""
 
 
 def hook(
@@ -82,7 +82,7 @@ def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _answer(name: str, error: TaskctxError) -> Answer:
-    """Say what is wrong, which paths, and what to type; only the gate stops git."""
+    """Report what is wrong, which paths, and what to type; only the gate stops git."""
     from git_taskctx.report.advice import advise
 
     advise(error)
@@ -149,7 +149,7 @@ def _bug(call: Call, name: str, error: Exception) -> Answer:
 
 
 def _is_closed(call: Call) -> bool:
-    """Tell whether a bug stops a commit, by the policy of the context or by the configuration; False without either."""
+    """Return whether a bug stops a commit, by the policy of the context or by the configuration; False without either."""
 
     def by_context() -> bool:
         from git_taskctx.context.opening import open_session

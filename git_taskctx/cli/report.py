@@ -99,7 +99,7 @@ def _require_ours(place: Path, given: str) -> None:
 
 
 def _is_a_change(repository: Repository, place: Path) -> tuple[str, ...]:
-    """Say so where the page lies in the worktree, and git does not ignore it."""
+    """Warn where the page lies in the worktree, and git does not ignore it."""
     folder = place.parent.resolve()
     if not folder.is_relative_to(repository.toplevel.resolve()) or folder.is_relative_to(repository.git_dir.resolve()):
         return ()

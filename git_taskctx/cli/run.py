@@ -164,7 +164,7 @@ def _log(call: Call, stage: str) -> Answer:
 
 
 def _edited(call: Call) -> tuple[str, ...]:
-    """Say so where the worktree has another pipeline than the one that counts."""
+    """Warn where the worktree has another pipeline than the one that counts."""
     names = call.uncommitted_policy(call.repository.head().commit)
     return tuple(f"{name} as it is in the worktree does not count: what is committed is run" for name in names)
 

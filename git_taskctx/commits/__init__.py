@@ -1,1 +1,1 @@
-"""Commits of a task: the gate before them, the seal after them, and those that went around the gate."""
+"""Commits of a task: the gate before them, the seal after them, and those that bypassed the gate."""

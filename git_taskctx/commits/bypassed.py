@@ -1,4 +1,4 @@
-"""Commits that went around the gate and are still in the history of the next one: its proof will be violated."""
+"""Commits that bypassed the gate and are still in the history of the next one: its proof will be violated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Standing:
     """What stands against the proof, as long as the history is as it is."""
 
     commits: tuple[CommitOid, ...]
-    """Those that went around the gate, oldest first."""
+    """Those that bypassed the gate, oldest first."""
     head: CommitOid
     """The commit in whose history they are."""
     below: CommitOid | None
@@ -21,7 +21,7 @@ class Standing:
 
     @property
     def is_head(self) -> bool:
-        """True when nothing but the head went around the gate."""
+        """True when nothing but the head bypassed the gate."""
         return self.commits == (self.head,)
 
     @property
@@ -30,7 +30,7 @@ class Standing:
         names = " and ".join(commit[:12] for commit in self.commits)
         one = len(self.commits) == 1
         return (
-            f"commit{'s' * (not one)} {names} went around the gate: as long as {'it is' if one else 'they are'} in the "
+            f"commit{'s' * (not one)} {names} bypassed the gate: as long as {'it is' if one else 'they are'} in the "
             "history, the proof will be violated (bypass)"
         )
 
@@ -39,11 +39,11 @@ class Standing:
         """Why the proof of a commit that was made is violated."""
         names = " and ".join(commit[:12] for commit in self.commits)
         who = "it" if self.is_head else names
-        return f"{who} went around the gate, so that its proof is violated (bypass)"
+        return f"{who} bypassed the gate, so that its proof is violated (bypass)"
 
 
 def standing(session: Session, head: CommitOid | None) -> Standing | None:
-    """Return what went around the gate in the history of `head`, where a proof does not tolerate it; None without."""
+    """Return what bypassed the gate in the history of `head`, where a proof does not tolerate it; None without."""
     chain, repository = session.chain, session.repository
     if not chain.bypassed or head is None or NO_VERIFY in session.context.policy.commit.allow_bypass:
         return None

@@ -1,4 +1,4 @@
-"""Commits of a task: which may be made, which were made since the last record, and which went around the gate."""
+"""Commits of a task: which may be made, which were made since the last record, and which bypassed the gate."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def require_approved(session: Session) -> None:
 
 
 def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> bool:
-    """Tell whether a commit with tree `held` on `parent` is all of the task; False for a part that may be committed.
+    """Return whether a commit with tree `held` on `parent` is all of the task; False for a part that may be committed.
 
     Raises: Refused for another parent, for a path that is neither as in the parent nor as the agents left it, and by
     policy for a part; CouldNotTell when objects are missing.
@@ -94,13 +94,13 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
 
 
 def is_amended_part(chain: Chain, parent: CommitOid | None) -> bool:
-    """Tell whether a commit on `parent` would replace the last part of the task."""
+    """Return whether a commit on `parent` would replace the last part of the task."""
     last = chain.parts[-1] if chain.parts else None
     return last is not None and (last.commit, last.parent) == (chain.parent, parent)
 
 
 def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
-    """Return the records that are due: for parts of the task, and for commits that went around the gate.
+    """Return the records that are due: for parts of the task, and for commits that bypassed the gate.
 
     `gated` tells whether there is a gate here; None looks for it, and only where there is something to record.
     """
@@ -131,7 +131,7 @@ def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
             event = replace(event, payload=replace(payload, index_tree=index_tree))
             told.append(f"{session.task}: commit {commit[:12]} is a part of it, and it goes on")
         elif isinstance(payload, Bypass):
-            told.append(f"{session.task}: commit {commit[:12]} went around the gate: {payload.reason}")
+            told.append(f"{session.task}: commit {commit[:12]} bypassed the gate: {payload.reason}")
         on = (commit,) if event.type == "part" else ()
         session.commit([event], on=on, reason=f"{session.task}: {event.type} {commit[:12]}")
     return tuple(told)

@@ -73,7 +73,7 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
 
 
 def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
-    """Say so when the commit will have something in its history that went around the gate."""
+    """Warn when the commit will have something in its history that bypassed the gate."""
     head = session.repository.find_commit("HEAD")
     around = standing(session, _parent(session, head, attempt))
     if around is None:
@@ -127,7 +127,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
 
 
 def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
-    """Tell whether all that differs are edits of files that were written since the commit began."""
+    """Return whether all that differs are edits of files that were written since the commit began."""
     began, top = attempt.began, os.fsencode(session.repository.toplevel)
     if began is None or any(cause.kind is not CauseKind.EDITED for cause in verdict.causes):
         return False

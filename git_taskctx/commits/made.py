@@ -17,7 +17,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid
 
 LOOKED_BACK = 100
-"""So many moves of HEAD, and commits, are looked at."""
+"""Maximum number of moves of HEAD, and commits, that are looked at."""
 _MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
 """The reflog's words for a commit that was made here."""
 

@@ -24,7 +24,7 @@ _OURS = b"taskctx"
 
 
 def is_gated(repository: Repository) -> bool:
-    """Tell whether a hook of ours would have been asked before a commit here."""
+    """Return whether a hook of ours would have been asked before a commit here."""
     if any(_OURS.decode() in (value or "") for key, value in repository.core.items() if key.startswith("hook.")):
         return True
     named = [value for key, value, _ in repository.settings if key == "core.hookspath"][:-1]  # the last is our own

@@ -33,7 +33,7 @@ class CaughtUp:
 
 
 def is_committed(session: Session, head: CommitOid | None = None) -> bool:
-    """Tell whether `head`, or HEAD, is a commit of the validated tree on the parent that it must sit on.
+    """Return whether `head`, or HEAD, is a commit of the validated tree on the parent that it must sit on.
 
     Keys of the task file that may change do not count. Not while drift is unresolved: the chain would be sealed with a
     budget that no proof lets pass.
@@ -121,7 +121,7 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
-    """Say that a task is over, and of its proof what is known."""
+    """Report that a task is over, and of its proof what is known."""
     around = standing(session, commit)
     then = Situation("chain.over", session=session, found=around)
     is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"

@@ -86,7 +86,7 @@ def find_in_pyproject(data: bytes, what: str, *, lenient: bool = False) -> Commi
 
 
 def differs(name: str, committed: bytes | None, other: bytes | None) -> bool:
-    """Tell whether a policy file says something else than the committed one, as far as it is about us."""
+    """Return whether a policy file says something else than the committed one, as far as it is about us."""
     if name == PYPROJECT_FILE and b"taskctx" not in (committed or b"") + (other or b""):
         return False
     plain = [one if one is None else one.replace(b"\r\n", b"\n") for one in (committed, other)]

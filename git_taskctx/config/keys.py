@@ -50,7 +50,7 @@ def _subset(committed: Sequence[str], personal: Sequence[str]) -> bool:
 
 
 def _narrower(committed: Sequence[str], personal: Sequence[str]) -> bool:
-    """Tell whether a list that restricts nothing when it is empty restricts at least as much."""
+    """Return whether a list that restricts nothing when it is empty restricts at least as much."""
     return not committed or (bool(personal) and _subset(committed, personal))
 
 
@@ -206,13 +206,13 @@ def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
 
 
 def misfit_error(where: str, key: str, misfit: Misfit) -> BadConfig:
-    """Phrase that a value does not fit its key."""
+    """Return the error that a value does not fit its key."""
     expected = misfit.expected or ("a string that is not empty" if misfit.at.endswith("]") else kinds()[key].expected)
     return BadConfig(f"{where}{misfit.at}: expected {expected}, found {misfit.found}")
 
 
 def unknown_error(message: str, key: str, known: Sequence[str], spell: Callable[[str], str] = str) -> BadConfig:
-    """Phrase that a key is not known, with the nearest one, spelled by `spell`, as the hint."""
+    """Return the error that a key is not known, with the nearest one, spelled by `spell`, as the hint."""
     near = _nearest(key, known, spell)
     return BadConfig(message, None if near else Situation("setting.every_key"), hint=near)
 

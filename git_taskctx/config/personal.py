@@ -96,7 +96,7 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
 
 
 def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) -> str | None:
-    """Say why `personal` may not replace the committed value; None when it may."""
+    """Return why `personal` may not replace the committed value; None when it may."""
     rule = RULES[key]
     family = [name for name in source.keys if name == key or (rule.family and RULES[name].family == rule.family)]
     if not family or (key in source.keys and rule.stricter(committed, personal)):

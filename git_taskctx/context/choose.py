@@ -49,7 +49,7 @@ def _begun_of(caller: Caller, task: str, contexts: Mapping[str, Context]) -> lis
 
 
 def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
-    """Say which other contexts a task has, where none was named: the newest was taken."""
+    """Report which other contexts a task has, where none was named: the newest was taken."""
     if caller.context_id is not None:
         return []
     known = find_contexts(caller.repository).items()
@@ -58,7 +58,7 @@ def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
 
 
 def was_begun(repository: Repository, context: Context) -> bool:
-    """Tell whether anything of a context is on record: an `init` may be killed before that."""
+    """Return whether anything of a context is on record: an `init` may be killed before that."""
     try:
         return context.audit.update_count > 1 or bool(read_entries(repository, context.context_id))
     except BadData:  # there is something, and whoever asks for this context will be told
@@ -66,7 +66,7 @@ def was_begun(repository: Repository, context: Context) -> bool:
 
 
 def only_ledger(task: str) -> Fatal:
-    """Phrase that a context cannot come back: it was swept, or only the notes were fetched."""
+    """Return the error that a context cannot come back: it was swept, or only the notes were fetched."""
     return Fatal(
         f"only the ledger of {task} is here: the context itself was swept, or never fetched",
         Situation("clone.only_ledger", task=task),

@@ -29,7 +29,7 @@ from git_taskctx.situation import Situation
 LIMIT = 16 * 1024 * 1024
 """A piece of evidence has at most so many bytes."""
 MOST = 200
-"""So many pieces a context holds."""
+"""Maximum number of pieces that a context holds."""
 STDIN = "-"
 Original = Literal["unchanged", "changed", "gone", "none"]
 """What became of the original; standard input has none."""

@@ -48,7 +48,7 @@ class Guard:
         self._done = self.total = 0
 
     def allows(self, name: str) -> bool:
-        """Tell whether a path may hold secrets."""
+        """Return whether a path may hold secrets."""
         return self._allowed is not None and self._allowed.covers(name)
 
     def lines(self, name: str, change: tuple[str, str], lines: Sequence[tuple[int, bytes]]) -> list[secrets.Hit]:

@@ -225,7 +225,7 @@ def _kept(caller: Caller) -> Iterator[Context]:
 
 
 def _is_newer(data: bytes) -> bool:
-    """Tell whether a file reads as JSON of a later schema, which is no damage."""
+    """Return whether a file reads as JSON of a later schema, which is no damage."""
     import json
 
     try:

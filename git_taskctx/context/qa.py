@@ -201,7 +201,7 @@ def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[s
 def _is_baseline(
     session: Session, request: Request, reading: Reading, changed: tuple[str, ...]
 ) -> tuple[bool, tuple[str, ...]]:
-    """Tell whether a run is of the state before the task, and what to say where it might have been."""
+    """Return whether a run is of the state before the task, and what to say where it might have been."""
     begun = any(seat.snapshots for seat in session.chain.seats.values())
     if not request.baseline and (changed or begun):
         return False, ()

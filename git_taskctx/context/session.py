@@ -129,7 +129,7 @@ class Session:
         return max(self.chain.saved, *(int(name) for name in self.refs.under(folder) if name.isdecimal()), 0)
 
     def ended(self, commit: CommitOid) -> Fatal:
-        """Phrase that the task has ended with a commit."""
+        """Return the error that the task has ended with a commit."""
         text = f"{self.task} is over: commit {commit[:12]} is what was validated"
         return Fatal(text, Situation("chain.ended", session=self))
 

@@ -46,7 +46,7 @@ class TextState:
 
 
 def compare_head(session: Session) -> tuple[str, ...]:
-    """Say so where HEAD is not the commit that the context expects; nothing of a task that was put away."""
+    """Warn where HEAD is not the commit that the context expects; nothing of a task that was put away."""
     expected = session.chain.head
     head = session.repository.find_commit("HEAD")
     if session.archived or head == expected:
@@ -108,7 +108,7 @@ def _stale_task(session: Session) -> str | None:
 
 
 def _new_priority(session: Session, data: bytes) -> str:
-    """Say which priority the task has now, where that is another one; empty where it is not."""
+    """Report which priority the task has now, where that is another one; empty where it is not."""
     from git_taskctx.capture.taskfile import read_task_file
 
     old = session.context.immutable.task_snapshot.priority

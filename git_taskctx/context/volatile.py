@@ -16,7 +16,7 @@ from git_taskctx.model.payloads import TaskFile
 
 
 def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:
-    """Tell whether only the task file changed, and in it only keys that may change (`task.volatile`)."""
+    """Return whether only the task file changed, and in it only keys that may change (`task.volatile`)."""
     path = context.git.task_file
     if path is None or [quote(change.path) for change in changes] != [path] or changes[0].status != "M":
         return False
@@ -30,7 +30,7 @@ def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change
 
 
 def is_same_commit(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> bool:
-    """Tell whether a commit's tree is the one that it must have, but for such keys; False where it cannot be told."""
+    """Return whether a commit's tree is the one that it must have, but for such keys; False where it cannot be told."""
     if held == wanted:
         return True
     if context.git.task_file is None:

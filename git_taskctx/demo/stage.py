@@ -73,13 +73,13 @@ class Stage:
         self._last = "words"
 
     def wrong(self, text: str) -> None:
-        """Say that the story went wrong."""
+        """Report that the story went wrong."""
         self._part()
         document = Document().line(("error: ", "bad"), text)
         self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep   # leaves the repository to look at"))
 
     def kept(self) -> None:
-        """Say where the repository is left."""
+        """Report where the repository is left."""
         self._part()
         self._show(Document().line("the repository is left in ", (os.fspath(self.project), "path")))
 

@@ -37,7 +37,7 @@ def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict
 
 
 def is_at_rest(caller: Caller) -> bool:
-    """Tell whether no context is active here and nothing differs from HEAD, so that only HEAD can be asked about."""
+    """Return whether no context is active here and nothing differs from HEAD, so that only HEAD can be asked about."""
     if caller.task is not None or caller.store.active() is not None or caller.store.marker() is not None:
         return False
     head = caller.repository.find_commit("HEAD")
@@ -99,7 +99,7 @@ def drift_refusal(verdict: Verdict) -> Refused:
 
 
 def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
-    """Tell whether this very difference stands in the budget already."""
+    """Return whether this very difference stands in the budget already."""
     return digest_of(verdict, present) in session.chain.drifts
 
 

@@ -137,7 +137,7 @@ def _owner_words(expected: Expectation) -> str:
 
 
 def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
-    """Say in a line what is not as it was left."""
+    """Describe in a line what is not as it was left."""
     paths = len({cause.path for cause in causes if cause.path is not None})
     others = [cause.kind.value for cause in causes if cause.path is None]
     parts = ([f"{paths} path{'s' * (paths != 1)} changed"] if paths else []) + others
@@ -247,7 +247,7 @@ def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change
 def _explain_head(
     context: Context, chain: Chain, expected: Expectation, present: Present, *, same: bool
 ) -> list[Cause]:
-    """Say how HEAD moved; `same` tells that the worktree is as expected."""
+    """Report how HEAD moved; `same` tells that the worktree is as expected."""
     repository, head = present.reading.repository, present.head.commit
     if head == expected.head:
         return []
@@ -263,7 +263,7 @@ def _explain_head(
 
 
 def _is_whole(context: Context, expected: Expectation, present: Present, held: TreeOid) -> bool:
-    """Tell whether a commit's tree is the snapshot, or its commit tree."""
+    """Return whether a commit's tree is the snapshot, or its commit tree."""
     repository = present.reading.repository
     return held == present.reading.tree or any(
         is_same_commit(context, repository, held, wanted) for wanted in (expected.tree, expected.commit_tree)
@@ -271,7 +271,7 @@ def _is_whole(context: Context, expected: Expectation, present: Present, held: T
 
 
 def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
-    """Say why the commit of a validated tree does not end the task."""
+    """Report why the commit of a validated tree does not end the task."""
     repository = present.reading.repository
     parents = repository.parents_of(head)
     if (parents[0] if parents else None) != chain.parent:

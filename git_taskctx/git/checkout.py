@@ -98,7 +98,7 @@ class Worktree:
         return None
 
     def has(self, path: bytes) -> bool:
-        """Tell whether there is anything at `path`."""
+        """Return whether there is anything at `path`."""
         with contextlib.suppress(OSError), self.folder_of(path) as (folder, name):
             os.lstat(name, dir_fd=folder)
             return True

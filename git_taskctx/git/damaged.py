@@ -12,7 +12,7 @@ from git_taskctx.git.process import Git
 
 _NEW = re.compile(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
 LOOKED_BACK = 100
-"""So many moves of a ref are looked at."""
+"""Maximum number of moves of a ref that are looked at."""
 
 
 def damaged(git: Git, ref: str) -> BadData:

@@ -136,7 +136,7 @@ def _escaped(path: bytes) -> bytes:
 
 
 def _is_local(variable: str) -> bool:
-    """Tell whether a variable speaks of one repository only (`git rev-parse --local-env-vars`)."""
+    """Return whether a variable speaks of one repository only (`git rev-parse --local-env-vars`)."""
     return variable in {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
         "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",

@@ -118,7 +118,7 @@ _Diffs = Mapping[tuple[TreeOid, TreeOid], _Diff]
 
 
 def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Sequence[State]]]) -> list[Trace]:
-    """Say of several histories which state brought each line that the last tree of each has, and another tree has not.
+    """Find in several histories which state brought each line of its last tree that another tree has not.
 
     Which lines those are the diff between the two says; no other file and no other line is looked at. The number of git
     processes is the same however many there are. Raises: CouldNotTell when an object is missing.

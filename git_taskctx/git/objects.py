@@ -31,9 +31,9 @@ DURABLE = ("core.fsync=committed,loose-object,reference",)
 PIECE = 1024 * 1024
 """Bytes that are held at once of an object that is read in pieces."""
 QUESTIONS = 500
-"""So many names fit into a pipe at once, so that nobody waits for the other."""
+"""Maximum number of names that fit into a pipe at once, so that nobody waits for the other."""
 FEW = 100
-"""So many objects are written loose, beyond they stay in one pack: where git itself draws the line
+"""Maximum number of objects that are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _ONCE = re.compile(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
@@ -119,7 +119,7 @@ class ObjectStore:
         return self._answer(name, limit)
 
     def has(self, name: str) -> bool:
-        """Tell whether an object is there; nothing of it is held in memory."""
+        """Return whether an object is there; nothing of it is held in memory."""
         return self.find(name, limit=0) is not None
 
     def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:

@@ -15,9 +15,9 @@ from git_taskctx.git.repository import Repository
 ROOM = 16 * 1024 * 1024
 """Bytes that must be free for our folder to lie in the git dir."""
 INODES = 256
-"""So many files must still be possible there."""
+"""Minimum number of files that must still be possible there."""
 FEW = 256
-"""So many objects are made durable one by one; beyond, one sync of the system is faster."""
+"""Maximum number of objects that are made durable one by one; beyond, one sync of the system is faster."""
 
 
 def quarantine(repository: Repository, folder: Path) -> dict[str, str]:

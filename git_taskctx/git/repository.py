@@ -156,27 +156,27 @@ class Repository:
 
     @property
     def is_bare(self) -> bool:
-        """Tell whether the repository itself has no worktree; others may be linked to it."""
+        """Return whether the repository itself has no worktree; others may be linked to it."""
         return not self.has_worktree and self.git.run("rev-parse", "--is-bare-repository").out == b"true\n"
 
     @property
     def is_shallow(self) -> bool:
-        """Tell whether history is cut, now: a fetch may bring more."""
+        """Return whether history is cut, now: a fetch may bring more."""
         return (self.common_dir / "shallow").exists()
 
     @property
     def is_partial(self) -> bool:
-        """Tell whether objects may be left out that git would fetch (a partial clone)."""
+        """Return whether objects may be left out that git would fetch (a partial clone)."""
         return any(key.endswith(".promisor") or key == "extensions.partialclone" for key in self.core)
 
     @property
     def has_split_index(self) -> bool:
-        """Tell whether a part of the index may stand in another file."""
+        """Return whether a part of the index may stand in another file."""
         return any(self.git_dir.glob("sharedindex.*"))
 
     @property
     def has_replacements(self) -> bool:
-        """Tell whether git may show one object in the place of another (git-replace)."""
+        """Return whether git may show one object in the place of another (git-replace)."""
         if "GIT_REPLACE_REF_BASE" in self.git.environ:
             return True
         if self.core.get("extensions.refstorage", "files") != "files":
@@ -189,7 +189,7 @@ class Repository:
         return False
 
     def is_indexed(self, name: str) -> bool:
-        """Tell whether the index holds `name` or anything below it.
+        """Return whether the index holds `name` or anything below it.
 
         Most often its bytes tell at once: up to version 3 every path stands whole in it (gitformat-index).
         """
@@ -288,7 +288,7 @@ class Repository:
         return found.data if found is not None and found.kind == "blob" else None
 
     def _names_blob(self, tree: str, path: bytes) -> bool:
-        """Tell whether a tree has a file of that name, whether or not its content is here. Raises: CouldNotTell."""
+        """Return whether a tree has a file of that name, whether or not its content is here. Raises: CouldNotTell."""
         name, _, rest = path.partition(b"/")
         entry = self.objects.find_entry(tree, name)
         if entry is None or entry.mode == "160000":

@@ -29,7 +29,7 @@ def find_fifo(folder: Path) -> Path | None:
 
 
 def _is_waited_for(fifo: Path) -> bool:
-    """Tell whether somebody has a FIFO open to read: without a reader it cannot be opened to write, see fifo(7)."""
+    """Return whether somebody has a FIFO open to read: without a reader it cannot be opened to write, see fifo(7)."""
     try:
         os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:

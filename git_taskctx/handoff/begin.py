@@ -238,7 +238,7 @@ def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple
 
 
 def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
-    """Say so when the worktree's policy is not the committed one, which is the one in force."""
+    """Warn when the worktree's policy is not the committed one, which is the one in force."""
     told = []
     for name in POLICY_FILES:
         found = reading.objects.find(f"{reading.tree}:{name}", limit=PYPROJECT_LIMIT)

@@ -38,7 +38,7 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
 
 
 def _has_room(change: Change, put: set[bytes]) -> bool:
-    """Tell whether a path can be as in the parent beside the files that the task put there."""
+    """Return whether a path can be as in the parent beside the files that the task put there."""
     if change.old_mode == ABSENT:
         return True
     parts = change.path.split(b"/")

@@ -39,7 +39,7 @@ def follow_head(
 
 
 def is_own_commit(session: Session, chain: Chain, tree: TreeOid) -> bool:
-    """Tell whether HEAD came here by a commit, or the worktree is what was on record before HEAD moved."""
+    """Return whether HEAD came here by a commit, or the worktree is what was on record before HEAD moved."""
     move = session.repository.last_move() or ""
     return move.startswith("commit") or tree == chain.settled_tree
 

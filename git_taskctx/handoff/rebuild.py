@@ -137,7 +137,7 @@ def _shown(context: Context) -> dict[str, Any]:
 
 
 def _same_text(changes: tuple[FieldChange, ...], old: Immutable, new: Immutable) -> bool:
-    """Tell whether sections of standards moved, and no word changed."""
+    """Return whether sections of standards moved, and no word changed."""
     said = [{(one.content_sha, one.requirement) for one in block.standards_citations} for block in (old, new)]
     return said[0] == said[1] and all(change.field.startswith("standards_citations.") for change in changes)
 

@@ -255,7 +255,7 @@ def _refuse_hidden(reading: Reading, changes: list[Change]) -> None:
 
 
 def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
-    """Tell whether what lies at `path` is a folder in which everything goes away in the same step."""
+    """Return whether what lies at `path` is a folder in which everything goes away in the same step."""
     full = top + b"/" + path
     if not _is_folder(full):
         return path in leaving

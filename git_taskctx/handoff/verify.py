@@ -17,7 +17,7 @@ from git_taskctx.situation import Situation
 
 
 def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, cold: bool = False) -> Verdict:
-    """Tell whether the worktree is what the owner's, or `expect`'s, last snapshot recorded.
+    """Return whether the worktree is what the owner's, or `expect`'s, last snapshot recorded.
 
     A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
     the verdict stands, and says that it was not counted. A task whose validated tree has been committed is sealed.

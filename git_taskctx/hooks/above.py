@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _DEPTH = 12
-"""So many processes up: shims, managers of hooks and shells stand between git and us."""
+"""Maximum number of processes looked up: shims, hook managers and shells stand between git and us."""
 
 
 def command_lines_above() -> Iterator[list[bytes]]:

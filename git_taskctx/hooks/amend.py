@@ -20,7 +20,7 @@ _AMEND = re.compile(rb"--am(e(nd?)?)?")
 
 
 def is_amend(repository: Repository, environ: Mapping[str, str], head: CommitOid) -> bool:
-    """Tell whether a commit replaces `head`."""
+    """Return whether a commit replaces `head`."""
     above = commit_above()
     if above is not None:
         words = above[0]

@@ -23,7 +23,7 @@ _TOOLS = (
 
 
 def is_put_aside(repository: Repository, environ: Mapping[str, str]) -> bool:
-    """Tell whether the worktree holds only what is staged."""
+    """Return whether the worktree holds only what is staged."""
     if environ.get("PRE_COMMIT") == "1":
         return True
     return any(
@@ -59,5 +59,5 @@ def _is_above(name: bytes) -> bool:
 
 
 def _is_stashed(repository: Repository, words: bytes) -> bool:
-    """Tell whether the last stash is so called; a system without /proc has no other sign."""
+    """Return whether the last stash is so called; a system without /proc has no other sign."""
     return words in repository.git.run("stash", "list", "-n", "1", "--format=%gs", ok=(0, 1, 128)).out

@@ -36,7 +36,7 @@ def before_commit(caller: Caller, called: HookCall) -> list[Line]:
 
 
 def after_commit(caller: Caller, called: HookCall) -> list[Line]:
-    """End the task when its commit was made; record a part of it, and a commit that went around the gate."""
+    """End the task when its commit was made; record a part of it, and a commit that bypassed the gate."""
     if caller.store.is_idle:
         return []
     caught = catch_up(caller, gated=True)

@@ -47,7 +47,7 @@ class Finding:
 
 
 def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator[Finding]:
-    """Say of each hook why git would not run it, or that it did not come when it was fired."""
+    """Report of each hook why git would not run it, or that it did not come when it was fired."""
     install = Situation("hooks.install", place=place)
     for seat in seats:
         level: Level = "error" if seat.event in GATES else "warning"

@@ -36,7 +36,7 @@ class Home:
 
     @property
     def has_config_hooks(self) -> bool:
-        """Tell whether this git runs hooks that its configuration names."""
+        """Return whether this git runs hooks that its configuration names."""
         return read_version(self.git) >= CONFIG_HOOKS
 
     def path(self, key: str) -> Path | None:

@@ -18,7 +18,7 @@ from git_taskctx.model.values import dataclass
 
 State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
 LIMIT = 1 << 20
-"""So much of a script is read."""
+"""Maximum length of a script that is read."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read_script(path: Path) -> bytes | None:
 
 
 def is_executable(path: Path) -> bool:
-    """Tell whether git would run it: any x bit, as far as a mode tells."""
+    """Return whether git would run it: any x bit, as far as a mode tells."""
     try:
         return bool(path.stat().st_mode & 0o111)
     except OSError:
@@ -142,7 +142,7 @@ def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:
 
 
 def in_lefthook(top: Path, event: str, private: Path) -> bool:
-    """Tell whether lefthook's configuration runs us for an event, by itself or through our own folder."""
+    """Return whether lefthook's configuration runs us for an event, by itself or through our own folder."""
     ours = rb"taskctx hook |" + re.escape(os.fsencode(private) + b"/")
     pattern = re.compile(rb"^[^#\n]*(" + ours + rb")" + event.encode() + rb"\b", re.MULTILINE)
     return any(pattern.search(read_script(top / name) or b"") for name in LEFTHOOK)

@@ -261,7 +261,7 @@ def _give_back_late(plan: Plan, there: Path, places: list[Path]) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Tell whether two names are one file, or hold the same."""
+    """Return whether two names are one file, or hold the same."""
     if one.lstat().st_ino == other.lstat().st_ino:
         return True
     if one.is_symlink() or other.is_symlink():
@@ -296,7 +296,7 @@ def configure(place: Place, scope: str, event: str, path: Path) -> Iterator[Step
 
 
 def _is_shared(place: Place) -> bool:
-    """Tell whether core.hooksPath is set outside the repository, for others too."""
+    """Return whether core.hooksPath is set outside the repository, for others too."""
     found = place.hooks_paths()
     return bool(found) and not place.is_own_setting(found[-1][1]) and not place.is_content(place.folder)
 
@@ -340,12 +340,12 @@ def _take_private(plan: Plan, place: Place) -> None:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Tell whether core.hooksPath names something in which no hook can be, as /dev/null."""
+    """Return whether core.hooksPath names something in which no hook can be, as /dev/null."""
     return os.path.lexists(folder) and not folder.is_dir()
 
 
 def _is_content(place: Place) -> bool:
-    """Tell whether the hooks that git runs here are files of the worktree's, or can be nowhere at all."""
+    """Return whether the hooks that git runs here are files of the worktree's, or can be nowhere at all."""
     return place.husky is not None or _is_dead(place.folder) or place.is_content(place.folder)
 
 
@@ -458,7 +458,7 @@ def _take_out_of_content(plan: Plan, place: Place, *, write_tracked: bool) -> No
 
 
 def _find_unsafe(place: Place, path: Path) -> str | None:
-    """Say why a file of the worktree's is not written to: its link leads elsewhere, or it was not read whole."""
+    """Return why a file of the worktree's is not written to: its link leads elsewhere, or it was not read whole."""
     if place.leads_out(path):
         return f"{path} {_OUT}"
     if path.is_file() and path.stat().st_size > LIMIT:
@@ -467,7 +467,7 @@ def _find_unsafe(place: Place, path: Path) -> str | None:
 
 
 def _added_to_lefthook(path: Path) -> str | None:
-    """Say that somebody wrote lines between ours in lefthook's configuration, which may hold on to ours."""
+    """Return that somebody wrote lines between ours in lefthook's configuration, which may hold on to ours."""
     block = block_of(read_script(path) or b"") or b""
     if all(_LEFTHOOK_LINE.fullmatch(line) for line in block.splitlines()):
         return None

@@ -58,7 +58,7 @@ class Place:
 
     @property
     def has_config_hooks(self) -> bool:
-        """Tell whether this git runs hooks that its configuration names."""
+        """Return whether this git runs hooks that its configuration names."""
         return self.version >= CONFIG_HOOKS
 
     def hooks_paths(self) -> list[tuple[str, str]]:
@@ -79,13 +79,13 @@ class Place:
         return (self.top or self.git_dir) / value
 
     def is_own_setting(self, origin: str) -> bool:
-        """Tell whether a setting stands in the repository's own configuration."""
+        """Return whether a setting stands in the repository's own configuration."""
         path = Path(origin.removeprefix("file:"))
         whole = ((self.top or self.git_dir) / path).resolve()
         return any(whole.is_relative_to(folder.resolve()) for folder in (self.common_dir, self.git_dir))
 
     def is_private(self, folder: Path) -> bool:
-        """Tell whether a folder is our own, of this repository or of one that was moved or copied since."""
+        """Return whether a folder is our own, of this repository or of one that was moved or copied since."""
         return folder.name == self.private.name
 
     @property
@@ -95,7 +95,7 @@ class Place:
         return folder.parent if folder.name == "_" and ((folder / "h").is_file() or not folder.is_dir()) else None
 
     def is_content(self, folder: Path) -> bool:
-        """Tell whether a file in `folder` would be a file of some worktree's, tracked or about to be."""
+        """Return whether a file in `folder` would be a file of some worktree's, tracked or about to be."""
         there = folder.resolve()
         while not there.is_dir():
             there = there.parent
@@ -105,7 +105,7 @@ class Place:
         return git.run("check-ignore", "-q", os.fspath(folder.resolve() / "pre-commit"), ok=(0, 1, 128)).code != 0
 
     def leads_out(self, path: Path) -> bool:
-        """Tell whether a link that is content of the worktree leads from `path` out of it, or into a git dir."""
+        """Return whether a link that is content of the worktree leads from `path` out of it, or into a git dir."""
         if self.top is None:
             return False
         top, homes = self.top.resolve(), {self.git_dir.resolve(), self.common_dir.resolve()}
@@ -146,7 +146,7 @@ def _hops(path: Path) -> Iterator[Path]:
 
 
 def _runs_us(command: str) -> bool:
-    """Tell whether a configured command runs us: ours name a file, and do nothing where it is gone."""
+    """Return whether a configured command runs us: ours name a file, and do nothing where it is gone."""
     if not command.startswith("test ! -x "):
         return "taskctx" in command
     try:

@@ -16,7 +16,7 @@ _VERSION = re.compile(rb"prek (\d+)\.(\d+)\.(\d+)")
 
 
 def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None:
-    """Say why ours would not be run beside prek's hook at `path`; None where it would, or prek has it not."""
+    """Return why ours would not be run beside prek's hook at `path`; None where it would, or prek has it not."""
     if read_author(path, event) != "prek":
         return None
     named = _PROGRAM.search(read_script(path) or b"")

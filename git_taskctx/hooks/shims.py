@@ -83,12 +83,12 @@ def author(data: bytes, event: str) -> Author:
 
 
 def is_shell(data: bytes) -> bool:
-    """Tell whether a script is one for a POSIX shell, or says nothing of it."""
+    """Return whether a script is one for a POSIX shell, or says nothing of it."""
     return _SHELL.match(data) is not None if data.startswith(b"#!") else b"\0" not in data
 
 
 def parses(script: bytes) -> bool:
-    """Tell whether a shell can read a script to its end; nothing of it is run."""
+    """Return whether a shell can read a script to its end; nothing of it is run."""
     return subprocess.run(["sh", "-n"], input=script, capture_output=True, check=False).returncode == 0
 
 
@@ -113,7 +113,7 @@ def without_block(data: bytes) -> bytes:
 
 
 def added_to_block(data: bytes) -> bool:
-    """Tell whether somebody wrote lines between ours in a script."""
+    """Return whether somebody wrote lines between ours in a script."""
     return without_block(data) != _BLOCK.sub(b"", data)
 
 
@@ -158,7 +158,7 @@ def block_of(data: bytes) -> bytes | None:
 
 
 def is_current(data: bytes, event: str) -> bool:
-    """Tell whether our part of a script is exactly what this version writes, so that it is safe to run."""
+    """Return whether our part of a script is exactly what this version writes, so that it is safe to run."""
     found = _BLOCK.search(data)
     return data == shim(event) if found is None else found[0] == _block(event)
 

@@ -68,7 +68,7 @@ class Chain:
     """The branch that is expected to be checked out."""
     parts: tuple[Part, ...] = ()
     bypassed: frozenset[CommitOid] = field(default_factory=frozenset)
-    """Commits that went around the gate, each on record once."""
+    """Commits that bypassed the gate, each on record once."""
     purged: bool = False
     sealed: CommitOid | None = None
 
@@ -104,7 +104,7 @@ class Chain:
         return self.agents.index(agent)
 
     def is_later(self, agent: str, than: str) -> bool:
-        """Tell whether `agent` comes after `than`."""
+        """Return whether `agent` comes after `than`."""
         return self.position(agent) > self.position(than)
 
     def status_of(self, agent: str) -> Status:

@@ -77,7 +77,7 @@ def find_last(repository: Repository, context_id: str) -> Record | None:
 
 
 def _is_built_upon(repository: Repository, context_id: str, notes: str | None, tip: str | None) -> bool:
-    """Tell whether the ledger has a record that follows the one with hash `tip`; None is none."""
+    """Return whether the ledger has a record that follows the one with hash `tip`; None is none."""
     words = f'"prev":"{tip}"' if tip is not None else '"prev":null'
     lines = (line for page in pages_of(repository, context_id, notes) for line in page)
     return any(words in line and _own_entry(line, context_id) is not None for line in lines)
@@ -93,7 +93,7 @@ def _last_entry(repository: Repository, context_id: str, notes: str | None) -> E
 
 
 def is_named(repository: Repository, task: str) -> bool:
-    """Tell whether a write to the ledger was about `task`, by what its commits say."""
+    """Return whether a write to the ledger was about `task`, by what its commits say."""
     if find_ref(repository.git, NOTES_REF) is None:
         return False
     words = f"taskctx: {task}: "

@@ -16,7 +16,7 @@ from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass
 
 PAGE = 32
-"""So many records lie on one anchor, by their sequence numbers: those of two writers who are merged fall together."""
+"""Maximum number of records on one anchor, by their sequence numbers, so that those of two merged writers meet."""
 
 
 @dataclass(frozen=True)

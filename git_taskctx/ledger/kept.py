@@ -27,7 +27,7 @@ TASK_FILE = "task-file"
 ANCHORS = "anchors"
 """Folder of the objects that the records are attached to."""
 ROUNDS = 32
-"""So many snapshots of an agent lie in one folder."""
+"""Maximum number of snapshots of an agent that lie in one folder."""
 _DIFF = ".diff.gz"
 _OF_SNAPSHOT = re.compile(r"[a-z][a-z0-9-]*-([0-9]+)-[a-z-]+\.json\.gz")
 _NAME = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -84,7 +84,7 @@ class Seat:
         return tuple(finding for finding in self.findings if finding.closed_at is None)
 
     def is_from_before(self, finding: Finding) -> bool:
-        """Tell whether a finding is older than this turn, so that somebody had the tree to mend it."""
+        """Return whether a finding is older than this turn, so that somebody had the tree to mend it."""
         return self.rounds > 1 and finding.at <= (self.started_at or "")
 
 

@@ -34,7 +34,7 @@ def check_task_id(text: str) -> str:
 
 
 def is_task_id(text: str) -> bool:
-    """Tell whether `text` can be a task id."""
+    """Return whether `text` can be a task id."""
     return _TASK_ID.fullmatch(text) is not None and ".." not in text and not text.endswith((".lock", "."))
 
 
@@ -51,20 +51,20 @@ def check_agent_name(text: str) -> str:
 
 
 def is_agent_name(text: object) -> bool:
-    """Tell whether something can name an agent, and so be a part of a ref and of a file's name."""
+    """Return whether something can name an agent, and so be a part of a ref and of a file's name."""
     return isinstance(text, str) and _AGENT.fullmatch(text) is not None and text not in RESERVED_AGENTS
 
 
 def is_oid(text: str) -> bool:
-    """Tell whether `text` has the form of an object's whole name, of either algorithm."""
+    """Return whether `text` has the form of an object's whole name, of either algorithm."""
     return _OID.fullmatch(text) is not None
 
 
 def is_context_id(text: str) -> bool:
-    """Tell whether `text` has the form of a context id: 16 hex digits."""
+    """Return whether `text` has the form of a context id: 16 hex digits."""
     return _CONTEXT_ID.fullmatch(text) is not None
 
 
 def is_sha256(text: str) -> bool:
-    """Tell whether `text` has the form of a sha256: 64 hex digits."""
+    """Return whether `text` has the form of a sha256: 64 hex digits."""
     return _SHA256.fullmatch(text) is not None

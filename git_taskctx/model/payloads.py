@@ -360,7 +360,7 @@ class Recover(Payload):
 
 @dataclass(frozen=True)
 class Bypass(Payload):
-    """A commit went around the gate."""
+    """A commit bypassed the gate."""
 
     kind: str = NO_VERIFY
     """By the names of `commit.allow_bypass`."""

@@ -9,7 +9,7 @@ from git_taskctx.model.values import dataclass, field
 DEFAULT_AGENTS = ("implementer", "reviewer", "validator")
 
 NO_VERIFY = "no-verify"
-"""What `commit.allow_bypass` calls a commit that went around the gate."""
+"""What `commit.allow_bypass` calls a commit that bypassed the gate."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class LifecyclePolicy:
     """How long what is over is kept."""
 
     archive_days: int = 14
-    """So many days after its last record `sweep` removes a context that was put away."""
+    """Number of days after its last record before `sweep` removes a context that was put away."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Policy:
     lifecycle: LifecyclePolicy = LifecyclePolicy()
 
     def may_edit(self, agent: str, agents: tuple[str, ...]) -> bool:
-        """Tell whether `agent`'s edits may be handed on in the chain `agents`."""
+        """Return whether `agent`'s edits may be handed on in the chain `agents`."""
         if self.chain.may_edit is not None:
             return agent in self.chain.may_edit
         return len(agents) == 1 or agent != agents[-1]

@@ -16,10 +16,10 @@ RunStatus = Literal["passed", "failed", "unknown", "contradiction"]
 ResultStatus = Literal["pending", "passed", "failed", "unknown", "contradiction"]
 
 NAMES_KEPT = 20
-"""So many failures of a tool are named in the context; the stored log holds all of them."""
+"""Maximum number of failures of a tool that are named in the context; the stored log holds all of them."""
 NAME_LENGTH = 160
 RUNS_KEPT = 20
-"""So many commands are kept of each agent; the oldest gives way."""
+"""Maximum number of commands that are kept of each agent; the oldest gives way."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class QaResults:
 
 
 def elsewhere(ran_on: TreeOid | None, tree: TreeOid) -> str:
-    """Say that a run was on another tree than the one that is asked about."""
+    """Report that a run was on another tree than the one that is asked about."""
     return f"it ran on tree {ran_on[:12] if ran_on else 'unknown'}, and this is {tree[:12]}"
 
 

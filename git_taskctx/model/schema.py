@@ -86,7 +86,7 @@ def build_schema(name: str) -> dict[str, Any]:
 
 
 def _describe_payloads(body: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Say of a record what follows its fixed fields: for each type its payload, and what only a later version knows."""
+    """Describe what follows a record's fixed fields: the payload of each type, and fields of later versions."""
     del body["properties"]["body"]
     body["required"].remove("body")
     body["properties"]["v"] = {"const": RECORD_VERSION}

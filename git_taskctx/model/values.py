@@ -34,7 +34,7 @@ else:
         """A value was about to be changed that never changes."""
 
     def field(*, default=MISSING, default_factory=MISSING, repr=True, compare=True, metadata=None) -> Any:
-        """Say more of a field than its type and a plain default."""
+        """Describe a field beyond its type and a plain default."""
         return Field(default, default_factory, repr, compare, metadata)
 
     def fields(of: Any) -> tuple[Any, ...]:
@@ -42,7 +42,7 @@ else:
         return tuple(of.__dataclass_fields__.values())
 
     def is_dataclass(of: Any) -> bool:
-        """Tell whether something is such a class, or a value of one."""
+        """Return whether something is such a class, or a value of one."""
         return hasattr(of, "__dataclass_fields__")
 
     def replace(of: Any, /, **changes: Any) -> Any:

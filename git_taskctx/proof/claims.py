@@ -52,7 +52,7 @@ class Bypass:
 
     reason: Reason
     commit: CommitOid | None = None
-    """The commit that went around the gate: it counts where it is in the history of what is proved. None: anywhere."""
+    """The commit that bypassed the gate: it counts where it is in the history of what is proved. None: anywhere."""
     moved: bool = False
     """True when the commit that the task's commit sits on was another one since then."""
 
@@ -74,7 +74,7 @@ class Claim:
     """What stands against the chain at this point."""
     notices: tuple[Reason, ...] = ()
     around: tuple[Bypass, ...] = ()
-    """Commits that went around the gate, and that the records alone do not place in the history of this one."""
+    """Commits that bypassed the gate, and that the records alone do not place in the history of this one."""
 
     @property
     def is_part(self) -> bool:

@@ -244,7 +244,7 @@ def _address(value: Any) -> str | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Tell whether a value can be a word of a command: JSON also holds half characters, and texts of any length."""
+    """Return whether a value can be a word of a command: JSON also holds half characters, and texts of any length."""
     if not isinstance(value, str) or len(value) > LONGEST:
         return False
     try:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from git_taskctx.ledger.patches import PatchPlace
 
 SHOWN = 20
-"""So many paths are named in a reason."""
+"""Maximum number of paths that are named in a reason."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Matcher:
         self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
 
     def fit(self, commit: Commit, claim: Claim) -> Fit:
-        """Tell whether a claim is about a commit, and what stands against it."""
+        """Return whether a claim is about a commit, and what stands against it."""
         notices: tuple[Reason, ...] = ()
         record = claim.record
         if commit.tree != claim.tree:
@@ -69,7 +69,7 @@ class Matcher:
         return Fit(True, (*self._base(commit, claim), *around), (*notices, *undone))
 
     def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
-        """Return what counts against a commit, and what is to be known, of those that went around the gate.
+        """Return what counts against a commit, and what is to be known, of those that bypassed the gate.
 
         One that was undone is not in its history, and what it held is not either, but for what was validated since.
         """
@@ -78,7 +78,7 @@ class Matcher:
             name = (one.commit or "")[:12]
             held = self._holds(commit, claim, one)
             if held is None:
-                cut_off = f"history is cut, and {name}, which went around the gate, may be below"
+                cut_off = f"history is cut, and {name}, which bypassed the gate, may be below"
                 reasons.append(Reason(Code.OBJECTS_MISSING, cut_off, one.reason.record))
             elif held:
                 reasons.append(one.reason)
@@ -100,7 +100,7 @@ class Matcher:
         return {oid: place for oid, place in zip(pairs, places, strict=True) if place is not None}
 
     def _other_tree(self, commit: Commit, claim: Claim) -> Reason:
-        """Say that a claim is about another tree; the paths are looked for when all that is to be told is known."""
+        """Report that a claim is about another tree; the paths are looked for when all that is to be told is known."""
         record = claim.record
         reason = Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id)
         if record.commit != commit.oid:
@@ -132,7 +132,7 @@ class Matcher:
         return name is not None and commit.oid in (name, self._renamed.get(name))
 
     def _is_parent(self, commit: Commit, claim: Claim) -> bool:
-        """Tell whether a commit sits where it must: on that commit, or on one that it became, or one with its tree."""
+        """Return whether a commit sits where it must: on that commit, one that it became, or one with its tree."""
         if commit.parent == claim.parent or (
             claim.parent is not None and self._renamed.get(claim.parent) == commit.parent
         ):
@@ -148,7 +148,7 @@ class Matcher:
         return actual.tree == (wanted.tree if wanted else on_record)
 
     def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
-        """Say so when the base of the reviewed diffs is not in a commit's history, where that can be told."""
+        """Warn when the base of the reviewed diffs is not in a commit's history, where that can be told."""
         base = claim.record.base
         if base is None or base in (commit.parent, claim.parent) or self._renamed.get(base) is not None:
             return []
@@ -162,7 +162,7 @@ class Matcher:
         return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
 
     def _holds(self, commit: Commit, claim: Claim, one: Bypass) -> bool | None:
-        """Tell whether a commit that went around the gate is in the history of the claimed commit, or of `commit`.
+        """Return whether a commit that bypassed the gate is in the history of the claimed commit, or of `commit`.
 
         None where history is cut before that can be told. What the task sat on when the gate was gone around is older.
         """
@@ -180,7 +180,7 @@ class Matcher:
         return True if True in told else None if None in told else False
 
     def _has(self, commit: Commit, wanted: CommitOid | None) -> bool | None:
-        """Tell whether a commit is `wanted`, or has it in its history; None where history is cut before."""
+        """Return whether a commit is `wanted`, or has it in its history; None where history is cut before."""
         if wanted is None or commit.oid == wanted:
             return commit.oid == wanted
         key = (wanted, commit.oid)
@@ -193,7 +193,7 @@ class Matcher:
         return self._held[key]
 
     def _is_put_back(self, commit: Commit, claim: Claim) -> bool:
-        """Tell whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
+        """Return whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
 
         The record says which blob it was, and what its text hashes to without those keys; which keys may change is for
         the policy to say.

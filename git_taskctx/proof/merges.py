@@ -24,7 +24,7 @@ WAYS = ((), ("merge.directoryRenames=false",))
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
 _CUT = "history is cut, and what was merged with it"
 DEPTH = 100
-"""So many merges upon each other are proved one by one, each by the rules before it."""
+"""Maximum number of merges upon each other that are proved one by one, each by the rules before it."""
 _USAGE = 129
 """How git ends that does not know an option."""
 

@@ -331,7 +331,7 @@ def _dropped(what: Range, dropped: int | None) -> Iterator[Reason]:
         them = f"{dropped} commit{'s' * (not is_one)} of {_start(what)} {'is' if is_one else 'are'} not in it"
         yield Reason(Code.DROPS_COMMITS, f"{them}: a push there would drop {'it' if is_one else 'them'}")
     elif dropped is None:
-        yield Reason(Code.DROPS_COMMITS, f"history is cut: whether all of {_start(what)} is in it cannot be told")
+        yield Reason(Code.DROPS_COMMITS, f"history is cut: it may not hold all of {_start(what)}")
 
 
 def _start(what: Range) -> str:

@@ -19,10 +19,10 @@ from git_taskctx.situation import Situation
 COMMIT_LIMIT = 4 * 1024 * 1024
 """Bytes of a commit; what is larger is not read."""
 BATCH = 100
-"""So many commits are read with one question each way."""
+"""Maximum number of commits that are read with one question each way."""
 MAP_LIMIT = 256 * 1024 * 1024
 NEAR = 64
-"""So many commits down first parents are looked at before git is asked for an ancestor."""
+"""Maximum number of commits down first parents that are looked at before git is asked for an ancestor."""
 _NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
 """The ref in what names a commit (gitrevisions)."""
 _SHORT = re.compile(r"[0-9a-f]{4,64}")
@@ -244,7 +244,7 @@ def read_commit_map(repository: Repository, path: Path | None) -> Mapping[Commit
 
 
 def reaches(repository: Repository, commit: Commit, wanted: CommitOid) -> bool | None:
-    """Tell whether `wanted` is an ancestor of a commit; None where history ends before that can be told."""
+    """Return whether `wanted` is an ancestor of a commit; None where history ends before that can be told."""
     at: Commit | None = commit
     for _ in range(NEAR):
         if at is None or at.parent is None:

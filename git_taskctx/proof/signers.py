@@ -217,7 +217,7 @@ def _fingerprint(key: str) -> str | None:
 
 
 def _may_act(actor: str, names: Iterable[str]) -> bool:
-    """Tell whether an actor is one of the names, which may be patterns; one that begins with `!` excludes."""
+    """Return whether an actor is one of the names, which may be patterns; one that begins with `!` excludes."""
     allowed = [name for name in names if not name.startswith("!")]
     denied = [name[1:] for name in names if name.startswith("!")]
 

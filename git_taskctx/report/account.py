@@ -46,11 +46,11 @@ from git_taskctx.report.turns import Bypassed, Drifted, Raised, Turn, all_bypass
 from git_taskctx.situation import Situation
 
 STEPS = 40
-"""So many steps are shown with their diffs, the last ones."""
+"""Maximum number of steps that are shown with their diffs, the last ones."""
 DIFF_LIMIT = 2 * 1024 * 1024
 """Bytes that are kept of a diff that is to be shown."""
 AT_ONCE = 8
-"""So many diffs are made by one git."""
+"""Maximum number of diffs that are made by one git."""
 Trees = tuple[TreeOid, TreeOid]
 RulesAt = Callable[[CommitOid | None], Rules]
 
@@ -118,7 +118,7 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
 
 
 def _is_task(caller: Caller, word: str) -> bool:
-    """Tell whether a word names a task that is known here.
+    """Return whether a word names a task that is known here.
 
     What names a commit as well is one only where a context is of that name, and no other task is named.
     """
@@ -282,7 +282,7 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
             missing = "no record is about it or its tree" if not others else "it merges several tasks"
             told = next((reason.message for reason in tip.reasons), missing)
             raise CouldNotTell(
-                f"nothing can be told of {tip.commit[:12]}: {told if not others else missing}",
+                f"nothing is known of {tip.commit[:12]}: {told if not others else missing}",
                 Situation("proof.several_tasks", commits=others[:5])
                 if others
                 else Situation("proof.nothing_told", repository=caller.repository, found=proof),

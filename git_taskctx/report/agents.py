@@ -13,7 +13,7 @@ from git_taskctx.report.document import Document
 
 
 def planned(document: Document, agent: str, changes: Sequence[Any], *, dry_run: bool, remove: bool) -> None:
-    """Say which files changed, or show how they would."""
+    """Show which files changed, or would."""
     if not changes:
         document.line(f"nothing of git taskctx is in the files of {agent}" if remove else f"{agent} is set up already")
         return
@@ -27,7 +27,7 @@ def planned(document: Document, agent: str, changes: Sequence[Any], *, dry_run: 
 
 
 def checked(document: Document, title: str, *, wired: Sequence[str], old: bool, checked: Any) -> None:
-    """Say where the hooks are, and what each prompt lacks; `old` are hooks as another version wrote them."""
+    """Show where the hooks are, and what each prompt lacks; `old` are hooks as another version wrote them."""
     if wired:
         places = ", ".join(quote(os.fsencode(name)) for name in wired)
         document.line(f"{title}: ", ("hooks in place", "ok"), f" ({places})")

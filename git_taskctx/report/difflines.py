@@ -11,9 +11,9 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.model.values import dataclass, field
 
 FILE_LINES = 400
-"""So many lines of a file are shown, and of a diff so many files."""
+"""Maximum number of lines of a file, and of files of a diff, that are shown."""
 LINE_LENGTH = 600
-"""So many characters of a line."""
+"""Maximum number of characters of a line."""
 LineKind = Literal["same", "added", "deleted", "place"]
 _KINDS: dict[bytes, LineKind] = {b"+": "added", b"-": "deleted", b"@": "place"}
 _MODES = re.compile(rb"(old mode|new mode|new file mode|deleted file mode) (\d+)\n")

@@ -26,7 +26,7 @@ def in_several_clones(records: Sequence[Record]) -> bool:
 
 
 def line_of(record: Record, *, several: bool) -> list[Span]:
-    """Say a record in one line; `several` names the clone."""
+    """Show a record in one line; `several` names the clone."""
     who = f"{record.agent} " if record.agent else ""
     return [
         (record.time, "dim"),
@@ -43,7 +43,7 @@ def line_of(record: Record, *, several: bool) -> list[Span]:
 
 
 def _stage_of(record: Record) -> str:
-    """Say which stage of a pipeline wrote a record, and what that cost."""
+    """Show which stage of a pipeline wrote a record, and what that cost."""
     stage = record.origin.stage
     if stage is None:
         return ""
@@ -61,7 +61,7 @@ def notes_of(record: Record) -> list[str]:
 
 
 def event_of(record: Record) -> str:
-    """Say what happened, without who did it when."""
+    """Show what happened, without who did it when."""
     tell = _EVENTS.get(type(record.payload))
     return tell(record, record.payload) if tell is not None else ""
 
@@ -110,7 +110,7 @@ def _resolve_event(_: Record, said: payloads.Resolve) -> str:
 def _bypass_event(record: Record, said: payloads.Bypass) -> str:
     about = f"commit {_short(record.commit)}" if record.commit else "a commit"
     how, reason = f" ({said.how})" if said.how else "", f": {said.reason}" if said.reason else ""
-    return f"{about} went around the gate{how}{reason}"
+    return f"{about} bypassed the gate{how}{reason}"
 
 
 _EVENTS: dict[type[payloads.Payload], Callable[[Record, Any], str]] = {

@@ -114,7 +114,7 @@ def _waiting_run(session: Session) -> tuple[int, str, str] | None:
 
 
 def _checks(session: Session, reading: Reading) -> Iterator[str]:
-    """Say what the last runs mean for the worktree: one on another tree says nothing of it."""
+    """Show what the last runs mean for the worktree: one on another tree says nothing of it."""
     from git_taskctx.context.qa import is_tree_of
 
     runs, same = session.chain.runs, is_tree_of(session, reading.repository, reading.tree)

@@ -31,11 +31,11 @@ MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
 LIMIT = 32 * 1024 * 1024
 """No page has more bytes."""
 DIFF_ROOM = 6 * 1024 * 1024
-"""So many characters of diffs are on a page."""
+"""Maximum number of characters of diffs that are on a page."""
 RECORDS = 500
-"""So many records are on a page, the first ones and the last ones; and so many other things of each kind."""
+"""Maximum number of records on a page, first and last ones, and of other things of each kind."""
 CAUSES = 50
-"""So many causes of drift are named, and of a text so many characters shown."""
+"""Maximum number of causes of drift that are named, and of characters of a text that are shown."""
 TEXT = 8192
 _FIRST = 50
 _VERDICTS = {
@@ -100,7 +100,7 @@ def render_page(account: Account) -> bytes:
 
 
 def _is_titled(context: Context) -> bool:
-    """Tell whether a title is all that was captured of the task."""
+    """Return whether a title is all that was captured of the task."""
     block, task = context.immutable, context.immutable.task_snapshot
     lists = (task.acceptance_criteria, task.quality_gates, task.scope_in, task.scope_out, task.plan)
     return not (task.description or task.outcome or any(lists) or block.scope_patterns or block.standards_citations)
@@ -157,7 +157,7 @@ def _changes(account: Account) -> list[_Change]:
 
 
 def place_of(record: Record) -> str:
-    """Say in which worktree of which clone a record was written."""
+    """Show in which worktree of which clone a record was written."""
     return f"worktree {record.origin.worktree or 'unknown'} of clone {record.origin.clone or 'unknown'}"
 
 

@@ -11,7 +11,7 @@ POLICY_FILE = ".taskctx.toml"
 """The file that a report points at where a reason is about no path."""
 _STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
 SHOWN = 10
-"""So many paths of a reason are shown to people."""
+"""Maximum number of paths of a reason that are shown to people."""
 NOT_REQUIRED = 20
 """How many commits that are not required to be proved are shown to people."""
 
@@ -69,7 +69,7 @@ def noticed(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
 
 
 def is_error(reason: Reason) -> bool:
-    """Tell whether something is wrong, not only missing."""
+    """Return whether something is wrong, not only missing."""
     return reason.weight is Weight.VIOLATED
 
 
@@ -79,6 +79,6 @@ def place_of(reason: Reason) -> str:
 
 
 def sentence_of(one: CommitProof | None, reason: Reason) -> str:
-    """Say a reason in one line, with the commit that it is about."""
+    """Show a reason in one line, with the commit that it is about."""
     where = f"{one.commit[:12]}{f' ({one.task})' if one.task else ''}: " if one is not None else ""
     return f"{where}{reason.message}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from git_taskctx.model.qa import QaReport, QaRun
 
 SHOWN = 20
-"""So many failures are named before they are only counted."""
+"""Maximum number of failures that are named before they are only counted."""
 _STYLES = {"passed": "ok", "failed": "bad", "contradiction": "bad", "unknown": "warn", "open": "warn"}
 _WORDS = {
     Outcome.YES: ("yes", "ok"),
@@ -24,7 +24,7 @@ _WORDS = {
 
 
 def recorded(document: Document, what: QaRecorded) -> None:
-    """Say what a log was found to say."""
+    """Show what a log was found to say."""
     run = what.run
     code = "no exit code given" if run.exit_code is None else f"exit code {run.exit_code}"
     document.line((run.status, _STYLES[run.status]), f": {' '.join(run.key.split())} ({code}), by {run.agent}")
@@ -89,7 +89,7 @@ def _names(document: Document, word: str, style: str, names: tuple[str, ...]) ->
 
 
 def attached(document: Document, what: Attached) -> None:
-    """Say what was attached, and under which id."""
+    """Show what was attached, and under which id."""
     one = what.evidence
     where = f"{one.path}:{one.lines}" if one.lines else one.path
     known = "" if what.new else ", as it was attached before"
@@ -119,7 +119,7 @@ def listed(document: Document, pieces: tuple[Piece, ...]) -> None:
 
 
 def original_warnings(pieces: tuple[Piece, ...]) -> tuple[str, ...]:
-    """Say which originals are no longer what was attached."""
+    """Show which originals are no longer what was attached."""
     return tuple(
         f"{piece.evidence.path} is {'gone' if piece.original == 'gone' else 'no longer what was attached'} "
         f"({piece.evidence.id} keeps it as it was)"

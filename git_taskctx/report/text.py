@@ -61,7 +61,7 @@ def _listing(document: Document, items: Sequence[Sequence[Span]], *, total: int 
 
 
 def begun(document: Document, what: Begun) -> None:
-    """Say what `init` captured, from where."""
+    """Show what `init` captured, from where."""
     context = what.context
     where = _where(context.git.branch, context.git.head)
     document.sentence(("began ", "ok"), (context.task_id, "bold"), f" {where} (context {context.context_id})")
@@ -73,7 +73,7 @@ def begun(document: Document, what: Begun) -> None:
 
 
 def begun_notes(document: Document, what: Begun, steps: Sequence[Step]) -> None:
-    """Say what was odd about the start, and what comes next."""
+    """Show what was odd about the start, and what comes next."""
     if what.dirty:
         count = len(what.dirty)
         shown = ", ".join(what.dirty[:5]) + (", …" if count > 5 else "")
@@ -86,7 +86,7 @@ def begun_notes(document: Document, what: Begun, steps: Sequence[Step]) -> None:
 
 
 def _where(branch: str | None, commit: str | None, *, began_on: str | None = None) -> str:
-    """Say which branch and commit something is on."""
+    """Show which branch and commit something is on."""
     if commit is None:
         return f"on the unborn branch {branch}" if branch else "on an unborn branch"
     aside = f" (the task began on {began_on})" if began_on and began_on != branch else ""
@@ -167,7 +167,7 @@ def status(document: Document, seen: Overview) -> None:
 
 
 def started(document: Document, what: Started) -> None:
-    """Say who owns the tree now, and why it may."""
+    """Show who owns the tree now, and why it may."""
     if what.resumed:
         document.line((what.agent, "bold"), " is at work again")
         return
@@ -188,7 +188,7 @@ def started(document: Document, what: Started) -> None:
 
 
 def recorded(document: Document, what: Recorded) -> None:
-    """Say what a snapshot recorded."""
+    """Show what a snapshot recorded."""
     snapshot = what.taken.snapshot
     kind = "checkpoint" if what.wip else "snapshot"
     document.sentence(
@@ -227,7 +227,7 @@ def verdict(document: Document, what: Verdict) -> None:
 
 
 def resolved(document: Document, what: Resolved) -> None:
-    """Say how drift was resolved."""
+    """Show how drift was resolved."""
     if what.accepted is None:
         document.line(("resolved: ", "ok"), "no unresolved drift is left")
         return
@@ -242,13 +242,13 @@ def resolved(document: Document, what: Resolved) -> None:
 
 
 def side_chosen(document: Document, holds: str, aside: int) -> None:
-    """Say which side of a fork holds."""
+    """Show which side of a fork holds."""
     others = f"{aside} record{'s' * (aside != 1)}"
     document.sentence(("resolved: ", "ok"), f"the side with {holds} holds; {others} of the other do not count")
 
 
 def restored(document: Document, what: Restored) -> None:
-    """Say what `restore` wrote."""
+    """Show what `restore` wrote."""
     exact = "the worktree is exactly that tree" if what.exact else "other paths differ from that tree"
     document.line(("restored ", "ok"), f"{what.agent}'s snapshot {what.round}; {exact}")
     for verb, style, paths in (
@@ -262,7 +262,7 @@ def restored(document: Document, what: Restored) -> None:
 
 
 def rebuilt(document: Document, what: Rebuilt) -> None:
-    """Say field by field what changed in the task's text."""
+    """Show field by field what changed in the task's text."""
     if not what.changes:
         document.line("the task's text is as it was captured")
         return
@@ -281,7 +281,7 @@ def _one_line(value: Any) -> str:
 
 
 def nothing_changed(document: Document, agent: str, number: int | None, kind: str) -> None:
-    """Say why a diff is empty."""
+    """Show why a diff is empty."""
     if number is None:
         document.line(f"{agent} has changed nothing yet")
         hints(document, (taskctx("diff", why="what the last snapshot recorded"),) if kind == "incremental" else ())

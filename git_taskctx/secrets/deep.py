@@ -151,7 +151,7 @@ def _library() -> tuple[tuple[str, Callable[[str], Iterator[re.Match[str]]]], ..
 
 
 def _is_meant(kind: str, found: re.Match[str], text: str) -> bool:
-    """Tell whether a match of the library's stands for a secret: not for an oid, a word, or a placeholder."""
+    """Return whether a match of the library's stands for a secret: not for an oid, a word, or a placeholder."""
     if kind in _BARE:
         end = re.compile(r"[A-Za-z0-9]*").match(text, found.end())
         word = re.split(r"[^A-Za-z0-9]", found[0].strip())[-1] + (end[0] if end else "")
@@ -185,6 +185,6 @@ def _entropy(value: bytes) -> float:
 
 
 def _is_ordered(value: bytes) -> bool:
-    """Tell whether most of a literal counts up: an alphabet."""
+    """Return whether most of a literal counts up: an alphabet."""
     steps = sum(after - before == 1 for before, after in itertools.pairwise(value))
     return steps > len(value) // 3

@@ -31,7 +31,7 @@ class Memory:
         self._known: set[bytes] | None = None
 
     def is_clean(self, old: str, new: str) -> bool:
-        """Tell whether what `new` adds to `old`, or `new` as a whole, was found clean before."""
+        """Return whether what `new` adds to `old`, or `new` as a whole, was found clean before."""
         known = self._read()
         return bool(known) and not known.isdisjoint((_mark(old, new), _mark("0" * len(new), new)))
 

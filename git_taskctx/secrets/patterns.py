@@ -235,7 +235,7 @@ def _names_a_secret(tail: bytes) -> bool:
 
 
 def is_harmless(value: bytes, name: bytes) -> bool:
-    """Tell whether a literal stands for a secret, names one or is text, rather than being one."""
+    """Return whether a literal stands for a secret, names one or is text, rather than being one."""
     lower = value.lower()
     return (
         len(set(value)) <= 3

@@ -170,7 +170,7 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
 
 
 def _locked(remote: str, lock: str) -> TryAgain:
-    """Phrase that a lock stays on the other side while nothing moves there: what a git that was killed leaves."""
+    """Return the error that a lock stays on the other side while nothing moves there, as after a killed git."""
     return TryAgain(
         f"{shown(remote)} is locked: {quote(os.fsencode(lock))} stays there",
         hint=f"rm {shlex.quote(lock)}   # on the machine of {shown(remote)}, if no git is running there",

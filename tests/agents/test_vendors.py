@@ -183,9 +183,7 @@ def test_tools_of_a_server(vendor: Vendor) -> None:
     assert not (vendor.top / "outside.md").exists()
     assert "read_note was called" in asked[2]
     assert "frobnicate was called" in asked[3]
-    remark = (
-        f"whether {'mcp_notes_' if vendor.name == 'gemini' else 'mcp__notes__'}frobnicate writes here is unknown"
-    )
+    remark = f"whether {'mcp_notes_' if vendor.name == 'gemini' else 'mcp__notes__'}frobnicate writes here is unknown"
     assert (remark in asked[3]) is (vendor.name != "gemini")
     assert (vendor.top / "src" / "note").read_text() == "written\n"
 

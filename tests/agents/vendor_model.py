@@ -91,7 +91,7 @@ def gemini(turn: Any, _: int) -> Answer:
 
 
 def is_turn(path: str, body: Any) -> bool:
-    """Tell whether it is the agent that asks: it brings its tools, or history."""
+    """Return whether it is the agent that asks: it brings its tools, or history."""
     return bool(body.get("tools")) or path.startswith("/v1/responses")
 
 

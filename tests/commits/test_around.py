@@ -1,4 +1,4 @@
-"""Commits that go around the gate: noticed by the next hook or verb, and on record once."""
+"""Commits that bypass the gate: noticed by the next hook or verb, and on record once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OFF = {"GIT_TASKCTX": "0"}
 
 
 def bypasses(desk: Gated) -> list[tuple[str, str, str]]:
-    """Return what is on record of commits that went around the gate."""
+    """Return what is on record of commits that bypassed the gate."""
     return [(record["commit"], record["how"], record["reason"]) for record in desk.records("bypass")]
 
 
@@ -23,10 +23,10 @@ def test_no_verify_is_noticed_by_the_hook_after_the_commit(desk: Gated) -> None:
     desk.init()
     desk.to_reviewer()
     said = desk.passes("commit", "-q", "--no-verify", "-a", "-m", "early")
-    assert "went around the gate: not validated: reviewer and validator have not approved this tree" in said.err
+    assert "bypassed the gate: not validated: reviewer and validator have not approved this tree" in said.err
     expected = (desk.repo.head(), "commit", "not validated: reviewer and validator have not approved this tree")
     assert bypasses(desk) == [expected]
-    told = f"commit {expected[0][:12]} went around the gate (commit): {expected[2]}\n"
+    told = f"commit {expected[0][:12]} bypassed the gate (commit): {expected[2]}\n"
     assert desk.ok("log").out.splitlines(keepends=True)[0].endswith(told)
     assert desk.ends(1, "verify").out.count("committed early") >= 1
     assert bypasses(desk) == [expected]
@@ -262,7 +262,7 @@ def test_a_later_hook_that_changes_the_commit_is_noticed(validated: Gated) -> No
     hook.write_text("#!/bin/sh\ngit taskctx hook pre-commit || exit\necho formatted >parser.py\ngit add parser.py\n")
     validated.repo.add()
     said = validated.passes("commit", "-q", "-m", "x")
-    assert "went around the gate: 1 path is not as validator left it (snapshot 1)" in said.err
+    assert "bypassed the gate: 1 path is not as validator left it (snapshot 1)" in said.err
 
 
 def test_a_commit_is_known_by_what_it_is(desk: Gated) -> None:

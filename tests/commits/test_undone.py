@@ -1,4 +1,4 @@
-"""A commit that went around the gate counts in the history of what is proved, and not once it was undone."""
+"""A commit that bypassed the gate counts in the history of what is proved, and not once it was undone."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from gated import Gated
 
 OFF = {"GIT_TASKCTX": "0"}
 STANDS = (
-    "warning: commit <oid> went around the gate: as long as it is in the history, the proof will be violated (bypass)\n"
+    "warning: commit <oid> bypassed the gate: as long as it is in the history, the proof will be violated (bypass)\n"
 )
 TAKE_OUT = (
     'hint: git reset --soft <oid> && git taskctx resolve-drift --accept --note "what happened"'
-    "   # takes out <oid>, which went around the gate\n"
+    "   # takes out <oid>, which bypassed the gate\n"
 )
 UNDONE = "bypass-undone: no-verify, by A U Thor at <time>: <oid> is not in this history\n"
 
@@ -39,7 +39,7 @@ def early(desk: Gated) -> Gated:
     desk.implement()
     said = desk.passes("commit", "-q", "--no-verify", "-a", "-m", "early")
     assert plain(said.err) == (
-        "warning: TASK-1: commit <oid> went around the gate: "
+        "warning: TASK-1: commit <oid> bypassed the gate: "
         "not validated: implementer, reviewer and validator have not approved this tree\nhint: git taskctx status\n"
     )
     return desk
@@ -80,7 +80,7 @@ def test_what_is_kept_is_said_to_violate_the_proof(early: Gated) -> None:
     assert plain(early.ok("complete").both) == (
         "complete: TASK-1 is commit <oid>\n"
         "warning: commit <oid> is what was validated, "
-        "but it went around the gate, so that its proof is violated (bypass)\n"
+        "but it bypassed the gate, so that its proof is violated (bypass)\n"
         "hint: git reset --soft <oid> && git commit   # the same tree, committed once it was approved, is proved\n"
     )
     assert proof(early) == "commit: violated\nbypass: no-verify, by A U Thor at <time>\n"
@@ -95,7 +95,7 @@ def test_the_end_says_it_to_whoever_asks_first(early: Gated) -> None:
     approve(early)
     assert plain(early.ends(1, "verify").both) == (
         "commit: no\nTASK-1 is over: commit <oid> is what was validated, "
-        "but it went around the gate, so that its proof is violated (bypass)\n"
+        "but it bypassed the gate, so that its proof is violated (bypass)\n"
         "hint: git reset --soft <oid> && git commit   # the same tree, committed once it was approved, is proved\n"
         "hint: git taskctx log --task TASK-1\n"
     )
@@ -166,7 +166,7 @@ def test_what_the_commit_rests_on_counts(desk: Gated, scene: Callable[[Gated], N
     assert said == (
         f"{STANDS}{TAKE_OUT.partition('   # ')[0]}   # then commit again\n"
         "warning: TASK-1 is over: commit <oid> is what was validated, "
-        "but <oid> went around the gate, so that its proof is violated (bypass)\nhint: git taskctx log --task TASK-1\n"
+        "but <oid> bypassed the gate, so that its proof is violated (bypass)\nhint: git taskctx log --task TASK-1\n"
     )
     assert proof(desk).startswith("commit: violated\nbypass: no-verify, by A U Thor at <time>\n")
 

@@ -92,6 +92,6 @@ def ours_away(bench: Bench, manager: Manager) -> None:
 
 
 def has_config_hooks(bench: Bench) -> bool:
-    """Tell whether this git runs hooks that its configuration names."""
+    """Return whether this git runs hooks that its configuration names."""
     version = bench.repo.git("version").split()[2].split(".")
     return (int(version[0]), int(version[1])) >= (2, 54)

@@ -23,7 +23,7 @@ def branched(desk: Gated) -> Gated:
 
 
 def is_active(desk: Gated) -> bool:
-    """Tell whether the task is active here."""
+    """Return whether the task is active here."""
     return desk.data("status")["task"] == "TASK-1"
 
 

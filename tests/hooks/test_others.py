@@ -179,7 +179,7 @@ def test_a_lock_that_is_held_keeps_nothing_from_being_told(desk: Gated) -> None:
 
 
 def lock_is_free(lock: Path) -> bool:
-    """Tell whether nobody holds the lock."""
+    """Return whether nobody holds the lock."""
     with lock.open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

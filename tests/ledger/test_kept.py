@@ -41,5 +41,5 @@ def test_nothing_that_we_write_is_left_unreachable(begun: Desk) -> None:
 
 
 def is_worktree(desk: Desk, tree: str) -> bool:
-    """Tell whether a tree is one of the worktree."""
+    """Return whether a tree is one of the worktree."""
     return "parser.py" in desk.repo.git("ls-tree", "--name-only", tree)

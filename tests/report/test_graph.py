@@ -108,7 +108,7 @@ def test_a_bypass_names_its_commit(begun: Desk) -> None:
     begun.repo.add()
     commit = begun.repo.commit_staged("early", "--no-verify")
     begun.run("verify")
-    told = f"bypass    implementer (A U Thor) commit {commit[:12]} went around the gate (commit): "
+    told = f"bypass    implementer (A U Thor) commit {commit[:12]} bypassed the gate (commit): "
     assert told in begun.ok("log").out
     assert f"▲       <time>  {plain(told)}" in plain(begun.ok("log", "--graph").out)
 

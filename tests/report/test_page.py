@@ -335,7 +335,7 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
         assert desk.refuses("report", name, code=128) == (
             f"error: '{name}' names no commit, and no task that is known here\nhint: git taskctx list\n"
         )
-    assert "nothing can be told of" in desk.refuses("report", code=3)
+    assert "nothing is known of" in desk.refuses("report", code=3)
     assert desk.refuses("report", "HEAD~1..HEAD", code=129) == (
         "error: a report is about one commit, and not about a range as 'HEAD~1..HEAD'\n"
         'hint: git taskctx verify "HEAD~1..HEAD"   # judges each commit of it\n'
@@ -426,7 +426,7 @@ def test_a_word_that_names_a_task_and_a_branch(desk: Desk, monkeypatch: pytest.M
     desk.repo.git("branch", "topic", "HEAD~1")
     assert "Title of topic" in read(desk, "topic").lines
     assert "Title of TASK-2" in read(desk, "TASK-2").lines
-    assert "nothing can be told of" in desk.refuses("report", "topic", "--task", "TASK-2", code=3)
+    assert "nothing is known of" in desk.refuses("report", "topic", "--task", "TASK-2", code=3)
     monkeypatch.setenv("GIT_TASKCTX_TASK", "topic")
     assert "Title of TASK-2" in read(desk, "TASK-2").lines
 
@@ -511,7 +511,7 @@ def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     said = clone.refuses("report", "HEAD", "-o", str(path), code=3)
     assert plain(said) == (
-        "error: nothing can be told of <oid>: there is no refs/notes/taskctx in this clone\n"
+        "error: nothing is known of <oid>: there is no refs/notes/taskctx in this clone\n"
         "hint: git taskctx fetch origin\n"
         "hint: git fetch --deepen=1   # or: git taskctx verify HEAD --policy COMMIT, which you trust\n"
     )
@@ -563,7 +563,7 @@ def test_a_merge_of_one_task(desk: Desk) -> None:
 
 
 def test_a_bypass(desk: Desk) -> None:
-    """What went around the gate is listed, with the record that says so."""
+    """What bypassed the gate is listed, with the record that says so."""
     desk.ok("install")
     desk.init()
     desk.implement()
@@ -574,7 +574,7 @@ def test_a_bypass(desk: Desk) -> None:
     listed = page.section("Bypasses", "The task, as it was captured")
     assert len(listed) == 2
     assert listed[1].startswith("no-verify 2")
-    assert f"commit {commit[:12]} went around the gate (commit): " in listed[1]
+    assert f"commit {commit[:12]} bypassed the gate (commit): " in listed[1]
 
 
 def test_processes_do_not_grow(desk: Desk, tmp_path: Path) -> None:

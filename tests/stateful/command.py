@@ -46,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _again(outcome: Outcome, folder: Path) -> bool:
-    """Tell whether the same steps fail again; they may not where times, or other processes, had a part in it."""
+    """Return whether the same steps fail again; they may not where times, or other processes, had a part in it."""
     return play(outcome.seed, outcome.steps, folder=folder).error is not None
 
 

@@ -55,7 +55,7 @@ def active(world: World) -> Task | None:
 
 
 def ends_first(world: World) -> bool:
-    """Tell whether the next verb finds the task's commit; the task is over then."""
+    """Return whether the next verb finds the task's commit; the task is over then."""
     task = active(world)
     if task is None or not task.is_committed():
         return False

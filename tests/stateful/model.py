@@ -72,12 +72,12 @@ class Task:
 
     @property
     def blocked(self) -> bool:
-        """Tell whether a drift budget stands."""
+        """Return whether a drift budget stands."""
         return any(seat["budget"] for seat in self.seats.values())
 
     @property
     def validated(self) -> bool:
-        """Tell whether every agent is done with the tree."""
+        """Return whether every agent is done with the tree."""
         done = all(seat["done"] and not seat["stale"] for seat in self.seats.values())
         return done and self.owner == self.agents[-1] and not self.open() and not self.at_work
 
@@ -90,7 +90,7 @@ class Task:
         return self.agents.index(agent)
 
     def is_later(self, agent: str) -> bool:
-        """Tell whether `agent` comes after the owner."""
+        """Return whether `agent` comes after the owner."""
         return self.place(agent) > self.place(self.owner)
 
     def status(self, agent: str) -> str:
@@ -115,7 +115,7 @@ class Task:
         return held | back
 
     def is_committed(self) -> bool:
-        """Tell whether HEAD is the commit of the validated tree, where the task must sit."""
+        """Return whether HEAD is the commit of the validated tree, where the task must sit."""
         head = self.witness.head()
         if self.blocked or not self.validated or self.expected is None or head in (None, self.parent):
             return False
@@ -127,7 +127,7 @@ class Task:
     # Verdicts
 
     def verdict(self, seen: Seen, expect: str | None = None, *, strict: bool = False) -> int:
-        """Tell whether the worktree is as the snapshot has it."""
+        """Return whether the worktree is as the snapshot has it."""
         expected = self.expected
         if expect not in (None, self.owner):
             expected = next(reversed(self.seats[str(expect)]["taken"]), None)
@@ -262,13 +262,13 @@ class Task:
     # Steps of the verbs
 
     def may_be_done(self, agent: str, tree: str) -> bool:
-        """Tell whether `done` would be given."""
+        """Return whether `done` would be given."""
         edits = agent == self.agents[-1] and len(self.agents) > 1 and tree != self.tenure
         earlier = [self.seats[name] for name in self.agents[: self.place(agent)]]
         return not self.open() and not edits and all(seat["done"] and not seat["stale"] for seat in earlier)
 
     def would_revert(self, seen: Seen) -> bool:
-        """Tell whether HEAD moved, and a path that changed there still holds the old content."""
+        """Return whether HEAD moved, and a path that changed there still holds the old content."""
         if seen.head == self.head:
             return False
         old, held = self.witness.entries(self.head), self.witness.entries(seen.tree)
@@ -303,7 +303,7 @@ class Task:
 
     @property
     def is_stale(self) -> bool:
-        """Tell whether the task file holds another text than the captured one."""
+        """Return whether the task file holds another text than the captured one."""
         if self.captured is None:
             return False
         file = self.witness.repo.at(FILE)
@@ -353,5 +353,5 @@ def _rest(seen: Seen) -> tuple[object, ...]:
 
 
 def _is_in_the_way(path: bytes, held: Entries) -> bool:
-    """Tell whether `path` would be a folder and a file at once."""
+    """Return whether `path` would be a folder and a file at once."""
     return any(other.startswith(path + b"/") or path.startswith(other + b"/") for other in held)

@@ -175,5 +175,5 @@ class World:
         return self.witness.see(cold=cold)
 
     def plain(self) -> bool:
-        """Tell whether every file of a tree lies in the worktree with the bytes of its blob."""
+        """Return whether every file of a tree lies in the worktree with the bytes of its blob."""
         return not self.converted and not self.elsewhere

@@ -19,7 +19,7 @@ _AREA = re.compile(r"(?:area|component|module|package|pkg)\s*[:/]\s*(?P<named>\S
 
 
 def claims(root: Node) -> bool:
-    """Tell whether a file holds an issue, or a list of issues and nothing else."""
+    """Return whether a file holds an issue, or a list of issues and nothing else."""
     items = root.value if isinstance(root.value, tuple) else (root,)
     return bool(items) and all(
         isinstance(item.value, dict)

@@ -83,7 +83,7 @@ def parse(text: str, problems: Problems) -> Node | None:
 
 
 def claims(root: Node) -> bool:
-    """Tell whether a file has a body."""
+    """Return whether a file has a body."""
     return isinstance(root.value, dict) and "body" in root.value
 
 
@@ -147,7 +147,7 @@ def add(keys: dict[str, Node], name: str, node: Node) -> None:
 
 
 def is_list(text: str) -> bool:
-    """Tell whether a text is to be read as a list: it has several lines, or begins as an item."""
+    """Return whether a text is to be read as a list: it has several lines, or begins as an item."""
     return "\n" in text.strip() or _BULLET.match(text) is not None
 
 

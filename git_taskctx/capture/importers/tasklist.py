@@ -19,7 +19,7 @@ _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_
 
 
 def claims(root: Node) -> bool:
-    """Tell whether a file holds a list of tasks, or several under tags."""
+    """Return whether a file holds a list of tasks, or several under tags."""
     return any(True for _ in _lists(root))
 
 
@@ -87,7 +87,7 @@ def _lists(root: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _is_list(node: Node | None) -> bool:
-    """Tell whether a value is a list of tasks: things with an id, or things that have a title by their id."""
+    """Return whether a value is a list of tasks: things with an id, or things that have a title by their id."""
     if node is None:
         return False
     if isinstance(node.value, tuple):
@@ -120,7 +120,7 @@ def _is(id_: str, task: str, tag: str) -> bool:
 
 
 def _is_number(id_: str, task: str, tag: str) -> bool:
-    """Tell whether the task's number is the id, as with TASK-0824 and 824."""
+    """Return whether the task's number is the id, as with TASK-0824 and 824."""
     number = re.fullmatch(r"[A-Za-z]+[-_]?0*([0-9]+(?:\.[0-9]+)*)", task)
     return number is not None and number[1] == id_
 
@@ -141,7 +141,7 @@ def _translate(node: Node) -> Node:
 
 
 def _step(subtask: Node) -> Iterator[Node]:
-    """Say a subtask in one item of the plan."""
+    """Return a subtask as one item of the plan."""
     if isinstance(subtask.value, dict):
         parts = [subtask.value[name].value for name in ("title", "description") if name in subtask.value]
         text = ": ".join(part for part in parts if isinstance(part, str) and part)

@@ -23,7 +23,7 @@ MAX_CONTAINERS = 1_000_000
 """Objects and lists of all JSON in a log; a log of 16 MiB that a tool wrote has a tenth of that."""
 MAX_DOCUMENTS = 1000
 _TIMES = 20
-"""So often a log may be read over for what turns out to be no document of a tool's, or one that does not read."""
+"""Maximum number of times that a log is read again for text that is no document of a tool, or does not read."""
 _SHORT = 1 << 20
 """Characters: a shorter log counts as one of these."""
 
@@ -106,7 +106,7 @@ def _read(
 
 
 def _is_of_a_tool(text: str, head: re.Match[str]) -> bool:
-    """Tell whether what does not read was a tool's: objects of other programs have a type as well."""
+    """Return whether what does not read was a tool's: objects of other programs have a type as well."""
     return _tool_of(head) != "cargo test" or text.startswith(('"suite"', '"test"'), head.end())
 
 

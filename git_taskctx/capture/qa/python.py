@@ -100,7 +100,7 @@ def _session(body: str, summaries: list[dict[str, int]]) -> QaReport:
 
 
 def _fits(counts: dict[str, int], ran: int, collected: list[int]) -> bool:
-    """Tell whether what ran is what was collected: a module that is skipped was not, what is deselected has not run."""
+    """Return whether what ran is what was collected: skipped modules were not, and deselected tests did not run."""
     return collected[0] - counts.get("deselected", 0) <= ran <= max(collected) + counts.get("skipped", 0)
 
 

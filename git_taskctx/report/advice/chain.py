@@ -35,7 +35,7 @@ def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[Step, 
     around = standing(session, session.repository.find_commit("HEAD"))
     if around is None:
         return _on_the_way(session, verdict)
-    why = f"takes out {around.commits[0][:12]}, which went around the gate"
+    why = f"takes out {around.commits[0][:12]}, which bypassed the gate"
     after = (commit_of(session),) if session.chain.validated else _on_the_way(session, verdict)
     return (way_back(session, around).because(why), *after)
 
@@ -296,16 +296,16 @@ def _pathspecs(paths: Sequence[bytes]) -> list[str]:
     return [f":(top,literal){os.fsdecode(path)}" for path in paths]
 
 
-# Commits that went around the gate, and the end
+# Commits that bypassed the gate, and the end
 
 
 def around(session: Session, found: Standing) -> tuple[Step, ...]:
-    """Take what went around the gate out of the history, before the commit that is being made."""
+    """Take what bypassed the gate out of the history, before the commit that is being made."""
     return (way_back(session, found).because("then commit again"),)
 
 
 def over(session: Session, found: Standing | None) -> tuple[Step, ...]:
-    """Say of a task that is over what was done; share its proof, or make its commit anew where it is violated."""
+    """Show of a task that is over what was done; share its proof, or make its commit anew where it is violated."""
     log = taskctx("log", "--task", session.task)
     if found is not None:
         return (*((commit_again(found),) if found.is_head else ()), log)
@@ -315,12 +315,12 @@ def over(session: Session, found: Standing | None) -> tuple[Step, ...]:
 
 
 def over_and_after(session: Session, found: Standing | None) -> tuple[Step, ...]:
-    """Say the same to whoever wanted to write to it."""
+    """Show the same to whoever wanted to write to it."""
     return (*over(session, found), *ended(session))
 
 
 def ended(session: Session) -> tuple[Step, ...]:
-    """Say what can still be typed about a task that is over."""
+    """Show what can still be typed about a task that is over."""
     saved = (undo(session.context.context_id).because("what `restore` saved last"),) if session.saved else ()
     return (taskctx("log", "--task", session.task, why="what was done"), *saved)
 
@@ -344,7 +344,7 @@ def take_back(found: Standing) -> Step:
 
 
 def way_back(session: Session, found: Standing) -> Step:
-    """Return how to go on without what went around the gate; who is at work has nothing to acknowledge."""
+    """Return how to go on without what bypassed the gate; who is at work has nothing to acknowledge."""
     return take_back(found) if session.chain.at_work else take_back(found).then(*ACCEPT.argv)
 
 
@@ -394,7 +394,7 @@ def not_that_status(session: Session, agent: str, status: Status) -> tuple[Step,
 
 
 def nothing_to_update(agent: str) -> tuple[Step, ...]:
-    """Say something."""
+    """Give `update` something to record."""
     return (taskctx("update", "--agent", agent, "--status", "done"),)
 
 

@@ -29,7 +29,7 @@ _SNAPSHOTS = taskctx("fetch", "--with-snapshots")
 
 
 def nothing_active(caller: Caller) -> tuple[Step, ...]:
-    """Say of the task that was put away last how it comes back, or what is left of it; and how a new one begins."""
+    """Show of the task that was put away last how it comes back, or what is left of it; and how a new one begins."""
     waiting, ways = list[Context](), list[Step]()
     with contextlib.suppress(TaskctxError):  # what does not read is no reason not to begin anew
         waiting = find_waiting(replace(caller, context_id=None))

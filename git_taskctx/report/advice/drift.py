@@ -79,7 +79,7 @@ def differs(
 
 
 def unresolved() -> tuple[Step, ...]:
-    """Say how drift that stands unresolved is resolved, where nobody has looked whether it is still there."""
+    """Show how drift that stands unresolved is resolved, where nobody has looked whether it is still there."""
     return (taskctx("verify", why="what differs, and how to put it right"), NOTE.because("when it is put right"))
 
 
@@ -110,7 +110,7 @@ def commit_of(session: Session) -> Step:
 
 
 def _price(session: Session, expected: Expectation) -> str:
-    """Say what it costs to accept another tree: the approvals of the one that is expected."""
+    """Show what it costs to accept another tree: the approvals of the one that is expected."""
     seats = session.chain.seats.items()
     approved = [agent for agent, seat in seats if seat.done_tree == expected.tree and not seat.stale]
     return ", which voids what was approved" if approved else ""

@@ -80,13 +80,13 @@ def not_proved(
 
 
 def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
-    """Return how to take a commit back that went around the gate of the task that is active here; none brings more."""
+    """Return how to take a commit back that bypassed the gate of the task that is active here; none brings more."""
     if caller.store.active() is None and caller.store.marker() is None:
         return ()
     with contextlib.suppress(TaskctxError), open_session(caller, write=False) as session:  # else nothing is known of it
         found = standing(session, tip)
         if found is not None:
-            return (way_back(session, found).because("it went around the gate, and no record will prove it"),)
+            return (way_back(session, found).because("it bypassed the gate, and no record will prove it"),)
     return ()
 
 

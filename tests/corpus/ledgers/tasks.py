@@ -328,7 +328,7 @@ def parts(work: Work) -> None:
 
 
 def bypassed(work: Work) -> None:
-    """Commits that went around the gate: one that stays, and one that was undone."""
+    """Commits that bypassed the gate: one that stays, and one that was undone."""
     base = work.commit("base")
     work.ok("install")
     work.begin()
