@@ -23,7 +23,9 @@ import errno
 import os
 from collections.abc import Sequence
 
-from git_taskctx.situation import Situation
+TYPE_CHECKING = False  # typing itself would cost a hook of an agent's more than all that it does without a task
+if TYPE_CHECKING:
+    from git_taskctx.situation import Situation
 
 
 class TaskctxError(Exception):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import functools
-import gzip
 import hashlib
 import io
 import os
@@ -18,6 +17,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.change import Change
@@ -30,6 +30,9 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
+
+if TYPE_CHECKING:
+    import gzip
 
 LARGE = 10 * 1024 * 1024
 """A diff over this many bytes usually means a binary that nobody meant to add. The content of a binary file over it
@@ -104,6 +107,8 @@ class Patch:
         """Yield its lines with their ends, split at LF alone: a diff keeps the CRs of its files."""
         if self._packed is None:
             return iter(io.BytesIO(self._data))
+        import gzip
+
         return iter(io.BufferedReader(gzip.GzipFile(fileobj=io.BytesIO(self._packed)), PIECE))
 
     @functools.cached_property
@@ -183,6 +188,8 @@ class _Growing:
         if len(self._data) > LARGE if self._file is None else len(self._data) > PIECE:
             if self._file is None:
                 self._packed = io.BytesIO()
+                import gzip
+
                 self._file = gzip.GzipFile(filename="", mode="wb", fileobj=self._packed, mtime=0, compresslevel=HURRIED)
             self._file.write(self._data)
             self._data.clear()
@@ -199,6 +206,8 @@ def compress(data: bytes) -> bytes:
     """Gzip without a time or a name in the header, so that equal data makes equal files; large data in a hurry."""
     buffer = io.BytesIO()
     level = 6 if len(data) <= LARGE else HURRIED
+    import gzip
+
     with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=level) as file:
         file.write(data)
     return buffer.getvalue()
