@@ -177,7 +177,8 @@ def test_checkout_of_files_is_none_of_ours(tmp_path: Path) -> None:
 
 def test_no_program_is_told_in_one_line(trial: Trial) -> None:
     """A missing git-taskctx, and one whose Python is gone: one line of ours, and git goes on."""
-    line = "git-taskctx cannot be run, so the task was not looked at: git taskctx doctor\n"
+    out = "install it again, or leave the task: rm -f .agent-output/active '.git/taskctx/context'"
+    line = f"git-taskctx cannot be run, so the task was not looked at: {out}\n"
     trial.activate()
     trial.program.unlink()
     done = trial.run()
