@@ -21,6 +21,7 @@ from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.policy import Policy
+from git_taskctx.report.advice import advise
 
 CORPUS = ROOT / "tests" / "capture" / "corpus"
 
@@ -31,10 +32,10 @@ def captured(path: Path, reading: Reading) -> str:
     ground = Ground(Policy(), None, reading)
     try:
         found = capture_file(
-            f"tasks/{name}", path.read_bytes(), ground, task=task, any_status=False, again=f"git taskctx init {task}"
+            f"tasks/{name}", path.read_bytes(), ground, task=task, any_status=False, again=("init", task)
         )
     except TaskctxError as error:
-        return f"exit {error.exit_code}\nerror: {error.message}\nhint: {error.hint}\n"
+        return f"exit {error.exit_code}\nerror: {error.message}\nhint: {advise(error).hint}\n"
     block = {"immutable": to_plain(found.immutable), "warnings": list(found.warnings)}
     return json.dumps(block, indent=1, ensure_ascii=False) + "\n"
 

@@ -9,6 +9,7 @@ import pytest
 
 from git_taskctx.capture.scope import compile_patterns, expand_macros, read_macros, scope_hash
 from git_taskctx.errors import BadData
+from git_taskctx.report.advice import advise
 
 COVERED = [
     # pattern, covered, not covered
@@ -145,7 +146,7 @@ def test_unknown_macro() -> None:
     """An unknown macro is refused with the nearest known one."""
     with pytest.raises(BadData) as caught:
         expand_macros([":sharde"], MACROS)
-    assert (caught.value.message, caught.value.hint) == ("unknown scope macro :sharde", "did you mean :shared?")
+    assert (caught.value.message, advise(caught.value).hint) == ("unknown scope macro :sharde", "did you mean :shared?")
 
 
 def test_macros_that_double_do_not_explode() -> None:

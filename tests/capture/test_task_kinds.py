@@ -13,6 +13,7 @@ from git_taskctx.errors import Refused
 from git_taskctx.model.context import load_context
 from git_taskctx.model.policy import LimitsPolicy
 from git_taskctx.model.values import replace
+from git_taskctx.report.advice import advise
 from git_taskctx.store import CONTEXT
 
 NOTICE = "  notice: {}: only keys that may change while the task runs"
@@ -132,7 +133,7 @@ def test_all_that_is_wrong_at_once(desk: Desk) -> None:
         "t.yaml:5: docs/api.md has no section 'eror'",
         "t.yaml is not ready: the description is empty; the status is 'todo', not in_progress; its id is 'TASK-2', "
         "not TASK-1",
-        "hint: mend t.yaml and try again",
+        "hint: fix t.yaml, and try again",
     ]
 
 
@@ -195,7 +196,10 @@ def test_a_list_that_is_too_large(desk: Desk) -> None:
     """A list over the limit names the way to begin without it, which works."""
     desk.repo.write("tasks/tasks.json", tasks_with(0) + " " * (1 << 20))
     desk.repo.commit("tasks")
-    assert desk.refuses("init", "2", code=128).endswith('hint: git taskctx init 2 --title "what is to be done"\n')
+    assert desk.refuses("init", "2", code=128).endswith(
+        'hint: git taskctx init 2 --title "what is to be done"\n'
+        "hint: git taskctx init 2 --task-file FILE   # or where it lies elsewhere\n"
+    )
     desk.ok("init", "2", "--title", "what is to be done")
 
 
@@ -208,7 +212,7 @@ def test_a_task_that_left_the_list(desk: Desk) -> None:
     desk.repo.write(path, json.dumps({"tasks": TASKS[:1]}))
     assert desk.ok("get").err == f"warning: the task file {path} no longer reads\n"
     assert desk.refuses("rebuild", code=128) == (
-        f"error: {path}:1:1: no task 2 in this file, which holds 1\nhint: mend {path} and try again\n"
+        f"error: {path}:1:1: no task 2 in this file, which holds 1\nhint: git taskctx init 1 --task-file {path}   # or another one of them\n"
     )
 
 
@@ -259,7 +263,7 @@ def test_the_size_of_a_context(begun: Desk) -> None:
     with pytest.raises(Refused) as caught:
         size_warning(sized(64 * 1024 + 2, enforce=True))
     assert caught.value.message == said
-    assert caught.value.hint == "shorten the task file or the findings, or raise limits.context_kib"
+    assert advise(caught.value).hint == "shorten the task file or the findings, or raise limits.context_kib"
 
 
 @pytest.mark.parametrize(("count", "warnings"), [(1000, ""), (1001, "the first 1000 are listed")])

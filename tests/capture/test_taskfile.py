@@ -22,6 +22,7 @@ from git_taskctx.capture.taskfile import (
 from git_taskctx.errors import BadData, Fatal, Refused
 from git_taskctx.model.context import Command, TaskSnapshot
 from git_taskctx.model.policy import Policy, TaskPolicy
+from git_taskctx.report.advice import advise
 
 NAME = "tasks/T.task.yaml"
 
@@ -498,23 +499,23 @@ def test_several_task_files() -> None:
     with pytest.raises(Fatal) as caught:
         find_task_file("TASK-6", PATHS, ["tasks", "docs"], holds=never)
     assert caught.value.message == ("2 task files fit TASK-6:\n  docs/TASK-6-b.task.yaml\n  tasks/TASK-6-a.task.yaml")
-    assert caught.value.hint == "choose one, as in `--task-file docs/TASK-6-b.task.yaml`"
+    assert advise(caught.value).hint == "choose one, as in `--task-file docs/TASK-6-b.task.yaml`"
 
 
 def test_gates_tell_all_reasons() -> None:
     """An empty description, no criteria and a wrong status are one refusal."""
     task_file = read(b"title: x\nstatus: todo\n")
     with pytest.raises(Refused) as caught:
-        check_gates(task_file, Policy(), any_status=False, again=AGAIN)
+        check_gates(task_file, Policy(), any_status=False, again=("init", "TASK-1"))
     assert caught.value.message == (
         f"{NAME} is not ready: the description is empty; there are no acceptance criteria; "
         "the status is 'todo', not in_progress"
     )
     assert caught.value.exit_code == 1
-    assert caught.value.hint == f"{AGAIN} --any-status   # once {NAME} is filled in; or set its status"
+    assert advise(caught.value).hint == f"{AGAIN} --any-status   # once {NAME} is filled in; or set its status"
     with pytest.raises(Refused, match=r"there are no acceptance criteria$") as caught:
-        check_gates(task_file, Policy(), any_status=True, again=AGAIN)
-    assert caught.value.hint == f"{AGAIN}   # once {NAME} is filled in"
+        check_gates(task_file, Policy(), any_status=True, again=("init", "TASK-1"))
+    assert advise(caught.value).hint == f"{AGAIN}   # once {NAME} is filled in"
 
 
 @pytest.mark.parametrize(
@@ -556,11 +557,11 @@ def test_status_gate(status: bytes, required: tuple[str, ...], any_status: bool,
     """A status must be one of the required ones, unless there is none, none is required, or any will do."""
     policy = Policy(task=TaskPolicy(require_status=required))
     if passes:
-        check_gates(read(READY + status), policy, any_status=any_status, again=AGAIN)
+        check_gates(read(READY + status), policy, any_status=any_status, again=("init", "TASK-1"))
         return
     with pytest.raises(Refused) as caught:
-        check_gates(read(READY + status), policy, any_status=any_status, again=AGAIN)
-    assert caught.value.hint == f"{AGAIN} --any-status   # or set the status in {NAME}"
+        check_gates(read(READY + status), policy, any_status=any_status, again=("init", "TASK-1"))
+    assert advise(caught.value).hint == f"{AGAIN} --any-status   # or set the status in {NAME}"
 
 
 def test_without_volatile() -> None:

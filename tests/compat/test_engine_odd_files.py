@@ -13,6 +13,7 @@ from git_taskctx.errors import TaskctxError
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.values import replace
+from git_taskctx.report.advice import advise
 
 odd = Cases()
 refused = Cases()
@@ -278,7 +279,7 @@ def test_fifo_where_git_looks_for_rules(repo: GitRepo, name: str, exact: bool) -
     repository.git = replace(repository.git, patience=0.3)
     with pytest.raises(TaskctxError, match=f"{name} is a FIFO, and git waits for it") as caught:
         read_worktree(repository, keep=False, exact=exact).__enter__()
-    assert caught.value.hint == f"rm {repo.at(name)}"
+    assert advise(caught.value).hint == f"rm {repo.at(name)}"
     repository.close()
     assert not list(repository.private_dir.glob("tmp-*"))
 

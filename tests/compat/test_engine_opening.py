@@ -12,6 +12,7 @@ from gitrepo import GitRepo
 from git_taskctx.errors import Fatal
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.report.advice import advise
 
 
 def fill(repo: GitRepo) -> GitRepo:
@@ -45,7 +46,7 @@ def test_outside_any_repository_is_refused(tmp_path: Path) -> None:
     """Outside a repository the message is git's, and a hint says what to do."""
     error = opening_fails(tmp_path)
     assert "not a git repository" in error.message
-    assert error.hint
+    assert advise(error).hint
 
 
 def test_git_dir_that_is_not_there(repo: GitRepo) -> None:

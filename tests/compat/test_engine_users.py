@@ -23,6 +23,7 @@ import json, os, sys
 sys.path[:0] = {[os.fspath(ROOT), os.fspath(ROOT / "tests")]!r}
 from pathlib import Path
 from gitrepo import GitRefused, GitRepo
+from git_taskctx.report.advice import advise
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.repository import open_repository
@@ -39,7 +40,7 @@ for exact in (False, True):
             move_refs(repository.git, [RefMove("refs/taskctx/x", head, None)], reason="test")
         repository.close()
     except TaskctxError as error:
-        said |= {{"error": error.message, "hint": error.hint, "code": error.code, "exit": error.exit_code}}
+        said |= {{"error": error.message, "hint": advise(error).hint, "code": error.code, "exit": error.exit_code}}
 try:
     if "git" in sys.argv:
         said["git"] = GitRepo(Path.cwd()).oracle()

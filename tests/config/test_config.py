@@ -35,6 +35,7 @@ from git_taskctx.model.policy import (
     StandardsRule,
     TaskPolicy,
 )
+from git_taskctx.report.advice import advise
 
 FILE = ".taskctx.toml"
 LOCAL = "file:.git/config"
@@ -176,7 +177,7 @@ def test_every_key_has_a_rule() -> None:
     [
         (b"[drift]\nalowance = 1", "unknown key drift.alowance", "did you mean drift.allowance?"),
         (b"[drft]\nx = 1", "unknown table drft", "did you mean drift?"),
-        (b'"a\\u001bb" = 1', 'unknown key "a\\u001bb"', "`git taskctx config` lists every key"),
+        (b'"a\\u001bb" = 1', 'unknown key "a\\u001bb"', "git taskctx help   # CONFIGURATION lists every key"),
         (b"drift = 1", "drift: expected a table, found the number 1", None),
         (b"[drift]\nallowance = true", "drift.allowance: expected a whole number, found the boolean true", None),
         (b"[drift]\nallowance = '3'", 'drift.allowance: expected a whole number, found the string "3"', None),
@@ -224,7 +225,7 @@ def test_bad_policies(data: bytes, message: str | None, hint: str | None) -> Non
     with pytest.raises(BadConfig) as caught:
         parse_policy(data, what=FILE)
     expected = f"{FILE}: {message}" if message else f"{FILE} has 262145 bytes, more than 262144"
-    assert (caught.value.message, caught.value.hint) == (expected, hint)
+    assert (caught.value.message, advise(caught.value).hint) == (expected, hint)
 
 
 def test_too_many_agents() -> None:
@@ -451,7 +452,7 @@ def test_bad_settings(name: str, value: str | None, message: str, hint: str | No
     """An error about a personal setting names where git read it, and spells keys as git takes them."""
     with pytest.raises(BadConfig) as caught:
         load(None, (name, value, GIVEN))
-    assert (caught.value.message, caught.value.hint) == (f"command line: {message}", hint)
+    assert (caught.value.message, advise(caught.value).hint) == (f"command line: {message}", hint)
 
 
 @pytest.mark.parametrize(

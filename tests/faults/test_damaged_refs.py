@@ -14,6 +14,7 @@ from steps import some
 from git_taskctx.errors import Fatal
 from git_taskctx.git.repository import open_repository
 from git_taskctx.model.values import replace
+from git_taskctx.report.advice import advise
 
 BROKEN = {"empty": b"", "zeros": b"\0" * 41, "half": b"0123456789abcdef", "no object of this store": b"1" * 40 + b"\n"}
 CONTEXT, SNAPSHOT, NOTES = "refs/taskctx/contexts/ID", "refs/taskctx/snapshots/ID/implementer/1", "refs/notes/taskctx"
@@ -94,7 +95,7 @@ def test_what_git_waits_for_is_named(begun: Desk, place: str, linked: bool) -> N
     with pytest.raises(Fatal) as caught:
         replace(repository.git, patience=0.2).run(*PLACES[place])
     assert caught.value.message == f"{file} is a FIFO, and git waits for it"
-    assert caught.value.hint == f"rm {file}"
+    assert advise(caught.value).hint == f"rm {file}"
 
 
 def test_a_fifo_that_git_does_not_open_is_not_what_it_waits_for(begun: Desk) -> None:

@@ -11,6 +11,7 @@ from gitrepo import GitRepo
 from git_taskctx.errors import GitFailed
 from git_taskctx.git.process import Git
 from git_taskctx.git.refs import RefConflict, RefMove, find_ref, move_refs, read_refs
+from git_taskctx.report.advice import advise
 
 X, Y = "refs/taskctx/x", "refs/taskctx/deep/y"
 
@@ -128,7 +129,7 @@ def test_a_young_lock_is_held_and_named(repo: GitRepo, git: Git, two: tuple[str,
     lock.write_text("half")
     with pytest.raises(RefConflict) as caught:
         move_refs(git, [RefMove(X, two[0], None)], reason="x")
-    assert (caught.value.hint or "").startswith(f"rm {lock}   # if no git is running")
+    assert (advise(caught.value).hint or "").startswith(f"rm {lock}   # if no git is running")
     assert lock.read_text() == "half"
 
 

@@ -33,6 +33,7 @@ from git_taskctx.ledger.chain import Chain, fold
 from git_taskctx.model.record import Record, record_id
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import CauseKind, Outcome
+from git_taskctx.report.advice import advise
 from git_taskctx.store import Store
 
 CONTEXT = "00112233445566ff"
@@ -528,7 +529,11 @@ class Room:
     def session(self, actor: str = "somebody") -> Iterator[Session]:
         """Open the context to write."""
         with self._caller(actor) as caller, open_session(caller, write=True) as session:
-            yield session
+            try:
+                yield session
+            except Refused as error:
+                advise(error)
+                raise
 
     @property
     def chain(self) -> Chain:
@@ -549,7 +554,7 @@ class Room:
         """Run a handoff that must be refused."""
         with pytest.raises(Refused) as caught:
             self.start(agent, take_over=take_over, actor=actor)
-        assert caught.value.hint
+        assert advise(caught.value).hint
         return caught.value
 
     def snapshot(self, agent: str, *, actor: str = "somebody", **options: Any) -> None:
@@ -596,7 +601,7 @@ def test_row_1_a_budget_above_the_allowance(room: Room) -> None:
     for agent in AGENTS:
         error = room.refused(agent)
         assert "drift" in error.message
-        assert "resolve-drift" in (error.hint or "")
+        assert "resolve-drift" in (advise(error).hint or "")
     assert room.chain.seats["implementer"].budget == 1
 
 
@@ -636,7 +641,7 @@ def test_row_3_not_this_agents_turn(room: Room) -> None:
     room.to("implementer")
     error = room.refused("validator")
     assert "turn" in error.message
-    assert "start --agent reviewer" in (error.hint or "")
+    assert "start --agent reviewer" in (advise(error).hint or "")
 
 
 def test_row_4_a_reviewer_that_blocked_hands_back_unchanged(room: Room) -> None:
@@ -674,8 +679,8 @@ def test_row_5_the_owner_is_at_work(room: Room) -> None:
     error = room.refused("reviewer")
     assert "implementer has been at work since" in error.message
     assert "1 path changed: a" in error.message
-    assert "snapshot --agent implementer" in (error.hint or "")
-    assert "--take-over" in (error.hint or "")
+    assert "snapshot --agent implementer" in (advise(error).hint or "")
+    assert "--take-over" in (advise(error).hint or "")
 
 
 def test_row_5_holds_back_too_where_something_changed(room: Room) -> None:
@@ -740,7 +745,7 @@ def test_row_7_open_findings_hold_the_way_forward(room: Room) -> None:
     room.block("reviewer")
     error = room.refused("validator")
     assert "F1: no test" in error.message
-    assert "unblock --agent reviewer --finding F1" in (error.hint or "")
+    assert "unblock --agent reviewer --finding F1" in (advise(error).hint or "")
     assert room.start("implementer").back
 
 
@@ -758,7 +763,7 @@ def test_row_8_an_owner_that_may_not_edit_hands_back(repo: GitRepo) -> None:
     room.work("reviewer", "reviewed")
     error = room.refused("validator")
     assert "may_edit" in error.message
-    assert "start --agent implementer" in (error.hint or "")
+    assert "start --agent implementer" in (advise(error).hint or "")
     assert room.start("implementer").back
 
 
@@ -820,7 +825,7 @@ def test_a_snapshot_by_another_agent_refuses_changes_that_nobody_claimed(room: R
     with pytest.raises(Refused) as caught:
         room.snapshot("reviewer")
     assert caught.value.paths == ("a",)
-    assert "--attest" in (caught.value.hint or "")
+    assert "--attest" in (advise(caught.value).hint or "")
     assert room.chain.seats["implementer"].budget == 1
     room.snapshot("reviewer", attest="I forgot to start")
     chain = room.chain
@@ -847,7 +852,7 @@ def test_a_tree_like_the_first_one_wants_allow_clean(room: Room) -> None:
     """The first agent's snapshot refuses to record that nothing was done, in every round."""
     with pytest.raises(Refused) as caught:
         room.snapshot("implementer")
-    assert "--allow-clean" in (caught.value.hint or "")
+    assert "--allow-clean" in (advise(caught.value).hint or "")
     room.snapshot("implementer", allow_clean=True)
     room.start("reviewer")
     room.start("implementer")

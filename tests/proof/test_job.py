@@ -9,6 +9,7 @@ import pytest
 
 from git_taskctx.errors import CouldNotTell, Usage
 from git_taskctx.proof.job import Job, Named, name_commit, name_job, read_job
+from git_taskctx.report.advice import advise
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)
 ZERO = "0" * 40
@@ -89,7 +90,7 @@ def test_an_event_about_something_else(name: str, event: dict[str, Any], about: 
     with pytest.raises(CouldNotTell) as raised:
         github(name, {**event, "repository": REPOSITORY}, ref="refs/heads/main")
     assert str(raised.value) == f"the event {name} is about {about}, and the job about another commit"
-    assert raised.value.hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
+    assert advise(raised.value).hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
     same = json.loads(json.dumps({**event, "issue": {"number": 7}}).replace(B, A))
     assert github(name, same, ref="refs/heads/main") == Job(name, Named(A, "refs/heads/main"))
 
@@ -148,7 +149,7 @@ def test_what_is_no_commit(name: str, event: Any) -> None:
     """What names no commits cannot be told, with a command that names them."""
     with pytest.raises(CouldNotTell) as raised:
         github(name, event)
-    assert raised.value.hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
+    assert advise(raised.value).hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
 
 
 @pytest.mark.parametrize(

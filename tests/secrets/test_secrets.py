@@ -8,6 +8,7 @@ import string
 import pytest
 
 from git_taskctx.errors import Refused
+from git_taskctx.report.advice import advise
 from git_taskctx.secrets import Hit, check, scan, scan_json, scan_lines
 
 UPPER = "Q7ZK2M9XWB4T8RDN"
@@ -239,7 +240,7 @@ def test_a_hit_never_holds_the_secret() -> None:
     assert hits == [Hit("src/a.py", 2, "GitHub token")]
     with pytest.raises(Refused) as caught:
         check(hits, force=False)
-    shown = repr(hits) + repr(caught.value) + caught.value.message + str(caught.value.hint)
+    shown = repr(hits) + repr(caught.value) + caught.value.message + str(advise(caught.value).hint)
     assert not any(secret[n : n + 6] in shown for n in range(len(secret) - 5))
 
 
@@ -251,7 +252,7 @@ def test_check_names_the_first_ten() -> None:
     lines = caught.value.message.split("\n")
     assert lines[:2] == ["found what looks like 12 secrets:", "  a.py:1: JSON web token"]
     assert lines[10:] == ["  a.py:10: JSON web token", "  … and 2 more"]
-    assert caught.value.hint == (
+    assert advise(caught.value).hint == (
         "remove it, mark the line with `taskctx: allow-secret`, or go on with `--force-secrets`"
     )
     assert caught.value.paths == ("a.py",)
