@@ -159,7 +159,9 @@ FOLLOWED = ("cli", "commits", "context", "drift", "handoff", "proof", "report", 
 def followed_hints(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Type what is shown in these tests: each kind of line once, all of them with `--deep`."""
+    """Type every hint that is shown in these tests, with `--deep`: it costs a copy of the state each."""
+    if not request.config.getoption("--deep"):
+        return
     room = request.path.relative_to(ROOT / "tests").parts[0]
     if room not in FOLLOWED or request.node.get_closest_marker("unfollowed"):
         return

@@ -77,7 +77,8 @@ def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
     from git_taskctx.report.proofs import proof
     from git_taskctx.report.text import notes
 
-    if found.situation is not None and call.repository.has_worktree:
+    not_proved = found.situation is not None and found.situation.kind == "proof.not_proved"
+    if found.situation is not None and not_proved and call.repository.has_worktree:
         found = replace(found, situation=found.situation.knowing(caller=call.caller(named=False)))
     found = advised(found)
     if reports is not None:

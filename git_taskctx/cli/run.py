@@ -126,7 +126,7 @@ def _answer(call: Call, ended: Any, warnings: tuple[str, ...]) -> Answer:
         from git_taskctx.commits.seal import open_task
 
         with open_task(call.caller(), write=False) as session:
-            steps = list(steps_here(session))
+            steps = list(map(str, steps_here(session)))
     if call.format == "json":
         call.format = "text"  # the events are the document
         return Answer(code=_CODES[ended.state])

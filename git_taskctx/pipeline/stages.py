@@ -17,9 +17,8 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.evidence import Source
 from git_taskctx.context.qa import Checked, record_checks
 from git_taskctx.context.session import Session
-from git_taskctx.drift.count import judge_session, record_drift
+from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
-from git_taskctx.drift.mend import drift_refusal
 from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.files import write_atomic
 from git_taskctx.git.quoting import quote

@@ -57,6 +57,6 @@ class Found:
 
 def having_asked(proof: Proof, remote: str, *, beside: Sequence[Situation] = ()) -> Proof:
     """Return a proof whose advice knows that `remote` was asked for records, and what else was seen on the way."""
-    if proof.situation is None:
+    if proof.situation is None or proof.situation.kind != "proof.not_proved":
         return proof
     return replace(proof, situation=proof.situation.knowing(asked=(remote,), beside=tuple(beside)))

@@ -298,6 +298,8 @@ def _conclude(
         notices=tuple(_dropped(what, dropped)),
         warnings=rules.warnings,
     )
+    if proof.verdict is Proven.VERIFIED:  # nothing is missing, and asking would load the worktree's engine
+        return proof
     return replace(proof, situation=Situation("proof.not_proved", repository=repository, what=what, found=proof))
 
 

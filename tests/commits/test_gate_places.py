@@ -75,7 +75,10 @@ def test_odd_names_are_shown_as_git_shows_them(validated: Gated) -> None:
     entry = b"100644 " + blob.encode() + b"\tl\xe4tin\x1b[31m\0"
     validated.repo.git("update-index", "-z", "--index-info", input=entry)
     lines = validated.blocked("commit", "-m", "x")
-    assert lines[1:] == ['paths: "l\\344tin\\033[31m"', "hint: git reset -q -- $':(top,literal)l\\344tin\\033[31m'   # then commit again"]
+    assert lines[1:] == [
+        'paths: "l\\344tin\\033[31m"',
+        "hint: git reset -q -- $':(top,literal)l\\344tin\\033[31m'   # then commit again",
+    ]
 
 
 @pytest.mark.parametrize("form", ["split", "version 4", "sha256", "sparse", "untracked cache"])

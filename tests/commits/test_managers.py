@@ -132,7 +132,7 @@ def test_a_formatted_file_that_was_put_aside(desk: Gated) -> None:
         assert desk.blocked("commit", "-m", "x") == [
             "error: 1 path is not as validator left it (snapshot 1)",
             "paths: parser.py",
-            'hint: git add -A -- ":(top,literal)parser.py"   # then commit again; or, where a formatter wrote it, keep '
+            'hint: git add -A -- ":(top,literal)parser.py"   # then commit again; or where a formatter wrote it, keep '
             'that: git taskctx resolve-drift --accept --note "what happened"',
         ]
 

@@ -314,10 +314,10 @@ def test_a_merge_that_is_asked_for_alone(tmp_path: Path, words: tuple[str, ...])
     for oid in bad[1:]:
         assert clone.told(*words, oid) == "unproven parent-unproven"
         short = oid[:12]
-        assert clone.prove(*words, oid)["hints"][-1] == (
-            f"git taskctx verify {short}^1   # its first parent, alone; "
-            f"or, where that is trusted: git taskctx verify {short}^1..{short}"
-        )
+        assert clone.prove(*words, oid)["hints"][-2:] == [
+            f'git taskctx verify "{short}^1"   # its first parent, alone',
+            f'git taskctx verify "{short}^1..{short}"   # or where that one is trusted',
+        ]
         assert clone.told(*words, f"{evil}..{oid}") == "verified by merge"
     cut = scene.clone("cut", "--depth", "2", branch="n0")
     assert cut.told("HEAD") == "unproven merge-unchecked"
@@ -519,7 +519,7 @@ def test_the_hint_brings_the_notes(tmp_path: Path) -> None:
         clone.ok(*hint.partition("   # ")[0].split()[2:])
         assert clone.told("HEAD") == "verified by commit"
     cut = scene.clone("cut", "--depth", "1")
-    (hint,) = cut.prove("HEAD")["hints"]
+    hint, _ = cut.prove("HEAD")["hints"]
     subprocess.run(hint, shell=True, cwd=cut.repo.path, check=True, capture_output=True)
     assert cut.told("HEAD") == "verified by commit"
 

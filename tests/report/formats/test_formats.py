@@ -65,7 +65,7 @@ def proof(*commits: CommitProof) -> Proof:
     required = {one.verdict for one in commits if one.required}
     worst = next((one for one in (Proven.VIOLATED, Proven.UNPROVEN) if one in required), Proven.VERIFIED)
     return Proof(
-        "commit", f"main..{HOSTILE}", worst, f"summary {HOSTILE}", "every", None, commits, (), (f"git {HOSTILE}",)
+        "commit", f"main..{HOSTILE}", worst, f"summary {HOSTILE}", "every", None, commits, (), (), (f"git {HOSTILE}",)
     )
 
 
