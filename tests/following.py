@@ -29,7 +29,8 @@ _WAITS = re.compile(r"   # (or )?(once|when) ")
 """A line that is for later: the user has something to do first."""
 _LOOKS = re.compile(
     r"git taskctx (config|diff|doctor|evidence|export|fetch|get|help|list|log|push|report|schema|status|verify)\b"
-    r"|git taskctx( \S+)? -h\b|cd |git (cat-file|fetch|fsck|log|ls-remote|ls-tree|notes|for-each-ref|remote|show-ref|status)\b"
+    r"|git taskctx( \S+)? -h\b|cd |git cat-file\b"
+    r"|git (fetch|fsck|log|ls-remote|ls-tree|notes|for-each-ref|remote|show-ref|status)\b"
 )
 """Lines that change nothing here: they are typed, and what showed them may show them again."""
 _ASKS_OTHERS = re.compile(r"git (fetch|fsck|ls-remote|pull|push|stash pop)\b")

@@ -212,7 +212,8 @@ def test_a_task_that_left_the_list(desk: Desk) -> None:
     desk.repo.write(path, json.dumps({"tasks": TASKS[:1]}))
     assert desk.ok("get").err == f"warning: the task file {path} no longer reads\n"
     assert desk.refuses("rebuild", code=128) == (
-        f"error: {path}:1:1: no task 2 in this file, which holds 1\nhint: git taskctx init 1 --task-file {path}   # or another one of them\n"
+        f"error: {path}:1:1: no task 2 in this file, which holds 1\n"
+        f"hint: git taskctx init 1 --task-file {path}   # or another one of them\n"
     )
 
 
