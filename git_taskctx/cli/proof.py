@@ -105,10 +105,13 @@ def judge(
     keep: dict[CommitOid, Found] | None = None,
 ) -> tuple[Proof, Rules]:
     """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
-    from git_taskctx.commits.seal import seal_head
+    from git_taskctx.agents.here import is_active
 
-    told = seal_head(call.caller())
-    repository = call.repository
+    repository, told = call.repository, tuple[str, ...]()
+    if repository.has_worktree and is_active(str(repository.toplevel), str(repository.git_dir)):
+        from git_taskctx.commits.seal import seal_head
+
+        told = seal_head(call.caller())
     repository.begin()
     from git_taskctx.proof.prove import prove
     from git_taskctx.proof.range import read_commit_map, resolve_range
