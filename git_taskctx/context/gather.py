@@ -21,6 +21,7 @@ from git_taskctx.model.manifest import Capture, Purpose, Source
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
     from git_taskctx.capture.standards import Cited, Standard, Wanted
@@ -165,7 +166,9 @@ def _together() -> Iterator[Callable[[], AbstractContextManager[None]]]:
         raise errors[0]
     if errors:
         hints = dict.fromkeys(error.hint for error in errors if error.hint)
-        raise BadData("\n".join(error.message for error in errors), hint="\n".join(hints))
+        situations = [error.situation for error in errors if error.situation is not None]
+        then = Situation("clone.several", situations=situations) if situations else None
+        raise BadData("\n".join(error.message for error in errors), then, hint="\n".join(hints) or None)
 
 
 def capture_words(words: TaskSnapshot, ground: Ground) -> Captured:

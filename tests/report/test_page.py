@@ -204,6 +204,7 @@ def test_the_same_input_gives_the_same_bytes(desk: Desk, tmp_path: Path) -> None
     play(desk, tmp_path)
     assert desk.ok("report").out == desk.ok("report").out
     desk.repo.commit("Give a discount")
+    desk.ok("status")
     first = desk.process("report", TASK, env={"TZ": "Asia/Tokyo", "LC_ALL": "C"})
     second = desk.process("report", TASK, cwd=desk.repo.path / ".git", env={"GIT_WORK_TREE": str(desk.repo.path)})
     assert first.out == second.out
@@ -513,7 +514,8 @@ def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
     assert plain(said) == (
         "error: nothing is known of <oid>: there is no refs/notes/taskctx in this clone\n"
         "hint: git taskctx fetch origin\n"
-        "hint: git fetch --deepen=1   # or: git taskctx verify HEAD --policy COMMIT, which you trust\n"
+        "hint: git fetch --deepen=1\n"
+        "hint: git taskctx verify HEAD --policy COMMIT   # or by a policy that you trust\n"
     )
     assert "no record is about it or its tree" in desk.refuses("report", "HEAD~1", "-o", str(path), code=3)
     assert not path.exists()

@@ -22,7 +22,9 @@ from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.step import Step, taskctx
 from git_taskctx.model.values import replace
+from git_taskctx.report.advice import steps_for
 from git_taskctx.report.advice.chain import ended, holds_nothing_new, undo
+from git_taskctx.situation import Situation
 
 _TITLE = ("--title", "what is to be done")
 _SNAPSHOTS = taskctx("fetch", "--with-snapshots")
@@ -256,6 +258,11 @@ def not_ready(
         return (step, taskctx(*again, "--criterion", "what must hold")) if criterion else (step,)
     why = f"or set the status in {name}" if filled else f"once {name} is filled in; or set its status"
     return (taskctx(*again, "--any-status", why=why),)
+
+
+def several(situations: Sequence[Situation]) -> tuple[Step, ...]:
+    """Do what each of several problems asks for."""
+    return tuple(step for one in situations for step in steps_for(one))
 
 
 def captured(task: str) -> tuple[Step, ...]:
