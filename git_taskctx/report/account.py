@@ -29,7 +29,7 @@ from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.refs import refs_of
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid, is_task_id
-from git_taskctx.model.proof import CommitProof, Proof, Proven
+from git_taskctx.model.proof import Code, CommitProof, Proof, Proven
 from git_taskctx.model.qa import QaRun
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass, field, replace
@@ -260,6 +260,8 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
         raise CouldNotTell(f"no record is about {revision}", Situation("clone.fetch", repository=repository))
     held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
     claim = claim_about(one, candidate)
+    forks = tuple(reason for reason in one.reasons if reason.code is Code.FORK)
+    told = replace(told, reasons=(*told.reasons, *forks))
     if told.reasons:
         gaps.append("the records do not make one chain, so nothing that depends on them is shown")
     else:

@@ -190,5 +190,5 @@ def test_the_off_switch_comes_before_everything(repo: GitRepo) -> None:
     code, loaded = modules_after("hook", "pre-commit", cwd=repo.path, env={"GIT_TASKCTX": "0"})
     assert code == 0
     assert {name for name in loaded if name.startswith("git_taskctx")} == {
-        "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors", "git_taskctx.situation",
+        "git_taskctx", "git_taskctx.__main__", "git_taskctx.errors",
     }  # fmt: skip

@@ -475,17 +475,20 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
     for asked, lines in before.items():
         page = read(attacker.clone, asked)
         section = page.section("After the commit", "Changes, agent by agent")
-        assert [plain(line) for line in section[2:]] == [
-            "<time> purge validator by A U Thor: put away",
-            "<time> qa validator by A U Thor: make test: passed, exit code 0, E9",
-            "<time> start implementer by A U Thor: back from validator, round 2, tree <oid>",
-        ]
+        told = ["<time> purge validator by A U Thor: put away"]
+        if not signed or asked == TASK:  # a proof that asks for signatures reads no unsigned line as a record
+            told += [
+                "<time> qa validator by A U Thor: make test: passed, exit code 0, E9",
+                "<time> start implementer by A U Thor: back from validator, round 2, tree <oid>",
+            ]
+        assert [plain(line) for line in section[2:]] == told
         assert "Commit: verified" in page.lines
         start = (
             lines.index("After the commit") if "After the commit" in lines else lines.index("Changes, agent by agent")
         )
         at = page.lines.index("After the commit")
-        assert page.lines[:at] == lines[:start]
+        shown = [line for line in page.lines[:at] if not line.startswith("notice, foreign-lines")]
+        assert shown == lines[:start]
         rest = "Changes, agent by agent"
         assert page.lines[page.lines.index(rest) :] == lines[lines.index(rest) :]
 

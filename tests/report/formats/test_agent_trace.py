@@ -165,7 +165,7 @@ def test_the_same_bytes_everywhere(tmp_path: Path) -> None:
 
 def test_a_partial_clone_is_told_what_brings_the_rest(tmp_path: Path) -> None:
     """Blobs that were left out are no damage: the hints, typed, bring them, and then the answer is the same."""
-    desk, commit = tell(tmp_path)
+    desk, _ = tell(tmp_path)
     for setting in ("allowFilter", "allowAnySHA1InWant"):
         desk.repo.config(f"uploadpack.{setting}", "true")
     address = f"file://{desk.repo.path}"
