@@ -21,7 +21,9 @@ def test_no_verb_changes_the_immutable_block(begun: Desk) -> None:
     begun.implement()
     begun.ok("start", "--agent", "reviewer")
     begun.ok("block", "--agent", "reviewer", "--finding", "no test")
-    begun.ok("update", "--agent", "reviewer", "--session-id", "s", "--qa-log", "qa.log")
+    log = begun.repo.path.parent / "qa.log"
+    log.write_text("1 passed in 0.1s\n")
+    begun.ok("update", "--agent", "reviewer", "--session-id", "s", "--qa-log", str(log))
     begun.ok("unblock", "--agent", "reviewer", "--finding", "F1")
     begun.ok("snapshot", "--agent", "reviewer")
     begun.repo.write("parser.py", "drift\n")

@@ -49,9 +49,9 @@ PLACES: dict[str, tuple[Callable[[Desk], object], tuple[str, ...], str]] = {
         r"snapshot record:\d+",
     ),
     "path of a log": (
-        lambda desk: None,
+        lambda desk: desk.repo.write(f"logs/{SECRET}.log", "1 passed in 0.1s\n"),
         ("update", "--agent", "implementer", "--qa-log", f"logs/{SECRET}.log"),
-        r"update record:\d+",
+        r"(update|attach|qa) record:\d+",
     ),
     "command of a log": (
         lambda desk: desk.repo.write("log.txt", "1 passed in 0.1s\n"),
