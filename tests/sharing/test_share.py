@@ -339,8 +339,7 @@ def handed_over(hub: Hub) -> Desk:
         "hint: git taskctx recover TASK-1   # goes on with it here\n"
     )
     assert other.ok("recover", "TASK-1").err == (
-        "hint: git taskctx restore --agent implementer\n"
-        'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
+        "hint: git taskctx restore --agent implementer   # brings what implementer left\n"
     )
     other.ok("restore", "--agent", "implementer")
     other.ok("start", "--agent", "reviewer")
