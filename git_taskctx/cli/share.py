@@ -52,11 +52,12 @@ def fetch(
     """
     from git_taskctx.git.remote import default_remote, require_remote
     from git_taskctx.report import sharing, text
+    from git_taskctx.report.advice import advised
     from git_taskctx.sharing.share import fetch
 
     chosen = require_remote(call.repository, remote) if remote is not None else default_remote(call.repository)
     caller = call.caller()
-    merged = fetch(caller, chosen, with_snapshots=with_snapshots, dry_run=dry_run)
+    merged = advised(fetch(caller, chosen, with_snapshots=with_snapshots, dry_run=dry_run))
     here = caller.store.active() if merged.contexts else None
     steps = tuple(
         "git taskctx status" if task == here else f"git taskctx recover {task}   # goes on with it here"

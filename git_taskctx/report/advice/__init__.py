@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from git_taskctx.model.proof import Proof
     from git_taskctx.model.step import Step
     from git_taskctx.model.verdict import Verdict
+    from git_taskctx.sharing.share import Merged
     from git_taskctx.situation import Situation
 
-    Judged = TypeVar("Judged", Verdict, Proof)
+    Judged = TypeVar("Judged", Verdict, Proof, Merged)
 
 
 def steps_for(situation: Situation) -> tuple[Step, ...]:
