@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.payloads import Resolve, Snapshot, Start, Unblock, Update
+from git_taskctx.model.payloads import Resolve, Snapshot, Start, Takeover, Unblock, Update
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code
 from git_taskctx.model.record import Record
@@ -54,12 +54,13 @@ def refuse_record(
     agent, who = record.agent or chain.owner, (record.actor, *who)
     match record.payload:
         case Start() as payload:
-            return _refuse_start(chain, payload, agent, policy) or refuse_actor(chain, agent, who, policy, editors)
+            started = _refuse_start(chain, payload, agent, policy) or _refuse_leftover(chain, payload, record.actor)
+            return started or refuse_actor(chain, agent, who, policy, editors)
         case Snapshot() as payload:
             found = _refuse_other(chain, agent)
             if found is None and payload.done:
                 found = refuse_done(chain, agent, record.tree, policy)
-            if found is None and not payload.takeover:  # that records the work of somebody else
+            if found is None and (payload.done or not payload.takeover):  # which records the work of somebody else
                 found = refuse_actor(chain, agent, who, policy, editors)
             return found
         case Update(done=True):
@@ -159,6 +160,17 @@ def _refuse_start(chain: Chain, payload: Start, agent: str, policy: Policy) -> O
     if later and (chain.at_work or chain.expected is None):
         return Objection(Code.OUT_OF_TURN, f"{chain.owner} is at work, and {agent} took the tree", chain.owner)
     return refuse_turn(chain, agent) or refuse_handover(chain, agent, policy)
+
+
+def _refuse_leftover(chain: Chain, payload: Start, actor: str) -> Objection | None:
+    """Refuse to go on from a snapshot that was recorded for somebody else, but for who took the tree over with it."""
+    last = chain.expected
+    if last is None or not last.takeover or payload.resume:
+        return None
+    if isinstance(payload, Takeover) and actor == last.actor:
+        return None
+    text = f"{last.actor} recorded snapshot {last.n} for {last.agent}, and did not take the tree over"
+    return Objection(Code.OUT_OF_TURN, text, last.agent)
 
 
 def _refuse_other(chain: Chain, agent: str) -> Objection | None:

@@ -29,6 +29,8 @@ class Expectation:
     time: str
     actor: str
     accepted: bool = False
+    takeover: bool = False
+    """True when somebody else recorded it, who must take the tree over with it."""
     seq: int = 0
     """Number of its record."""
     diff_sha: str | None = None
@@ -105,6 +107,7 @@ def expectation_of(record: Record, payload: payloads.Snapshot, *, handed: TreeOi
         time=record.time,
         actor=record.actor,
         accepted=payload.accepted,
+        takeover=payload.takeover,
         seq=record.seq,
         diff_sha=record.diff_sha,
         base=record.base,

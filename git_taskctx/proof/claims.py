@@ -16,7 +16,7 @@ from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.forks import follow_all
 from git_taskctx.ledger.rules import refuse_record
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
-from git_taskctx.model.payloads import Resolve, Snapshot, Start
+from git_taskctx.model.payloads import Rebase, Resolve, Snapshot, Start
 from git_taskctx.model.policy import NO_VERIFY, Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.qa import missing_runs
@@ -264,6 +264,8 @@ class _Judge:
         """The lines of the note that is judged; what comes after the last of them is only known besides."""
         self._editors: dict[str, dict[str, str]] = {}
         """Who edited in which seat, by names and keys."""
+        self._moves: list[Record] = []
+        """Records that moved what the task's commit must sit on."""
         self._objections: list[tuple[Record, Reason]] = []
         """Records that the chain does not let follow, with why."""
 
@@ -312,6 +314,8 @@ class _Judge:
                     chain = _begin(record)
                 else:
                     self._note_objection(chain, entry)
+                    if _moves_parent(chain, record):
+                        self._moves.append(record)
                     if record.type in CLAIMS:
                         states[number] = chain
                     chain = chain.apply(record)
@@ -361,9 +365,14 @@ class _Judge:
         self, record: Record, chain: Chain, facts: _Facts, parts: tuple[tuple[CommitOid, TreeOid], ...]
     ) -> Claim:
         around = tuple(_bypassed(chain, facts, self._policy))
+        snapshot = chain.expected.seq if chain.expected is not None else 0
+        moved = next((one for one in reversed(self._moves) if one.seq < record.seq), None)
         state = list(itertools.islice(_against(chain, record, facts, self._policy, self._agents), REASONS_LIMIT))
         known = {reason.code for reason in state}
         acts = {(one.code, one.message): one for one in self._refused(record) if one.code not in known}
+        if moved is not None and moved.seq > snapshot:
+            what = "what the task's commit must sit on moved after the last snapshot: nobody approved the tree there"
+            state.append(Reason(Code.OUT_OF_TURN, what, moved.id))
         reasons = [*acts.values(), *state, *(one.reason for one in around if one.commit is None)]
         return Claim(
             record,
@@ -434,6 +443,14 @@ def _begin(record: Record) -> Chain:
     return chain
 
 
+def _moves_parent(chain: Chain, record: Record) -> bool:
+    """Return whether a record moves what the task's commit must sit on, but for below a part that is made again."""
+    payload = record.payload
+    if not isinstance(payload, Rebase) or payload.parent == chain.parent:
+        return False
+    return not (payload.amended and chain.parts and payload.parent == chain.parts[-1].parent)
+
+
 def _note_facts(facts: _Facts, record: Record) -> None:
     for kind in bypasses_of(record):
         reason = Reason(Code.BYPASS, cut(f"{kind}, by {record.actor} at {record.time}"), record.id)
@@ -445,7 +462,7 @@ def _note_facts(facts: _Facts, record: Record) -> None:
         facts.unexplained.append(record)
     if record.unknown:
         facts.newer.append(record)
-    if record.type == "rebase":
+    if isinstance(payload, Rebase):
         facts.moved = record.seq
     if record.type == "qa":
         facts.runs.append(record)

@@ -109,7 +109,7 @@ def resolve_name(repository: Repository, text: str) -> CommitOid:
         return commit  # git looks for no other meaning, whatever refs there are
     meant = repository.find_commit(name)
     refs = _refs_called(repository, name)
-    taken = next(iter(refs.values()), "a file of the git dir")
+    taken = next((what for ref, what in refs.items() if repository.find_commit(ref) == meant), "a file of the git dir")
     others = [*refs.items(), *((oid, "the beginning of an oid") for oid in _abbreviated(repository, name))]
     for other, what in others:
         if repository.find_commit(other) not in (None, meant):

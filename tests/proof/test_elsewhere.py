@@ -119,6 +119,9 @@ def scene_of_three(folder: Path, policy: str = DISTINCT) -> Attacker:
         ({6.5: {"type": "snapshot", "agent": "reviewer"}}, "out-of-turn"),
         ({1: {"wip": True}}, "out-of-turn"),
         ({2.5: {"type": "start", "agent": "reviewer"}}, "out-of-turn"),
+        ({7: {"actor": "ann", "takeover": True}}, "same-actor"),
+        ({5: {"actor": "ann", "takeover": True}}, "out-of-turn"),
+        ({7.5: {"type": "rebase", "parent": "a" * 40, "from": "b" * 40}}, "out-of-turn"),
     ],
 )
 def test_what_the_chain_forbids_was_not_to_be_done(tmp_path: Path, change: dict[float, Any], code: str) -> None:

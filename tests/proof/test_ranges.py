@@ -458,7 +458,8 @@ def test_volatile_keys_in_a_file_of_many_tasks(tmp_path: Path) -> None:
         }
         two = {"id": 2, "title": "Other", "status": "pending", "description": "their words"}
         two["subtasks"] = [{"id": 1, "title": "Step", "details": "slowly"}]  # type: ignore[assignment]
-        text = json.dumps({"tasks": [one, two]}, indent=1)
+        beside = {"scripts": {"test": "make test"}, "metadata": {"updated": "then"}}
+        text = json.dumps({"tasks": [one, two], **beside}, indent=1)
         for old, new in changes.items():
             text = text.replace(f'"{old.replace("_", " ")}"' if old != "in_progress" else '"in_progress"', f'"{new}"')
         return text
@@ -466,10 +467,10 @@ def test_volatile_keys_in_a_file_of_many_tasks(tmp_path: Path) -> None:
     scene = Scene(tmp_path, before=lambda repo: repo.write(path, tasks()))
     scene.desk.ok("init", TASK, "--task-file", path)
     scene.desk.validate()
-    scene.repo.write(path, tasks(in_progress="done", pending="in-progress"))
+    scene.repo.write(path, tasks(in_progress="done", pending="in-progress", then="now"))
     scene.seal()
     assert scene.clone("clone", branch="main").told("HEAD") == "verified by commit"
-    for old in ("their words", "Step", "slowly", "Other"):
+    for old in ("their words", "Step", "slowly", "Other", "make test"):
         scene.repo.write(path, tasks(in_progress="done", **{old.replace(" ", "_"): "evil"}))
         scene.repo.add()
         scene.repo.commit_staged("Mend the parser", "--amend")

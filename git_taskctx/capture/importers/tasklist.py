@@ -7,7 +7,7 @@ stories of a `prd.json`; and JSON Lines with a task on each, as beads keeps its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from git_taskctx.capture.importers import markdown
 from git_taskctx.capture.strict_json import parse_json
@@ -15,6 +15,8 @@ from git_taskctx.capture.strict_yaml import Node, Problems
 from git_taskctx.situation import Situation
 
 _LISTS = ("tasks", "userStories")
+_NOTES = ("metadata", "meta")
+"""Keys under which tools keep what they know of a list, as when it was changed last."""
 _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
 
 
@@ -69,11 +71,29 @@ def _on_line(node: Node, line: int) -> Node:
 
 
 def every(root: Node) -> Iterator[tuple[str, Node]]:
-    """Yield every task of a file, and every subtask, by its tag and id."""
-    for tag, tasks in _lists(root):
+    """Yield every task of a file, and every subtask, by its tag and id; and what stands beside the lists of tasks.
+
+    A file may be more than its list (`package.json`), and only what tools note about the list itself is left out.
+    """
+    lists = list(_lists(root))
+    for key, node in _beside(root, {id(tasks) for _, tasks in lists}):
+        yield key, Node({"description": Node(repr(node.plain()), node.line, node.column)}, node.line, node.column)
+    for tag, tasks in lists:
         for id_, one in _with_subtasks(tasks):
             if isinstance(one.value, dict):
                 yield f"{tag}.{id_}", _translate(one)
+
+
+def _beside(node: Node, lists: Collection[int]) -> Iterator[tuple[str, Node]]:
+    """Yield what stands beside the lists of tasks, at the top and under the tags, by its key."""
+    for key, item in node.value.items() if isinstance(node.value, dict) else ():
+        if id(item) in lists or key in _NOTES:
+            continue
+        below = item.value.values() if isinstance(item.value, dict) else ()
+        if any(id(one) in lists for one in below):
+            yield from ((f"{key}/{name}", one) for name, one in _beside(item, lists))
+        else:
+            yield key, item
 
 
 def _lists(root: Node) -> Iterator[tuple[str, Node]]:
