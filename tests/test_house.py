@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -29,6 +30,12 @@ def test_no_circle_among_the_modules() -> None:
 def test_no_room_over_so_many_files(room: Path) -> None:
     """Whoever opens a folder sees all of it."""
     assert len(list(room.glob("*.py"))) <= MOST
+
+
+def test_no_two_test_files_of_one_name() -> None:
+    """pytest imports a test file by its name alone, and refuses the second of a name."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 @pytest.mark.parametrize("name", SIGNALS)

@@ -133,7 +133,7 @@ def test_all_that_is_wrong_at_once(desk: Desk) -> None:
         "t.yaml:5: docs/api.md has no section 'eror'",
         "t.yaml is not ready: the description is empty; the status is 'todo', not in_progress; its id is 'TASK-2', "
         "not TASK-1",
-        "hint: fix t.yaml, and try again",
+        "hint: git taskctx init TASK-1 --task-file t.yaml --any-status   # once t.yaml is filled in; or set its status",
     ]
 
 

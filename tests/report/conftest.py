@@ -1,4 +1,4 @@
-"""A real browser, one for all tests, that is told of everything a page asks for."""
+"""A real browser, one for each file of tests: an event loop runs in this thread for as long as it is there."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium without a window; root may only run it without its sandbox."""
     from playwright.sync_api import sync_playwright
