@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
+from git_taskctx.limits import PIECE
 
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
@@ -212,7 +213,9 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
         if found.st_size > limit:
             raise BadData(f"{path} has {found.st_size} bytes, more than {limit}")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+            data = file.read(found.st_size + 1)  # `limit` at once would take that much memory first
+            while len(data) <= limit and (more := file.read(PIECE)):
+                data += more
     except OSError as error:
         raise _as_error(error, path) from error
     finally:

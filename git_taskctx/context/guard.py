@@ -6,14 +6,14 @@ pay, in a deep scan always.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx import secrets
 from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.caller import Caller, check_secrets, refuse_secrets
 from git_taskctx.context.session import Session
 from git_taskctx.git.changes import ABSENT, SUBMODULE
-from git_taskctx.git.patch import Patch
+from git_taskctx.git.patch import Added, Patch
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
@@ -50,6 +50,32 @@ class Guard:
     def allows(self, name: str) -> bool:
         """Return whether a path may hold secrets."""
         return self._allowed is not None and self._allowed.covers(name)
+
+    def added(self, files: Iterable[Added]) -> Iterator[secrets.Hit]:
+        """Search the lines that a diff adds; small files go together, as each search takes a while to begin."""
+        small, held = list[Added](), 0
+        for one in files:
+            size = sum(len(line) for _, line in one.lines)
+            if self._deep or size >= WORTH or any(b"\0" in line for _, line in one.lines):
+                yield from self._together(small)
+                small, held = [], 0
+                yield from self.lines(one.name, (one.old, one.new), one.lines)
+            elif not self.allows(one.name):
+                small.append(one)
+                held += size
+                if held >= STEP:
+                    yield from self._together(small)
+                    small, held = [], 0
+        yield from self._together(small)
+
+    def _together(self, files: Sequence[Added]) -> Iterator[secrets.Hit]:
+        """Search files in which no line is of a kind that says something about others."""
+        places = [(one.name, number) for one in files for number, _ in one.lines]
+        lines = enumerate(line for one in files for _, line in one.lines)
+        for hit in secrets.scan_lines(lines, name="", using=self._using) if places else ():
+            name, number = places[hit.line]
+            yield hit._replace(name=name, line=number)
+        self._tell(sum(len(line) for one in files for _, line in one.lines))
 
     def lines(self, name: str, change: tuple[str, str], lines: Sequence[tuple[int, bytes]]) -> list[secrets.Hit]:
         """Search the lines that a change adds, named by the oids of its blobs."""
@@ -129,7 +155,7 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
     """
     guard = Guard(caller, reading.repository, policy)
     guard.total = patch.size
-    hits = [hit for one in patch.added_lines() for hit in guard.lines(one.name, (one.old, one.new), one.lines)]
+    hits = list(guard.added(patch.added_lines()))
     blobs = {name: oid for name, oid in _new_blobs(reading, since).items() if oid in patch.binaries}
     hits += _search_whole(guard, reading, blobs)
     guard.remember()

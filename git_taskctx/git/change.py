@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from git_taskctx.model.snapshot import ChangeStatus
-from git_taskctx.model.values import dataclass
 
 
-@dataclass(frozen=True)
-class Change:
-    """One path that differs; a side that is absent has mode 000000 and a null oid."""
+class Change(NamedTuple):
+    """One path that differs; a side that is absent has mode 000000 and a null oid.
+
+    A tuple: there may be hundreds of thousands.
+    """
 
     path: bytes
     status: ChangeStatus

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import IO
@@ -15,7 +16,6 @@ from git_taskctx.git.process import Git, Result, stop
 from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import replace
 
 ABSENT = "000000"
 LINK = "120000"
@@ -135,17 +135,22 @@ def split_raw(line: bytes) -> tuple[list[str], list[bytes]]:
 
 def _change(fields: list[str], paths: list[bytes]) -> Change:
     old_mode, mode, old_oid, oid, status = fields
+    old_mode, mode = sys.intern(old_mode), sys.intern(mode)
+    if old_mode == ABSENT:  # the same text for all of them
+        old_oid = sys.intern(old_oid)
     return Change(paths[0], status[0], old_mode, mode, old_oid, oid)  # type: ignore[arg-type]
 
 
 def pair_renames(changes: list[Change]) -> list[Change]:
     """Mark each added path that holds exactly what a deleted one held."""
+    if not any(change.status == "D" for change in changes):
+        return changes
     deleted: dict[tuple[str, str], list[bytes]] = {}
     for change in changes:
         if change.status == "D" and change.old_mode != SUBMODULE:
             deleted.setdefault((change.old_oid, change.old_mode), []).append(change.path)
     return [
-        replace(change, renamed_from=deleted[change.oid, change.mode].pop(0))
+        change._replace(renamed_from=deleted[change.oid, change.mode].pop(0))
         if change.status == "A" and deleted.get((change.oid, change.mode))
         else change
         for change in changes

@@ -6,11 +6,13 @@ see its content otherwise than the bytes that lie there, the engine declines and
 
 from __future__ import annotations
 
+import bisect
+import hashlib
+import itertools
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.background import Background
@@ -24,15 +26,39 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass
 
 MOST = 64 * 1024 * 1024
-"""Changed files with more bytes than this, together, are left to git, which reads them in pieces."""
-_ATTRIBUTES = ("filter", "ident", "working-tree-encoding", "text", "eol", "crlf")
+"""A changed file with more bytes than this is left to git, which reads it in pieces."""
 _CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
+_ATTRIBUTES = _CONVERTING | {b"text", b"eol", b"crlf"}
 _UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
 """Names that git may refuse, or see otherwise on some file systems (`verify_path`)."""
 
 
 class Declined(Exception):
     """The exact engine must do it; the text says why."""
+
+    status: bytes | None = None
+    """What git's status said, where it was asked; asking again would run filters again."""
+
+
+class Hashes:
+    """The sha256 and the size of files, by path, in few bytes: there may be hundreds of thousands."""
+
+    def __init__(self) -> None:
+        self._paths: list[bytes] = []
+        self._data = bytearray()
+
+    def add(self, path: bytes, data: bytes) -> None:
+        """Note the content of a file; paths come in order."""
+        self._paths.append(path)
+        self._data += hashlib.sha256(data).digest() + len(data).to_bytes(8, "big")
+
+    def find(self, path: bytes) -> tuple[str, int] | None:
+        """Return sha256 and size of a file; None where it is not known."""
+        at = bisect.bisect_left(self._paths, path)
+        if at == len(self._paths) or self._paths[at] != path:
+            return None
+        found = self._data[at * 40 : at * 40 + 40]
+        return found[:32].hex(), int.from_bytes(found[32:], "big")
 
 
 @dataclass(frozen=True)
@@ -45,11 +71,8 @@ class Scan:
     index_tree: TreeOid
     """What is staged."""
     tree: TreeOid
-
-
-class _Path(NamedTuple):
-    path: bytes
-    gone: bool = False
+    hashes: Hashes
+    """Of the files that changed."""
 
 
 def read_fast(
@@ -81,22 +104,25 @@ def read_fast(
     scanned = git.finish(process, *status, ok=(0, 128))
     if scanned.code or scanned.err:
         raise Declined(f"git status complains: {scanned.complaint}")
-    entries = scanned.out.split(b"\0")[:-1]
-    paths = list(_paths(entries))
-    head = _head(repository, entries)
+    try:
+        return _read_changes(repository, scanned.out, objects, staged)
+    except Declined as declined:
+        declined.status = scanned.out
+        raise
+
+
+def _read_changes(
+    repository: Repository, status: bytes, objects: ObjectStore, staged: Background[TreeOid | None]
+) -> Scan:
+    paths = sorted(_paths(_entries(status)))
+    head = _head(repository, status)
     base = staged.result()
     if base is None:
         raise Declined("the index has no tree")
-    converted = _attributes(repository, [path.path for path in paths if not path.gone])
-    changes, total = dict[bytes, TreeEntry | None](), 0
-    for path, gone in paths:
-        entry, size = (None, 0) if gone else _entry(repository, path, objects, converted)
-        changes[path] = entry
-        total += size
-        if total > MOST:
-            raise Declined("the changed files are large")
-    tree = _with_changes(objects, base, changes) if changes else base
-    return Scan(scanned.out, head, base, tree)
+    converted = _attributes(repository, [path for path, gone in paths if not gone])
+    hashes = Hashes()
+    tree = _with_changes(objects, base, paths, lambda path: _entry(repository, path, objects, converted, hashes))
+    return Scan(status, head, base, tree, hashes)
 
 
 def _require_whole(index: IndexCopy) -> None:
@@ -127,8 +153,12 @@ _REFUSED_SETTINGS = {
 }
 
 
-def _head(repository: Repository, entries: list[bytes]) -> Head:
-    told = dict(entry[2:].split(b" ", 1) for entry in entries if entry.startswith(b"# branch."))
+def _entries(status: bytes) -> Iterator[bytes]:
+    return (match[0] for match in re.finditer(rb"[^\0]+", status))
+
+
+def _head(repository: Repository, status: bytes) -> Head:
+    told = dict(entry[2:].split(b" ", 1) for entry in _entries(status) if entry.startswith(b"# branch."))
     oid, branch = told.get(b"branch.oid", b""), told.get(b"branch.head", b"")
     if not oid or not branch:
         raise Declined("git status does not tell HEAD")
@@ -143,7 +173,8 @@ def _head(repository: Repository, entries: list[bytes]) -> Head:
     return head
 
 
-def _paths(entries: list[bytes]) -> Iterator[_Path]:
+def _paths(entries: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+    """Yield each path that differs from the index, and whether nothing is there. Raises: Declined."""
     for entry in entries:
         kind = entry[:1]
         if kind == b"#":
@@ -153,7 +184,7 @@ def _paths(entries: list[bytes]) -> Iterator[_Path]:
             _require_plain_name(path)
             if path.endswith(b"/"):
                 raise Declined("there is a repository in the worktree")
-            yield _Path(path)
+            yield path, False
         elif kind == b"1":
             _, xy, submodule, _, _, mode, _, _, path = entry.split(b" ", 8)
             _require_plain_name(path)
@@ -163,7 +194,7 @@ def _paths(entries: list[bytes]) -> Iterator[_Path]:
                 continue  # the worktree is as the index
             if xy[1:] != b"D" and mode.decode() not in (FILE, PROGRAM, LINK):
                 raise Declined("a path is neither file nor link")
-            yield _Path(path, gone=xy[1:] == b"D")
+            yield path, xy[1:] == b"D"
         else:
             raise Declined("the index is unmerged")
 
@@ -181,12 +212,11 @@ def _attributes(repository: Repository, paths: list[bytes]) -> frozenset[bytes]:
     """Return the paths whose line ends git may convert. Raises: Declined for any other conversion."""
     if not paths:
         return frozenset()
-    told = repository.git.run("check-attr", "--stdin", "-z", *_ATTRIBUTES, stdin=b"\0".join(paths) + b"\0").out.split(
-        b"\0"
-    )[:-1]
+    asked = b"".join(path + b"\0" for path in paths)
+    told = repository.git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
     converted = set()
-    for path, attribute, value in zip(told[::3], told[1::3], told[2::3], strict=True):
-        if value in (b"unspecified", b"unset"):
+    for path, attribute, value in re.findall(rb"([^\0]*)\0([^\0]*)\0([^\0]*)\0", told):
+        if attribute not in _ATTRIBUTES or value in (b"unspecified", b"unset"):
             continue
         if attribute in _CONVERTING:
             raise Declined(f"a changed path has the attribute {attribute.decode()}")
@@ -197,40 +227,77 @@ def _attributes(repository: Repository, paths: list[bytes]) -> frozenset[bytes]:
 
 
 def _entry(
-    repository: Repository, path: bytes, objects: ObjectStore, converted: frozenset[bytes]
-) -> tuple[TreeEntry, int]:
+    repository: Repository, path: bytes, objects: ObjectStore, converted: frozenset[bytes], hashes: Hashes
+) -> TreeEntry:
+    """Read a file once, for its blob and for the hash of its bytes. Raises: Declined."""
     name = path.rsplit(b"/", 1)[-1]
     file = os.fsencode(repository.toplevel) + b"/" + path
     try:
         before = os.lstat(file)
         if stat.S_ISLNK(before.st_mode):
             target = os.readlink(file)  # noqa: PTH115 - paths are bytes here
-            return TreeEntry(LINK, name, objects.add("blob", target)), len(target)
+            hashes.add(path, target)
+            return TreeEntry(LINK, name, objects.add("blob", target))
         if not stat.S_ISREG(before.st_mode) or before.st_size > MOST:
             raise Declined("a changed path is no plain file, or a large one")
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as opened:
-            data = opened.read()
-            after = os.fstat(opened.fileno())
+        try:
+            data = _read(descriptor, before.st_size)
+            after = os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise Declined(f"a changed path does not read: {error.strerror}") from error
     if (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, len(data), after.st_mtime_ns):
         raise Declined("a file changed while it was read")
     if path in converted and b"\r" in data:
         raise Declined("line ends may be converted")
-    mode = PROGRAM if before.st_mode & 0o100 else FILE
-    return TreeEntry(mode, name, objects.add("blob", data)), len(data)
+    hashes.add(path, data)
+    return TreeEntry(PROGRAM if before.st_mode & 0o100 else FILE, name, objects.add("blob", data))
 
 
-def _with_changes(objects: ObjectStore, base: TreeOid, changes: Mapping[bytes, TreeEntry | None]) -> TreeOid:
+def _read(descriptor: int, size: int) -> bytes:
+    """Read a file of `size` bytes, and one more where it has grown."""
+    data = os.read(descriptor, size + 1)
+    while len(data) < size and (more := os.read(descriptor, size + 1 - len(data))):
+        data += more
+    return data
+
+
+def _with_changes(
+    objects: ObjectStore,
+    base: TreeOid,
+    paths: Sequence[tuple[bytes, bool]],
+    entry_of: Callable[[bytes], TreeEntry],
+) -> TreeOid:
+    """Return the tree with each path as it is now; they are in order, so that a folder once left is done."""
+    if not paths:
+        return base
     try:
-        tree = Tree(objects, base)
-        tree.read_ahead(changes)
-        for path, entry in changes.items():
-            if entry is None:
+        tree, folder = Tree(objects, base), b""
+        tree.read_ahead(path for path, _ in paths)
+        for path, gone in paths:
+            if gone:
                 tree.remove(path)
-            else:
+        for path, gone in paths:
+            left, folder = folder, path.rpartition(b"/")[0]
+            if left != folder:
+                _seal(tree, left, folder)
+            if not gone:
+                entry = entry_of(path)
                 tree.put(path, entry.oid, entry.mode)
         return tree.write()
     except CouldNotTell as error:  # git takes an untouched folder's oid on trust, so its tree may be missing
         raise Declined(error.message) from error
+
+
+def _seal(tree: Tree, left: bytes, folder: bytes) -> None:
+    """Write the outermost folder of `left` that `folder` does not lie in."""
+    depth = 0
+    for one, other in itertools.zip_longest(left.split(b"/"), folder.split(b"/")):
+        depth += 1
+        if one != other:
+            break
+    parts = left.split(b"/")[:depth]
+    if left and len(parts) == depth:
+        tree.seal(b"/".join(parts))

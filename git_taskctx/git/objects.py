@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import os
 import re
 import shlex
 import subprocess
 import zlib
-from collections.abc import Collection, Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
@@ -32,6 +35,12 @@ PIECE = 1024 * 1024
 """Bytes that are held at once of an object that is read in pieces."""
 QUESTIONS = 500
 """Maximum number of names that fit into a pipe at once, so that nobody waits for the other."""
+HELD = 16 * 1024 * 1024
+"""Bytes of new objects that are held in memory, where others can be put aside."""
+OBJECT = 400
+"""Bytes that one of them costs beside its content."""
+TINY = 300
+"""Objects with fewer bytes are not compressed."""
 FEW = 100
 """Maximum number of objects that are written loose, beyond they stay in one pack: where git itself draws the line
 (`transfer.unpackLimit`)."""
@@ -39,6 +48,7 @@ _HEX = re.compile(rb"[0-9a-fA-F]+")
 _ONCE = re.compile(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
 _WHO = re.compile(rb"author [^\n]*\ncommitter ([^\n]*)(?:\n|\Z)")
 _TIME = re.compile(rb".*> ([0-9]{1,12}) [+-][0-9]{4}")
+_OID = re.compile(r"[0-9a-f]+")
 _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
 
 
@@ -81,7 +91,8 @@ class RawCommit(NamedTuple):
 class ObjectStore:
     """Reads objects, and collects new ones until they are written all at once."""
 
-    def __init__(self, git: Git, algorithm: str, *, durable: bool = True) -> None:
+    def __init__(self, git: Git, algorithm: str, *, durable: bool = True, scratch: Path | None = None) -> None:
+        """`scratch` is a folder for new objects that are too many to be held."""
         self._git = git.with_env(GIT_NO_REPLACE_OBJECTS="1")
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
@@ -96,6 +107,10 @@ class ObjectStore:
         self._measurer: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
         self._ahead: dict[str, Object | None] = {}
+        self._held = 0
+        """Bytes of what is pending, with what each object costs beside."""
+        self._scratch = scratch
+        self._spilled: _Body | None = None
 
     def hash(self, kind: Kind, data: bytes) -> str:
         """Return the oid that `data` would have."""
@@ -109,6 +124,8 @@ class ObjectStore:
         if name in self._pending:
             kind, data = self._pending[name]
             return Object(name, kind, data)
+        if self._spilled is not None and name in self._spilled:
+            self.flush()
         if "\n" in name:  # `cat-file --batch` takes a name a line
             return None
         if name == self.empty_tree:  # git knows it where nobody has written it
@@ -169,7 +186,7 @@ class ObjectStore:
             raise _Missing(f"the object {name} is not in this repository", hint="git fsck")
         words = line.decode("utf-8", "replace").split()
         if len(words) != 3:
-            self.close()
+            self._end()
             if not line and "@{" in name:  # git ends at what a reflog does not have
                 raise _Missing(f"the object {name} is not in this repository", hint="git log -g")
             raise CouldNotTell(f"git could not read the object {name}", hint="git fsck")
@@ -178,7 +195,7 @@ class ObjectStore:
     def _end_of(self, name: str) -> None:
         """Read the newline after an object; git that found the damage while it was printing has died."""
         if self._reader is None or self._reader.stdout is None or self._reader.stdout.read(1) != b"\n":
-            self.close()
+            self._end()
             raise CouldNotTell(f"the object {name} is damaged", hint="git fsck")
 
     def get(self, name: str, kind: Kind) -> bytes:
@@ -225,12 +242,16 @@ class ObjectStore:
             self._end_of(oid)
         finally:
             if left:
-                self.close()  # what is not read yet would be taken for the next answer
+                self._end()  # what is not read yet would be taken for the next answer
 
     def add(self, kind: Kind, data: bytes) -> str:
         """Take an object to be written by the next `flush`; return its oid."""
         oid = self.hash(kind, data)
-        self._pending[oid] = (kind, data)
+        if oid not in self._pending and (self._spilled is None or oid not in self._spilled):
+            self._pending[oid] = (kind, data)
+            self._held += len(data) + OBJECT
+            if self._held > HELD and self._scratch is not None:
+                self._spill()
         return oid
 
     def add_blob(self, data: bytes) -> BlobOid:
@@ -272,21 +293,41 @@ class ObjectStore:
 
         Raises: ReadOnly, GitFailed.
         """
-        if not self._pending:
+        if not self._pending and self._spilled is None:
             return
+        body, self._spilled = self._spilled, None
         loose: Collection[str] = self._pending
-        if len(self._pending) > FEW:
+        if body is not None or len(self._pending) > FEW:
             there = self._look_up(self._pending).keys()
             new = self._pending.keys() - there
-            if len(new) > FEW:
-                self._write("index-pack", "--stdin", stdin=self._pack(new))
+            if body is not None or len(new) > FEW:
                 loose = there
+                body = body if body is not None else _Body(self._algorithm, None)
+                self._add_to(body, new)
+                with contextlib.closing(body):
+                    if len(body):
+                        self._write("index-pack", "--stdin", stdin=body.pieces())
         if loose:  # git makes those young again that are there already, so that no gc takes them away
             self._write("unpack-objects", "-q", stdin=self._pack(loose))
         self._pending.clear()
+        self._held = 0
 
-    def _write(self, *command: str, stdin: bytes) -> None:
-        done = self._writer.run(*command, stdin=stdin, ok=(0, 1, 128))
+    def _spill(self) -> None:
+        """Put what is pending aside, compressed, but for what is there already. Raises: ReadOnly, GitFailed."""
+        self._spilled = self._spilled if self._spilled is not None else _Body(self._algorithm, self._scratch)
+        there = self._look_up(self._pending).keys()
+        self._add_to(self._spilled, self._pending.keys() - there)
+        if there:
+            self._write("unpack-objects", "-q", stdin=self._pack(there))
+        self._pending.clear()
+        self._held = 0
+
+    def _add_to(self, body: _Body, oids: Collection[str]) -> None:
+        for oid in oids:
+            body.add(oid, *self._pending[oid])
+
+    def _write(self, *command: str, stdin: Iterable[bytes]) -> None:
+        done = self._writer.feed(*command, stdin=stdin, ok=(0, 1, 128))
         if done.code != 0:
             refused = f"`git {command[0]}`: {done.complaint}"
             if _READ_ONLY.search(done.err):
@@ -299,19 +340,65 @@ class ObjectStore:
         words = (line.split() for line in told if not line.endswith(b" missing"))
         return {oid.decode(): int(size) for oid, _, size in words}
 
-    def _pack(self, oids: Collection[str]) -> bytes:
-        pack = bytearray(b"PACK" + (2).to_bytes(4, "big") + len(oids).to_bytes(4, "big"))
-        for oid in oids:
-            kind, data = self._pending[oid]
-            pack += _pack_header(_PACK_TYPE[kind], len(data)) + zlib.compress(data, 1)
-        return bytes(pack + hashlib.new(self._algorithm, pack).digest())
+    def _pack(self, oids: Collection[str]) -> Iterator[bytes]:
+        body = _Body(self._algorithm, None)
+        self._add_to(body, oids)
+        return body.pieces()
 
     def close(self) -> None:
-        """End the reading processes."""
+        """End the reading processes, and forget what was not written."""
+        self._end()
+        if self._spilled is not None:
+            self._spilled.close()
+
+    def _end(self) -> None:
         for process in (self._reader, self._measurer):
             if process is not None:
                 stop(process)
         self._reader = self._measurer = None
+
+
+class _Body:
+    """The objects of a pack as they come; on disk where a folder is given, which is somebody else's to remove."""
+
+    def __init__(self, algorithm: str, folder: Path | None) -> None:
+        self._algorithm = algorithm
+        self._file: IO[bytes] = (folder / f"objects-{os.urandom(4).hex()}").open("x+b") if folder else io.BytesIO()
+        self._oids = set[bytes]()
+
+    def __len__(self) -> int:
+        return len(self._oids)
+
+    def __contains__(self, oid: str) -> bool:
+        return len(oid) % 2 == 0 and _OID.fullmatch(oid) is not None and bytes.fromhex(oid) in self._oids
+
+    def add(self, oid: str, kind: Kind, data: bytes) -> None:
+        self._file.write(
+            _pack_header(_PACK_TYPE[kind], len(data)) + (_stored(data) if len(data) < TINY else zlib.compress(data, 1))
+        )
+        self._oids.add(bytes.fromhex(oid))
+
+    def pieces(self) -> Iterator[bytes]:
+        """Yield the whole pack (gitformat-pack)."""
+        hashed = hashlib.new(self._algorithm)
+        self._file.seek(0)
+        piece = b"PACK" + (2).to_bytes(4, "big") + len(self._oids).to_bytes(4, "big")
+        while piece:
+            hashed.update(piece)
+            yield piece
+            piece = self._file.read(PIECE)
+        yield hashed.digest()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _stored(data: bytes) -> bytes:
+    """Return a few bytes as zlib does without compression (RFC 1950, 1951): setting up a compressor takes longer."""
+    size = len(data)
+    return b"\x78\x01\x01%b%b%b%b" % (
+        size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), data, zlib.adler32(data).to_bytes(4, "big"),
+    )  # fmt: skip
 
 
 def _raw_tree(entries: list[TreeEntry]) -> bytes:

@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.change import Change
@@ -29,7 +29,6 @@ from git_taskctx.git.quoting import quote, quote_ascii, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass
 
 if TYPE_CHECKING:
     import gzip
@@ -39,6 +38,8 @@ LARGE = 10 * 1024 * 1024
 is left out: git applies such a patch where the blob is there, which our refs see to."""
 THRESHOLD = 32 * 1024 * 1024
 """Files over this are binary, whatever is in them (`core.bigFileThreshold`)."""
+CHUNK = 64 * 1024
+"""About so many bytes of a diff are put together at once."""
 HURRIED = 1
 """How well large data is compressed."""
 
@@ -59,8 +60,7 @@ _BLOCK = 65535
 """The longest stored block of RFC 1951."""
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """The lines that one file's change adds."""
 
     name: str
@@ -141,7 +141,13 @@ class Patch:
         name, number, lines = "", 0, list[tuple[int, bytes]]()
         in_hunk, old, new = False, "", ""
         for line in self.lines():
-            if line.startswith(b"diff --git "):
+            first = line[:1]
+            if in_hunk and first == b"+":
+                lines.append((number, line[1:]))
+                number += 1
+            elif in_hunk and first == b" ":
+                number += 1
+            elif first == b"d" and line.startswith(b"diff --git "):
                 if lines:
                     yield Added(name, old, new, lines)
                 lines, in_hunk = [], False
@@ -151,10 +157,6 @@ class Patch:
                 name = _new_name(line)
             elif match := _HUNK.match(line):
                 number, in_hunk = int(match[1]), True
-            elif in_hunk and line[:1] in b"+ ":
-                if line[:1] == b"+":
-                    lines.append((number, line[1:]))
-                number += 1
         if lines:
             yield Added(name, old, new, lines)
 
@@ -320,28 +322,33 @@ def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -
 
 def _parse(lines: Iterable[bytes], objects: ObjectStore | None) -> Patch:
     out = _Growing()
-    added = deleted = 0
+    added = deleted = held = 0
     oids = (b"", b"")
     in_hunk = False
     binaries = set[str]()
+    waiting = list[bytes]()
     for line in lines:
-        if line.startswith(b"diff --git "):
+        if held > CHUNK:
+            out.add(b"".join(waiting))
+            waiting, held = [], 0
+        waiting.append(line)
+        held += len(line)
+        first = line[:1]
+        if first == b"d" and line.startswith(b"diff --git "):
             in_hunk = False
-        elif line.startswith(b"@@ "):
+        elif first == b"@" and line.startswith(b"@@ "):
             in_hunk = True
         elif in_hunk:
-            added += line[:1] == b"+"
-            deleted += line[:1] == b"-"
+            added += first == b"+"
+            deleted += first == b"-"
         elif match := _INDEX.match(line):
             oids = (match[1], match[2])
         elif line.startswith(b"Binary files "):
             binaries.add(oids[1].decode())
             if objects is not None and all(_size(objects, oid) <= LARGE for oid in oids):
-                out.add(b"GIT binary patch\n")
-                out.add(_literal(objects, oids[1]))
-                out.add(_literal(objects, oids[0]))
-                continue
-        out.add(line)
+                waiting[-1:] = [b"GIT binary patch\n", _literal(objects, oids[1]), _literal(objects, oids[0])]
+                held += len(waiting[-1]) + len(waiting[-2])
+    out.add(b"".join(waiting))
     return out.finish(added, deleted, frozenset(binaries))
 
 
@@ -371,6 +378,8 @@ def _without_places(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def _new_name(line: bytes) -> str:
     """Return the quoted path of a `+++` line; git ends one that holds a blank with a tab."""
+    if line.startswith(b"+++ b/"):  # most often
+        return quote(line[6:].rstrip(b"\n").removesuffix(b"\t"))
     name = line.removeprefix(b"+++ ").rstrip(b"\n").removesuffix(b"\t")
     return quote(unquote(name.decode("utf-8")).removeprefix(b"b/"))
 

@@ -138,6 +138,18 @@ class Git:
         """
         return self.finish(self.start(*args), *args, stdin=stdin, ok=ok)
 
+    def feed(self, *args: str | bytes, stdin: Iterable[bytes], ok: Sequence[int] = (0,)) -> Result:
+        """Run git to its end on what comes in pieces; raises as `run`."""
+        process = self.start(*args)
+        try:
+            with contextlib.suppress(BrokenPipeError):  # its code tells
+                for piece in stdin:
+                    process.stdin.write(piece)  # type: ignore[union-attr]
+        except BaseException:
+            stop(process, gently=True)
+            raise
+        return self.finish(process, *args, ok=ok)
+
     def finish(
         self, process: subprocess.Popen[bytes], *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)
     ) -> Result:

@@ -12,11 +12,15 @@ from git_taskctx.errors import BadData
 
 _NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _UNNAMED = {name: byte for byte, name in _NAMED.items()}
+_PLAIN = re.compile(rb"[ !#-\[\]-~]*")
+"""Most paths: nothing in them is to be looked at one by one."""
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
 
 
 def quote(path: bytes) -> str:
     """Return `path` as text."""
+    if _PLAIN.fullmatch(path):
+        return path.decode("ascii")
     try:
         text = path.decode("utf-8")
     except UnicodeDecodeError:

@@ -84,6 +84,19 @@ class Tree:
         elif not rest:
             self.entries.pop(name, None)
 
+    def seal(self, path: bytes) -> None:
+        """Write a folder to which nothing will be added, so that it is not held any more. Raises: CouldNotTell."""
+        name, _, rest = path.partition(b"/")
+        entry = self.entries.get(name)
+        if not isinstance(entry, Tree):
+            return
+        if rest:
+            entry.seal(rest)
+        elif entry.is_empty:
+            del self.entries[name]
+        else:
+            self.entries[name] = TreeEntry(FOLDER, name, entry.write())
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is in it, but for folders of which that is true."""

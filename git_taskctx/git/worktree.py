@@ -45,6 +45,7 @@ class Reading:
         tree: TreeOid,
         *,
         scan: Scan | None,
+        status: bytes | None,
         index: IndexCopy,
         listing: Background[bytes],
         staged: Background[TreeOid | None],
@@ -56,6 +57,7 @@ class Reading:
         """Tracked files plus untracked files that are not ignored."""
         self._real = repository
         self._scan = scan
+        self._status = scan.raw if scan is not None else status
         self._index = index
         self._listing = listing
         self._staged = staged
@@ -101,7 +103,11 @@ class Reading:
     @functools.cached_property
     def status(self) -> bytes:
         """git's own status, porcelain v2 with NULs, as the user's index has it."""
-        return self._scan.raw if self._scan is not None else _status_git(self.repository).run(*STATUS).out
+        return self._status if self._status is not None else _status_git(self.repository).run(*STATUS).out
+
+    def find_hash(self, path: bytes) -> tuple[str, int] | None:
+        """Return the sha256 of a file's bytes, and how many they are, where they were read for the tree."""
+        return self._scan.hashes.find(path) if self._scan is not None else None
 
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
@@ -136,21 +142,32 @@ def read_worktree(
         index = IndexCopy(repository, folder)
         view = repository.view(**quarantine(repository, folder / "objects"), GIT_INDEX_FILE=os.fspath(index.path))
         view.git = view.git.with_env(**_no_config_hooks(repository))
-        view.objects = ObjectStore(view.git, view.algorithm, durable=False)
+        view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
         listing = Background(lambda: list_index(view))
         staged = Background(lambda: index.write_tree(view.git))
         try:
-            scan = None
+            scan, status = None, None
             if not (cold or exact):
                 try:
                     scan = read_fast(view, _status_git(view), STATUS, view.objects, index, staged, listing)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
+                    status = reason.status
+                    view.objects.close()
+                    view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
             if scan is None:
                 staged.start()  # its trees are kept with the others, however late it is asked for
             tree = scan.tree if scan is not None else read_exact(index, view.git, folder, cold=cold)
             reading = Reading(
-                repository, view, tree, scan=scan, index=index, listing=listing, staged=staged, lasting=lasting
+                repository,
+                view,
+                tree,
+                scan=scan,
+                status=status,
+                index=index,
+                listing=listing,
+                staged=staged,
+                lasting=lasting,
             )
             if keep:
                 reading.keep()

@@ -17,7 +17,7 @@ from git_taskctx.git.checkout import Seen, Worktree, check_out
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.values import dataclass, field
 
 _BYTES, _MODES = b"bytes/", b"modes"
 
@@ -69,7 +69,7 @@ def gather(reading: Reading, changes: Sequence[Change], seen: dict[bytes, Seen |
     repository, worktree = reading.repository, Worktree(reading.repository.toplevel, reading.repository.algorithm)
     files = {path: one for path, one in seen.items() if one is not None and stat.S_ISREG(one.mode)}
     converted = [
-        replace(change, mode=change.old_mode, oid=change.old_oid)
+        change._replace(mode=change.old_mode, oid=change.old_oid)
         for change in changes
         if change.old_mode != ABSENT and change.path in files and files[change.path].blob != change.old_oid
     ]

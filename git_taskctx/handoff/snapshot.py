@@ -299,6 +299,8 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
         return None, None
     if change.mode == SUBMODULE:
         return sha256_hex(change.oid.encode()), None
+    if (known := reading.find_hash(change.path)) is not None:
+        return known
     file = os.fsencode(reading.repository.toplevel) + b"/" + change.path
     try:
         if change.mode == LINK and stat.S_ISLNK(os.lstat(file).st_mode):
