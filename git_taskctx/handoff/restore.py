@@ -108,7 +108,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         left = _write_files(repository, worktree, changes, seen, beside, stage)
     with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
-    done = [change for change in changes if quote(change.path) not in {one.path for one in left}]
+    undone = {one.path for one in left}
+    done = [change for change in changes if quote(change.path) not in undone]
     return Restored(
         agent=agent,
         round=number,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import heapq
 import os
+import re
 import stat
 from collections.abc import Mapping
 
@@ -32,6 +34,7 @@ from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
 UNTRACKED_SHOWN = 50
+_UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -104,7 +107,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side, side_sha = _side_file(draft, changes, status)
-    untracked = _untracked(status, since_init=reading.changes_since(chain.init_tree))
+    untracked, untracked_count = _untracked(status, since_init=reading.changes_since(chain.init_tree))
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
     index_tree = reading.index_tree
@@ -124,8 +127,8 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         files=f"{prefix}-files.json.gz",
         files_sha=side_sha,
         files_count=len(changes),
-        untracked=tuple(untracked[:UNTRACKED_SHOWN]),
-        untracked_count=len(untracked),
+        untracked=tuple(untracked),
+        untracked_count=untracked_count,
         hidden=hidden,
         diff_from_base=f"{prefix}-from-base.diff.gz",
         diff_sha=patches[0].sha,
@@ -225,7 +228,7 @@ def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None
 
 def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
     context = draft.session.context
-    changed = [quote(change.path) for change in draft.reading.changes_since(previous)]
+    changed = (quote(change.path) for change in draft.reading.changes_since(previous))
     found = outside(context.immutable.scope_patterns, (path for path in changed if path != context.git.task_file))
     if found and context.policy.scope.outside == "block":
         raise Refused(
@@ -316,11 +319,11 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
         raise TryAgain(f"{quote(change.path)} {what} while it was read", hint="run the same command again") from error
 
 
-def _untracked(status: bytes, *, since_init: list[Change]) -> list[str]:
-    """Return the untracked files that the task brought; what lay there before it is nobody's work."""
+def _untracked(status: bytes, *, since_init: list[Change]) -> tuple[list[str], int]:
+    """Return the first untracked files that the task brought, and how many; what lay there before is nobody's work."""
     brought = {change.path for change in since_init}
-    entries = (entry[2:] for entry in status.split(b"\0") if entry.startswith(b"? "))
-    return sorted(quote(path) for path in entries if path in brought)
+    found = [path for match in _UNTRACKED.finditer(status) if (path := match[1]) in brought]
+    return heapq.nsmallest(UNTRACKED_SHOWN, map(quote, found)), len(found)
 
 
 def _metrics(draft: _Draft, snapshot: WorktreeSnapshot, patch: Patch) -> bytes:
