@@ -94,6 +94,7 @@ def run(
             return _plan(plan, warnings)
         from git_taskctx.pipeline.run import require_gate, run_pipeline
         from git_taskctx.pipeline.stages import Bench, Desk, decide
+        from git_taskctx.report.advice import advise
 
         for gate in filter(None, (approve, reject)):
             require_gate(plan.stages, gate)
@@ -106,6 +107,7 @@ def run(
             top=call.repository.toplevel,
             environ=environ,
             write_brief=_brief,
+            advise=advise,
         )
         if approve is not None or reject is not None:
             decide(bench, plan.stages, approve or reject or "", finding)

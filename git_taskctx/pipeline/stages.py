@@ -19,7 +19,7 @@ from git_taskctx.context.qa import Checked, record_checks
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
-from git_taskctx.errors import CouldNotTell, Refused
+from git_taskctx.errors import CouldNotTell, Refused, TaskctxError
 from git_taskctx.files import write_atomic
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import read_worktree
@@ -98,6 +98,8 @@ class Bench:
     decision: Decision | None = None
     on_usage: Callable[[TaskContext, Any], None] = lambda _, __: None
     hold: Callable[[str], None] = lambda _: None
+    advise: Callable[[TaskctxError], TaskctxError] = lambda error: error
+    """Fills in what to type about an error."""
     hints: dict[str, str] = field(default_factory=dict)
     """What to type about what a stage waits for, before the run goes on."""
     keys: dict[str, str] = field(default_factory=dict)
@@ -262,8 +264,8 @@ def _refusals_wait(bench: Bench, name: str) -> Iterator[None]:
     except (Refused, CouldNotTell) as error:
         if isinstance(error, Waiting | CommandFailed):
             raise
-        if error.hint:
-            bench.hints[name] = error.hint
+        if hint := bench.advise(error).hint:
+            bench.hints[name] = hint
         raise Waiting(error.message) from error
 
 

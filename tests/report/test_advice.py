@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from gitrepo import ROOT
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from git_taskctx.errors import Refused
@@ -128,6 +128,7 @@ def test_a_step_is_one_line_of_shell(step: Step, line: str) -> None:
     assert str(step) == line
 
 
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.binary(min_size=0, max_size=12).map(lambda data: os.fsdecode(data.replace(b"\0", b""))), max_size=4))
 def test_a_shell_reads_back_what_is_shown(words: list[str]) -> None:
     """Any bytes that a path can have come through bash as they were, and what is shown is one printable line."""
