@@ -1,4 +1,4 @@
-"""The team's policy: `.taskctx.toml`, or `[tool.taskctx]` in `pyproject.toml`."""
+"""Parse the team's policy: `.taskctx.toml`, or `[tool.taskctx]` in `pyproject.toml`, both from a commit."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
     """Refuse what was found; by force it is let pass and told. Raises: Refused."""
     from git_taskctx import secrets
 
-    secrets.check(hits, force=caller.force_secrets)
+    secrets.refuse_hits(hits, force=caller.force_secrets)
     told = (f"{hit.name}:{hit.line}: recorded by force: {hit.kind}" for hit in hits)
     caller.forced.extend(text for text in told if text not in caller.forced)
 

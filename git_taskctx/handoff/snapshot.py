@@ -1,4 +1,4 @@
-"""Snapshots: the worktree recorded at the end of an agent's work, and everything that follows from it."""
+"""Put the worktree on record at the end of an agent's work; its tree comes from `git.worktree.read_worktree`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Before a push: the proof of the commits about to leave, where `hooks.pre_push` asks for it."""
+"""Before a push, prove the commits about to leave, where `hooks.pre_push` asks for it.
+
+Which records and snapshots leave with a push is decided in `sharing.leaving`.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """The scripts that git runs: their bytes, and who wrote a script that is found in their place.
 
+`install` decides where they go, and `steps` writes them.
+
 A shim costs what `sh` costs where no task is active. It first runs the hook that it was put in the place of, which
 lies under its own name in a folder beside (`hooks.before-taskctx` beside `hooks`), so that `$0`, its folder's depth
 and its neighbours are as that hook has always known them.

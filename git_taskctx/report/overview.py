@@ -1,4 +1,4 @@
-"""The whole of a context on one screen."""
+"""Gather the whole of a context for `status`; `report.text` writes it."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def scan_json(value: Any, *, name: str) -> list[Hit]:
     return scan(text.encode("utf-8", "surrogatepass"), name=name)
 
 
-def check(hits: Sequence[Hit], *, force: bool) -> None:
+def refuse_hits(hits: Sequence[Hit], *, force: bool) -> None:
     """Refuse when there are hits, unless `force`: then the caller warns and records.
 
     Raises: Refused, naming the places of the first ten.

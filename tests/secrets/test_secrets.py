@@ -9,7 +9,7 @@ import pytest
 
 from git_taskctx.errors import Refused
 from git_taskctx.report.advice import advise
-from git_taskctx.secrets import Hit, check, scan, scan_json, scan_lines
+from git_taskctx.secrets import Hit, refuse_hits, scan, scan_json, scan_lines
 
 UPPER = "Q7ZK2M9XWB4T8RDN"
 MIXED = "q7ZkU2m9XwB4t8RdNpL3vYc6HsGfJ1aE0iQoT5eWuK"
@@ -239,7 +239,7 @@ def test_a_hit_never_holds_the_secret() -> None:
     hits = scan(f"a\n{secret}\n".encode(), name="src/a.py")
     assert hits == [Hit("src/a.py", 2, "GitHub token")]
     with pytest.raises(Refused) as caught:
-        check(hits, force=False)
+        refuse_hits(hits, force=False)
     shown = repr(hits) + repr(caught.value) + caught.value.message + str(advise(caught.value).hint)
     assert not any(secret[n : n + 6] in shown for n in range(len(secret) - 5))
 
@@ -248,7 +248,7 @@ def test_check_names_the_first_ten() -> None:
     """The refusal names ten places and counts the rest; `force` and no hits pass."""
     hits = [Hit("a.py", n, "JSON web token") for n in range(1, 13)]
     with pytest.raises(Refused) as caught:
-        check(hits, force=False)
+        refuse_hits(hits, force=False)
     lines = caught.value.message.split("\n")
     assert lines[:2] == ["found what looks like 12 secrets:", "  a.py:1: JSON web token"]
     assert lines[10:] == ["  a.py:10: JSON web token", "  … and 2 more"]
@@ -257,10 +257,10 @@ def test_check_names_the_first_ten() -> None:
     )
     assert caught.value.paths == ("a.py",)
     with pytest.raises(Refused) as caught:
-        check(hits[:1], force=False)
+        refuse_hits(hits[:1], force=False)
     assert caught.value.message == "found what looks like a secret:\n  a.py:1: JSON web token"
-    check(hits, force=True)
-    check([], force=False)
+    refuse_hits(hits, force=True)
+    refuse_hits([], force=False)
 
 
 def test_lines_of_a_diff_keep_their_numbers() -> None:

@@ -1,4 +1,6 @@
-"""What to type next: the one place that chooses commands, from the situation that an error, a verdict or a hook names.
+"""What to type next: the one place that chooses among commands, by the situation that an error or a verdict names.
+
+Only a hint that does not depend on the task is written where its error is raised: `git fsck`, or a corrected option.
 
 `chain.at_work` is the function `at_work` of the module `chain` here, called with the facts of the situation; each
 returns steps, the best first. Nothing is written, counted or put on record by asking.
