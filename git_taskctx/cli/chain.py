@@ -111,6 +111,7 @@ def verify(
     ] = None,
     strict: Annotated[bool, Option("--strict", help="Staged changes count too.")] = False,
     exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its timestamps.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Also the hash of each path, as recorded and as it is.")] = False,
     policy: Annotated[
         str | None,
         Option(
@@ -149,7 +150,7 @@ def verify(
     """
     form = format or call.format
     call.format = form if form in ("text", "json") else "text"
-    asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact}
+    asked = {"--expect": expect, "--for": start_for, "--strict": strict, "--exact": exact, "--verbose": verbose}
     given = [name for name, value in asked.items() if value not in (None, False)]
     if revision is None and not ci:
         call.require_worktree("git taskctx verify HEAD")
@@ -188,7 +189,7 @@ def verify(
         verdict = advised(verdict)
     return Answer(
         verdict,
-        text=lambda document: text.verdict(document, verdict),
+        text=lambda document: text.verdict(document, verdict, hashes=verbose),
         notes=lambda document: text.notes(document, verdict.warnings, verdict.hints),
         code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[verdict.outcome],
         reason=verdict.summary,

@@ -112,7 +112,9 @@ def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdic
         payload = Drift(
             digest=digest_of(verdict, present),
             expected_tree=verdict.expected_tree,
-            causes=tuple(DriftCause(cause.kind.value, cause.path, cause.detail) for cause in kept),
+            causes=tuple(
+                DriftCause(cause.kind.value, cause.path, cause.detail, cause.expected, cause.present) for cause in kept
+            ),
             count=len(verdict.causes),
         )
         event = Event(payload, verdict.expected_agent, tree=verdict.tree, commit=present.head.commit)

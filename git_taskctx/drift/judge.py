@@ -147,7 +147,14 @@ def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
 def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change], present: Present) -> list[Cause]:
     back = _where_they_went(reading, expected, changes, present)
     paired = pair_renames(changes)
-    told = {change.path: _explain_path(reading, change, back(change)) for change in paired}
+    told = {
+        change.path: replace(
+            _explain_path(reading, change, back(change)),
+            expected=change.old_oid if change.old_mode != ABSENT else None,
+            present=change.oid if change.mode != ABSENT else None,
+        )
+        for change in paired
+    }
     moved = {change.renamed_from for change in paired if told[change.path].kind is CauseKind.RENAMED}
     return [cause for path, cause in told.items() if path not in moved]
 
@@ -301,5 +308,6 @@ def _explain_hidden(then: tuple[HiddenChange, ...], now: tuple[HiddenChange, ...
         if before.get((path, kind)) != after.get((path, kind)):
             dirty = kind == "submodule dirty"
             detail = "clean again" if (path, kind) not in after else None if dirty else kind
-            causes.append(Cause(CauseKind.SUBMODULE_DIRTY if dirty else CauseKind.HIDDEN_EDIT, path, detail))
+            which = CauseKind.SUBMODULE_DIRTY if dirty else CauseKind.HIDDEN_EDIT
+            causes.append(Cause(which, path, detail, before.get((path, kind)), after.get((path, kind))))
     return causes

@@ -176,6 +176,10 @@ class DriftCause:
     kind: str
     path: str | None = None
     detail: str | None = None
+    expected: str | None = optional()
+    """Git's name of the content that was recorded."""
+    present: str | None = optional()
+    """Git's name of the content that was there instead."""
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,10 @@ class Cause:
     """Quoted as git quotes it; None when the cause is about HEAD, the index or the repository."""
     detail: str | None = None
     """What a person needs to recognise it: the old path, the modes, the reflog's own words."""
+    expected: str | None = field(default=None, metadata={"optional": True})
+    """Git's name of the content that was recorded (`git hash-object`); null where nothing was there."""
+    present: str | None = field(default=None, metadata={"optional": True})
+    """Git's name of the content that is there now; of what no tree shows the sha256 of its state."""
 
 
 @dataclass(frozen=True)

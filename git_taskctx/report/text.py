@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.step import WHY, Step, taskctx
@@ -210,8 +210,8 @@ def recorded(document: Document, what: Recorded) -> None:
         document.line(f"{what.agent} approved it")
 
 
-def verdict(document: Document, what: Verdict) -> None:
-    """Write a verdict with every cause."""
+def verdict(document: Document, what: Verdict, *, hashes: bool = False) -> None:
+    """Write a verdict with every cause; with `hashes` what each path was recorded with, and what it holds."""
     word, style = {
         Outcome.YES: ("yes", "ok"),
         Outcome.NO: ("no", "bad"),
@@ -219,7 +219,7 @@ def verdict(document: Document, what: Verdict) -> None:
     }[what.outcome]
     document.line((f"{what.subject}: ", "dim"), (word, style))
     document.sentence(what.summary)
-    _listing(document, [_cause(cause) for cause in what.causes])
+    _listing(document, [line for cause in what.causes for line in (_cause(cause), *_hashes(cause, hashes))])
     for notice in what.notices:
         document.line(("  notice: ", "dim"), *_cause(notice))
     if what.outcome is Outcome.NO and what.budget:
@@ -291,6 +291,12 @@ def nothing_changed(document: Document, agent: str, number: int | None, kind: st
         hints(document, (taskctx(*words, why="the whole work"),))
     else:
         document.line(f"{agent}'s snapshot {number} is the base itself")
+
+
+def _hashes(cause: Cause, wanted: bool) -> Iterator[list[Span]]:
+    if wanted and (cause.expected or cause.present):
+        for name, value in (("expected", cause.expected), ("present ", cause.present)):
+            yield [(f"  {name} ", "dim"), value or "nothing"]
 
 
 def _cause(cause: Cause) -> list[Span]:

@@ -321,3 +321,20 @@ def test_checkouts_with_crlf_verify(desk: Desk, config: dict[str, str], attribut
     desk.ok("restore", "--agent", "reviewer")
     assert desk.repo.read("page.txt") == before
     desk.ok("resolve-drift", "--note", "restored")
+
+
+def test_drift_names_the_hashes_of_each_path(begun: Desk) -> None:
+    """What was recorded and what is there: in the document, in the record, and in the text that asks for it."""
+    begun.implement()
+    begun.repo.write("parser.py", "other\n")
+    begun.repo.write("new.py", "new\n")
+    expected, present, new = (
+        begun.repo.git("hash-object", "--stdin", input=text) for text in ("mended\n", "other\n", "new\n")
+    )
+    wanted = {"new.py": (None, new), "parser.py": (expected, present)}
+    for causes in (begun.data("verify", code=1)["causes"], begun.records("drift")[0]["causes"]):
+        assert {one["path"]: (one.get("expected"), one.get("present")) for one in causes} == wanted
+    said = begun.ends(1, "verify", "--verbose").out
+    assert f"    expected {expected}\n    present  {present}\n" in said
+    assert f"    expected nothing\n    present  {new}\n" in said
+    assert expected not in begun.ends(1, "verify").out
