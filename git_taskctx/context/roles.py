@@ -181,6 +181,7 @@ def _handed(name: str, seat: Coordination, tree: TreeOid, *, newest: bool) -> Ha
     if taken is None:
         return handed
     hidden = tuple(f"{one.path}: {one.kind}" for one in taken.hidden if newest)
+    own = taken.out_of_scope if taken.own_out_of_scope is None else taken.own_out_of_scope
     return replace(
         handed,
         snapshot=taken.n,
@@ -188,7 +189,7 @@ def _handed(name: str, seat: Coordination, tree: TreeOid, *, newest: bool) -> Ha
         diff_stat=taken.diff_stat,
         unverified=True if taken.accepted or not taken.verified_start else None,
         untracked=_listed(taken.untracked, taken.untracked_count if newest else 0),
-        out_of_scope=_listed(taken.out_of_scope, len(taken.out_of_scope)),
+        out_of_scope=_listed(own, len(own)),
         hidden=_listed(hidden, len(hidden)),
     )
 

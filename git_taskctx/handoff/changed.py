@@ -72,8 +72,8 @@ def _or_null(text: str | None) -> str:
     return "null" if text is None else f'"{text}"'
 
 
-def read_hashes(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None]]:
-    """Yield path and sha256 of each file of a list, in order of the paths.
+def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str | None]]:
+    """Yield path, sha256 and mode of each file of a list, in order of the paths.
 
     Raises: BadData where it is not the list that has the hash `sha`.
     """
@@ -84,7 +84,7 @@ def read_hashes(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None]]:
         if hashed.hexdigest() != sha:
             raise BadData("the list of files is not the one that was recorded")
         for item in _items(lines_of(unpacked(packed))):
-            yield unquote(item["path"]), item["sha256"]
+            yield unquote(item["path"]), item["sha256"], item["mode"]
     except (TooLarge, zlib.error, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise BadData(f"the list of files does not read: {error}") from error
 

@@ -19,9 +19,9 @@ from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair
 from git_taskctx.git.patch import LARGE, Patch, find_large, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
-from git_taskctx.git.repository import Head
+from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.changed import read_hashes, write_list
+from git_taskctx.handoff.changed import read_files, write_list
 from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.ledger.chain import Chain
@@ -34,6 +34,7 @@ from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
 UNTRACKED_SHOWN = 50
+_LOST = "objects of the previous snapshot are missing"
 _UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
 
 
@@ -95,19 +96,15 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
     patches = _make_patches(draft, previous)
-    policy = session.context.policy.secrets
-    if session.caller.deep:  # whatever the task brought, also what the everyday scan let pass
-        refuse_added(session.caller, policy, reading, repository.tree_of(base), patches[0])
-    elif reading.tree != chain.settled_tree:
-        refuse_added(session.caller, policy, reading, chain.settled_tree, patches[-1])
+    _refuse_secrets(draft, patches)
     changes = pair_renames(compare_trees(repository, repository.tree_of(base), reading.tree))
-    out_of_scope = _check_scope(draft, previous)
+    out_of_scope, own_out_of_scope = _check_scope(draft, changes, previous)
     status = reading.status
     hidden = reading.hidden
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side, side_sha = _side_file(draft, changes, status)
-    untracked, untracked_count = _untracked(status, since_init=reading.changes_since(chain.init_tree))
+    untracked, untracked_count = _untracked(status, since_init=_find_changes(reading, chain.init_tree) or changes)
     prefix = f"{agent}-{draft.n}"
     commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
     index_tree = reading.index_tree
@@ -136,9 +133,10 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         previous_agent=chain.previous_owner,
         diff_from_previous=f"{prefix}-incremental.diff.gz" if patches[1] else None,
         incremental_diff_sha=patches[1].sha if patches[1] else None,
-        incremental_diff_error=None if patches[1] else "objects of the previous snapshot are missing",
+        incremental_diff_error=None if patches[1] else _LOST,
         scope_hash=scope_hash_of(reading, session.context),
         out_of_scope=out_of_scope,
+        own_out_of_scope=own_out_of_scope,
         in_progress=repository.operation(),
         verified_start=chain.tenure_verified,
         accepted=options.accepted,
@@ -205,19 +203,24 @@ def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: t
     )
 
 
-def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None, Patch]:
-    """Return the diffs from the base, from the owner before, and from what is on record."""
+def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None, Patch | None]:
+    """Return the diffs from the base, from the owner before, and from what is on record.
+
+    The last two are None where objects of the tree before are gone.
+    """
     repository, tree = draft.reading.repository, draft.reading.tree
     base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
-    apart = find_large(
-        repository.toplevel, [one for old in (base, settled) for one in compare_trees(repository, old, tree)]
-    )
+    changes = [*compare_trees(repository, base, tree), *(_find_changes(draft.reading, settled) or ())]
+    apart = find_large(repository.toplevel, changes)
     incremental: Patch | None
+    added: Patch | None
     try:
         pairs = [(base, tree), (previous, tree), (settled, tree)]
         from_base, incremental, added = make_patches(repository, pairs, apart=apart)
     except CouldNotTell:
-        (from_base, added), incremental = make_patches(repository, [(base, tree), (settled, tree)], apart=apart), None
+        (from_base,) = make_patches(repository, [(base, tree)], apart=apart)
+        incremental, added = (_find_patch(repository, old, tree, apart) for old in (previous, settled))
+        draft.warnings.append(f"{_LOST}: what changed since is not told")
     if from_base.size > LARGE:
         draft.warnings.append(
             f"the diff from the base has {from_base.size / 1048576:.1f} MiB, more than {LARGE // 1048576}: "
@@ -226,10 +229,52 @@ def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None
     return from_base, incremental, added
 
 
-def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
-    context = draft.session.context
-    changed = (quote(change.path) for change in draft.reading.changes_since(previous))
-    found = outside(context.immutable.scope_patterns, (path for path in changed if path != context.git.task_file))
+def _find_patch(repository: Repository, old: TreeOid, new: TreeOid, apart: frozenset[bytes]) -> Patch | None:
+    try:
+        return make_patches(repository, [(old, new)], apart=apart)[0]
+    except CouldNotTell:
+        return None
+
+
+def _find_changes(reading: Reading, since: TreeOid) -> list[Change] | None:
+    """Return what differs from a tree; None where objects of it are gone."""
+    try:
+        return reading.changes_since(since)
+    except CouldNotTell:
+        return None
+
+
+def _refuse_secrets(draft: _Draft, patches: tuple[Patch, Patch | None, Patch | None]) -> None:
+    """Refuse a secret in what is new; in all that the task brought with `--deep`, or where nothing tells what is new.
+
+    Raises: Refused.
+    """
+    reading, caller, policy = draft.reading, draft.session.caller, draft.session.context.policy.secrets
+    settled, added = draft.chain.settled_tree, patches[2]
+    if caller.deep or added is None:
+        refuse_added(caller, policy, reading, reading.repository.tree_of(draft.base), patches[0])
+    elif reading.tree != settled:
+        refuse_added(caller, policy, reading, settled, added)
+
+
+def _check_scope(
+    draft: _Draft, changes: list[Change], previous: TreeOid
+) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """Return the paths out of scope that the task changed, and those that this agent did; None where none can tell.
+
+    Raises: Refused for the latter, by policy.
+    """
+    context, chain = draft.session.context, draft.chain
+
+    def find(changed: list[Change]) -> tuple[str, ...]:
+        paths = (quote(change.path) for change in changed)
+        return outside(context.immutable.scope_patterns, (path for path in paths if path != context.git.task_file))
+
+    since_init, since = _find_changes(draft.reading, chain.init_tree), _find_changes(draft.reading, previous)
+    brought = {change.path for change in (changes if since_init is None else since_init)}
+    whole = find([change for change in changes if change.path in brought])
+    own = find(since) if since is not None else None
+    found = whole if own is None else own
     if found and context.policy.scope.outside == "block":
         raise Refused(
             f"{len(found)} changed path{'s' * (len(found) != 1)} outside the task's scope",
@@ -237,14 +282,14 @@ def _check_scope(draft: _Draft, previous: TreeOid) -> tuple[str, ...]:
             paths=found,
         )
     draft.warnings.extend(f"{path} is outside the task's scope" for path in found[:UNTRACKED_SHOWN])
-    return found
+    return whole, own
 
 
 def _reopened(chain: Chain, reading: Reading, options: Options) -> tuple[str, ...]:
     expected = chain.expected
     if expected is None or chain.at_work or options.accepted or expected.tree == reading.tree:
         return ()
-    return tuple(quote(change.path) for change in reading.changes_since(expected.tree))
+    return tuple(quote(change.path) for change in _find_changes(reading, expected.tree) or ())
 
 
 def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> tuple[bytes, str]:
@@ -255,42 +300,69 @@ def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> tuple[byt
 
 
 class _Before:
-    """The raw hashes that the previous owner's snapshot recorded, asked for in order of the paths."""
+    """What lay at a path in the tree before: the previous owner's snapshot, the base for the first. Asked in order."""
 
     def __init__(self, draft: _Draft) -> None:
-        self._agent = draft.chain.previous_owner
-        self._warnings = draft.warnings
+        chain, self._reading = draft.chain, draft.reading
+        self._agent, self._warnings = chain.previous_owner, draft.warnings
+        first = self._agent == "init"
+        tree = draft.reading.repository.tree_of(draft.base) if first else chain.tenure_tree
+        found = _find_changes(draft.reading, tree)
+        self._since = None if found is None else {change.path: change for change in found}
         snapshot = draft.session.details().get(self._agent)
+        if snapshot is not None and snapshot.tree != tree:
+            snapshot = None
         data = draft.session.caller.store.read(draft.session.task, snapshot.files) if snapshot else None
-        self._hashes = read_hashes(data, snapshot.files_sha) if snapshot and data is not None else iter(())
+        self._files = read_files(data, snapshot.files_sha) if snapshot and data is not None else iter(())
         self._next = self._read()
 
-    def find(self, path: bytes) -> str | None:
-        """Return what is on record of a path; None where nothing is."""
-        while self._next is not None and self._next[0] < path:
+    def find(self, change: Change, sha: str | None) -> tuple[str | None, str | None]:
+        """Return sha256 and mode; `sha` is of what is there now. Both are None where nothing was, or none can tell."""
+        while self._next is not None and self._next[0] < change.path:
             self._next = self._read()
-        return self._next[1] if self._next is not None and self._next[0] == path else None
+        if self._next is not None and self._next[0] == change.path:
+            return self._next[1:]
+        if self._since is None:
+            return None, None
+        since = self._since.get(change.path)
+        if since is None:  # as it was; only the base has moved
+            return sha, None if change.mode == ABSENT else change.mode
+        return self._hash(since), None if since.old_mode == ABSENT else since.old_mode
 
-    def _read(self) -> tuple[bytes, str | None] | None:
+    def _hash(self, change: Change) -> str | None:
+        if change.old_mode == ABSENT:
+            return None
+        if change.old_mode == SUBMODULE:
+            return sha256_hex(change.old_oid.encode())
+        hashed = hashlib.sha256()
         try:
-            return next(self._hashes, None)
+            for piece in self._reading.objects.read_pieces(change.old_oid):
+                hashed.update(piece)
+        except CouldNotTell:
+            return None
+        return hashed.hexdigest()
+
+    def _read(self) -> tuple[bytes, str | None, str | None] | None:
+        try:
+            return next(self._files, None)
         except BadData:
-            told = f"the list of files of {self._agent}'s snapshot does not read; hashes before are left out"
+            told = f"the list of files of {self._agent}'s snapshot does not read; hashes before are those of blobs"
             self._warnings.append(told)
-            self._hashes = iter(())
+            self._files = iter(())
             return None
 
 
 def _file_change(reading: Reading, change: Change, before: _Before) -> FileChange:
     path = quote(change.path)
     sha, size = _raw_hash(reading, change)
+    previous_sha, previous_mode = before.find(change, sha)
     return FileChange(
         path=path,
         status=change.status,
         sha256=sha,
-        previous_sha256=before.find(change.path),
+        previous_sha256=previous_sha,
         mode=None if change.mode == ABSENT else change.mode,
-        previous_mode=None if change.old_mode == ABSENT else change.old_mode,
+        previous_mode=previous_mode,
         size=size,
         renamed_from=quote(change.renamed_from) if change.renamed_from else None,
     )

@@ -20,9 +20,11 @@ class FileChange:
     sha256: str | None
     """Of the raw worktree bytes: a symlink's target, a submodule's commit; null when deleted."""
     previous_sha256: str | None
-    """Of the same path at the previous owner's snapshot, where that recorded it."""
+    """Of the same path in the tree before: as the previous owner's snapshot recorded it, else of its blob there; of the
+    base's blob for the first agent. Null where nothing was, or where objects are gone."""
     mode: str | None
     previous_mode: str | None
+    """In that same tree before."""
     size: int | None
     renamed_from: str | None = field(default=None, metadata={"optional": True})
     """For display: a path deleted in the same step that held exactly these bytes."""
@@ -72,9 +74,13 @@ class WorktreeSnapshot:
     diff_from_previous: str | None
     incremental_diff_sha: str | None
     incremental_diff_error: str | None
+    """Why there is no incremental diff: objects of the previous snapshot are gone."""
     scope_hash: str
     out_of_scope: tuple[str, ...]
+    """Paths that the task changed, whoever did, and no pattern covers."""
     in_progress: Operation | None
     verified_start: bool
     accepted: bool = False
     """True when it was recorded by `resolve-drift --accept`, not by the agent itself."""
+    own_out_of_scope: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    """Those of them that changed since the previous owner's snapshot; null where its objects are gone."""

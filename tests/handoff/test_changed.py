@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import tracemalloc
 from base64 import b64encode
 
@@ -11,7 +12,7 @@ from desk import Desk
 
 from git_taskctx.errors import BadData
 from git_taskctx.git.quoting import quote
-from git_taskctx.handoff.changed import read_hashes, write_list
+from git_taskctx.handoff.changed import read_files, write_list
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.snapshot import FileChange
@@ -36,14 +37,18 @@ def test_it_is_canonical(count: int) -> None:
 def test_it_is_read_back() -> None:
     """Paths as bytes, in order, and the hash of what lay there; also of a list over the limit of other documents."""
     packed, sha = write_list(FILES, b"? a\0" * 200_000, count=3)
-    assert list(read_hashes(packed, sha)) == [(b"a", "1" * 64), (b'b\xff\n"\\', "2" * 64), (b"gone", None)]
+    assert list(read_files(packed, sha)) == [
+        (b"a", "1" * 64, "100644"),
+        (b'b\xff\n"\\', "2" * 64, "100755"),
+        (b"gone", None, None),
+    ]
     many = (
         FileChange(f"folder/file-{number:06}", "A", sha256_hex(b"%d" % number), None, "100644", None, 1)
         for number in range(40_000)
     )
     packed, sha = write_list(many, b"", count=40_000)
-    found = list(read_hashes(packed, sha))
-    assert (len(found), found[-1]) == (40_000, (b"folder/file-039999", sha256_hex(b"39999")))
+    found = list(read_files(packed, sha))
+    assert (len(found), found[-1]) == (40_000, (b"folder/file-039999", sha256_hex(b"39999"), "100644"))
 
 
 def bomb(what: bytes, *, times: int) -> bytes:
@@ -75,17 +80,96 @@ def test_a_hostile_list_costs_no_memory(name: str, recorded: bool) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(BadData):
-            list(read_hashes(data, sha))
+            list(read_files(data, sha))
         assert tracemalloc.get_traced_memory()[1] < 24 * 1024 * 1024
     finally:
         tracemalloc.stop()
 
 
 def test_a_snapshot_goes_on_without_it(begun: Desk) -> None:
-    """A list that was replaced is named in a warning; what it said of the files before is left out."""
+    """A list that was replaced is named in a warning; what it said of the files before is read from blobs."""
     begun.implement()
     path = begun.folder() / "implementer-1-files.json.gz"
     path.write_bytes(HOSTILE["one long line"])
     begun.repo.write("README", "reviewed\n")
     said = begun.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
-    assert "the list of files of implementer's snapshot does not read; hashes before are left out" in said.err
+    assert "the list of files of implementer's snapshot does not read; hashes before are those of blobs" in said.err
+
+
+def files_of(desk: Desk, agent: str, number: int = 1) -> dict[str, dict[str, object]]:
+    """Return the changed files of a snapshot, by path."""
+    packed = (desk.folder() / f"{agent}-{number}-files.json.gz").read_bytes()
+    return {file["path"]: file for file in json.loads(gzip.decompress(packed))["files_changed"]}
+
+
+def test_hash_and_mode_before_are_of_one_tree(begun: Desk) -> None:
+    """Of the base for the first agent; of the tree that it handed over for the next, changed there or not."""
+    base = begun.repo.read("parser.py")
+    begun.repo.write("parser.py", "mended\n", mode=0o755)
+    begun.repo.write("new.py", "new\n")
+    begun.ok("snapshot", "--agent", "implementer")
+    first = files_of(begun, "implementer")
+    assert (first["parser.py"]["previous_sha256"], first["parser.py"]["previous_mode"]) == (sha256_hex(base), "100644")
+    assert (first["new.py"]["previous_sha256"], first["new.py"]["previous_mode"]) == (None, None)
+    readme = begun.repo.read("README")
+    begun.ok("start", "--agent", "reviewer")
+    begun.repo.write("parser.py", "reviewed\n", mode=0o644)
+    begun.repo.write("README", "reviewed\n")
+    begun.ok("snapshot", "--agent", "reviewer")
+    then = files_of(begun, "reviewer")
+    told = {path: (file["previous_sha256"], file["previous_mode"]) for path, file in then.items()}
+    assert told == {
+        "README": (sha256_hex(readme), "100644"),
+        "new.py": (sha256_hex(b"new\n"), "100644"),
+        "parser.py": (sha256_hex(b"mended\n"), "100755"),
+    }
+
+
+@pytest.mark.parametrize("lost", ["tree", "blob"])
+def test_a_snapshot_goes_on_without_the_objects_before(begun: Desk, lost: str) -> None:
+    """What needs them says so, a secret in what is new is still found, and all else is recorded."""
+    begun.implement()
+    begun.ok("start", "--agent", "reviewer")
+    begun.repo.write("parser.py", "reviewed\n")
+    tree = begun.seat("implementer")["worktree_snapshot"]["tree"]
+    oid = tree if lost == "tree" else begun.repo.git("rev-parse", f"{tree}:parser.py")
+    path = begun.repo.git_dir() / "objects" / oid[:2] / oid[2:]
+    path.unlink()
+    begun.repo.write("key.txt", "aws = AKIA" + "QYLPMN5HHHFPZAM2" + "\n")
+    begun.ends(1, "snapshot", "--agent", "reviewer")
+    begun.repo.remove("key.txt")
+    said = begun.ok("snapshot", "--agent", "reviewer")
+    assert "objects of the previous snapshot are missing" in said.err
+    taken = begun.seat("reviewer")["worktree_snapshot"]
+    assert (taken["incremental_diff_error"], taken["diff_from_previous"]) == (
+        "objects of the previous snapshot are missing",
+        None,
+    )
+    assert (taken["tree"], taken["diff_stat"]) == (begun.repo.oracle(), "+1 -1")
+    assert files_of(begun, "reviewer")["parser.py"]["previous_sha256"] == sha256_hex(b"mended\n")
+    begun.ok("verify")
+
+
+def test_what_is_out_of_scope_is_the_whole_change_and_ones_own(desk: Desk) -> None:
+    """The validator reads what all of the work changed outside, and whose it was."""
+    desk.repo.write("docs/TASK-1.task.yaml", SCOPED)
+    desk.repo.commit("task")
+    desk.ok("init", "TASK-1")
+    desk.repo.write("left.txt", "by the implementer\n")
+    desk.implement()
+    desk.ok("start", "--agent", "reviewer")
+    desk.repo.write("right.txt", "by the reviewer\n")
+    desk.ok("snapshot", "--agent", "reviewer")
+    taken = desk.seat("reviewer")["worktree_snapshot"]
+    assert taken["out_of_scope"] == ["left.txt", "right.txt"]
+    assert taken["own_out_of_scope"] == ["right.txt"]
+
+
+SCOPED = """\
+id: TASK-1
+title: Mend the parser
+status: in_progress
+description: It breaks.
+acceptance_criteria: [It does not break.]
+scope: {in: [parser.py]}
+"""
