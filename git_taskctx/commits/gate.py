@@ -73,12 +73,13 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
 
 
 def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
-    """Warn when the commit will have something in its history that bypassed the gate."""
+    """Warn of what bypassed the gate in the commit's history, and of what is unfinished in it."""
     head = session.repository.find_commit("HEAD")
     around = standing(session, _parent(session, head, attempt))
+    told = tuple(map(Remark, session.unfinished()))
     if around is None:
-        return ()
-    return (Remark(around.text, Situation("chain.around", session=session, found=around)),)
+        return told
+    return (Remark(around.text, Situation("chain.around", session=session, found=around)), *told)
 
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:

@@ -191,6 +191,7 @@ def _handed(name: str, seat: Coordination, tree: TreeOid, *, newest: bool) -> Ha
         untracked=_listed(taken.untracked, taken.untracked_count if newest else 0),
         out_of_scope=_listed(own, len(own)),
         hidden=_listed(hidden, len(hidden)),
+        unfinished=(taken.unfinished or None) if newest else None,
     )
 
 

@@ -27,7 +27,7 @@ from git_taskctx.model.payloads import Payload, Recover
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, draft_record, link, type_of
-from git_taskctx.model.snapshot import WorktreeSnapshot
+from git_taskctx.model.snapshot import WorktreeSnapshot, describe_unfinished
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
@@ -171,6 +171,13 @@ class Session:
     def details(self) -> dict[str, WorktreeSnapshot | None]:
         """Return each agent's last snapshot as the context has it."""
         return {agent: seat.worktree_snapshot for agent, seat in self.context.coordination.items()}
+
+    def unfinished(self) -> tuple[str, ...]:
+        """Return what git is in the middle of, and what the snapshot of the tree on record says of conflicts."""
+        tree, every = self.chain.settled_tree, self.details().values()
+        taken = next((one for one in every if one is not None and one.tree == tree), None)
+        conflicts, unmerged = (taken.conflicts, taken.index_tree is None) if taken is not None else ((), False)
+        return describe_unfinished(self.repository.operation(), conflicts, unmerged=unmerged)
 
     def commit(
         self,

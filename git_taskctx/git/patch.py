@@ -161,6 +161,23 @@ class Patch:
             yield Added(name, old, new, lines)
 
 
+def conflicted(patch: Patch) -> tuple[str, ...]:
+    """Return the paths in which a diff adds the lines that git writes around both sides of a conflict."""
+    tail = b"\n"
+    for piece in patch.pieces():
+        if b"\n+<<<<<<< " in tail + piece:
+            break
+        tail = piece[-16:]
+    else:
+        return ()
+    found = []
+    for one in patch.added_lines():
+        marks = [line[:8] for _, line in one.lines if line.startswith((b"<<<<<<< ", b">>>>>>> "))]
+        if b"<<<<<<< " in marks and b">>>>>>> " in marks:
+            found.append(one.name)
+    return tuple(found)
+
+
 def sha_of(pieces: Iterator[bytes]) -> str:
     """Return the sha256 of a diff in pieces, with LF line ends and a final newline."""
     hashed, held, last = hashlib.sha256(), b"", b""

@@ -16,7 +16,7 @@ from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
 from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
-from git_taskctx.git.patch import LARGE, Patch, find_large, make_patches
+from git_taskctx.git.patch import LARGE, Patch, conflicted, find_large, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
 from git_taskctx.git.repository import Head, Repository
@@ -137,6 +137,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         scope_hash=scope_hash_of(reading, session.context),
         out_of_scope=out_of_scope,
         own_out_of_scope=own_out_of_scope,
+        conflicts=conflicted(patches[0])[:UNTRACKED_SHOWN],
         in_progress=repository.operation(),
         verified_start=chain.tenure_verified,
         accepted=options.accepted,
@@ -153,7 +154,8 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
         moves.append(session.keep(agent + "/commit-tree", draft.n, commit_tree))
     reopened = _reopened(chain, reading, options)
     events.append(_event(snapshot, agent, options, reopened))
-    return Taken(events, snapshot, files, moves, len(changes), reopened, tuple(draft.warnings))
+    warnings = (*draft.warnings, *snapshot.unfinished)
+    return Taken(events, snapshot, files, moves, len(changes), reopened, warnings)
 
 
 def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid) -> None:

@@ -132,6 +132,8 @@ class Handed:
     """Paths that it changed and no pattern of the task covers."""
     hidden: Listed | None = field(default=None, metadata={"optional": True})
     """Paths whose content no tree and no diff shows, in the newest of these snapshots."""
+    unfinished: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    """What git was in the middle of, and markers of conflicts, in the newest of these snapshots."""
     qa_log_path: str | None = field(default=None, metadata={"optional": True})
     qa_results: Mapping[str, Any] | None = field(default=None, metadata={"optional": True})
 

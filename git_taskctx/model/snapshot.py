@@ -84,3 +84,18 @@ class WorktreeSnapshot:
     """True when it was recorded by `resolve-drift --accept`, not by the agent itself."""
     own_out_of_scope: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
     """Those of them that changed since the previous owner's snapshot; null where its objects are gone."""
+    conflicts: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    """Changed files in which markers of a conflict stand, the first 50."""
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """What git was in the middle of, and left in the files, a sentence each."""
+        return describe_unfinished(self.in_progress, self.conflicts, unmerged=self.index_tree is None)
+
+
+def describe_unfinished(operation: Operation | None, conflicts: tuple[str, ...], *, unmerged: bool) -> tuple[str, ...]:
+    """Return what stands in the way of taking a tree for finished, a sentence each."""
+    told = [] if operation is None else [f"{operation} in progress: finish it, or abort it"]
+    if unmerged:
+        told.append("the index is unmerged: `git status` lists what is left to merge")
+    return (*told, *(f"{path} holds conflict markers" for path in conflicts))

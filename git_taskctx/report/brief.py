@@ -319,6 +319,8 @@ def _handed(handed: Handed) -> Iterator[Block]:
     ):
         if listed is not None:
             yield from (_words(words), _quote(_listed(listed)))
+    if handed.unfinished:
+        yield from (_words("Left unfinished:"), _quote(_items(handed.unfinished)))
     results = "\n".join(_results(handed.qa_results or {}))
     if results or handed.qa_log_path:  # results name their logs themselves
         yield from (_words("Its checks:"), _quote(results or f"log: {_line(handed.qa_log_path or '')}"))

@@ -80,6 +80,7 @@ def overview(caller: Caller) -> Overview:
         waits = None if session.archived else _waiting_run(session)
         around = None if session.archived else standing(session, session.repository.find_commit("HEAD"))
         warnings += [around.text] if around is not None else []
+        warnings += [] if session.archived else session.unfinished()
         return Overview(
             task=session.task,
             title=context.immutable.task_snapshot.title,

@@ -333,3 +333,12 @@ def test_it_is_about_the_active_task_whatever_is_named(validated: Gated) -> None
         validated.blocked("commit", "--allow-empty", "-m", "x", "--", "new.py", env={"GIT_TASKCTX_TASK": named})
     validated.passes("commit", "-q", "-m", "x", env={"GIT_TASKCTX_TASK": "../no/id"})
     assert validated.is_over()
+
+
+def test_conflict_markers_in_what_is_committed_are_told(desk: Gated) -> None:
+    """Every agent approved them; the commit is made, and says what is in it."""
+    desk.init()
+    desk.repo.write("notes.txt", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
+    desk.validate()
+    desk.passes("add", "-A")
+    assert "notes.txt holds conflict markers" in desk.passes("commit", "-q", "-m", "x").err

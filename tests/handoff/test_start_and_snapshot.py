@@ -194,3 +194,23 @@ def test_who_may_approve_is_told_of_done(begun: Desk) -> None:
     assert said.split("hint: ")[1] == (
         'git taskctx snapshot --agent reviewer --done --attest "what happened"   # the changes are its own\n'
     )
+
+
+def test_an_unfinished_merge_is_told_wherever_the_tree_is_handed_on(begun: Desk) -> None:
+    """Conflict markers and the merge itself: at the snapshot, in the next agent's brief, and by `status`."""
+    begun.implement()
+    begun.repo.write("README", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
+    begun.repo.write("notes.md", "Title\n=======\n\n<<<<<<< is how a conflict begins\n")
+    (begun.repo.git_dir() / "MERGE_HEAD").write_text(f"{begun.repo.head()}\n")
+    told = ["merge in progress: finish it, or abort it", "README holds conflict markers"]
+    said = begun.ok("snapshot", "--agent", "implementer").err
+    brief = begun.ok("get", "--role", "reviewer", "--format", "md").out
+    overview = begun.data("status")["warnings"]
+    for sentence in told:
+        assert f"warning: {sentence}\n" in said
+        assert f"    - {sentence}\n" in brief
+        assert sentence in overview
+    assert "notes.md holds" not in said + brief
+    begun.ok("start", "--agent", "reviewer")
+    (begun.repo.git_dir() / "MERGE_HEAD").unlink()
+    assert begun.data("status")["warnings"] == ["README holds conflict markers"]
