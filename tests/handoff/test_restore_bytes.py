@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import shlex
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -278,6 +280,7 @@ def test_a_file_that_appears_meanwhile_is_not_written_over(begun: Desk) -> None:
     assert repo.read("z") == b"mine\n"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs pidfd_open, to wait for the child of a child")
 def test_it_is_killed_while_it_writes(begun: Desk, tmp_path: Path) -> None:
     """Every file is whole, old or new; what was there comes back, and nothing of ours is left beside it."""
     repo = begun.repo
@@ -295,12 +298,14 @@ def test_it_is_killed_while_it_writes(begun: Desk, tmp_path: Path) -> None:
     reached, gate = tmp_path / "reached", tmp_path / "gate"
     for fifo in (reached, gate):
         os.mkfifo(fifo)
-    repo.config("filter.slow.smudge", f"echo > {reached}; cat {gate}")
+    repo.config("filter.slow.smudge", f"echo $PPID > {reached}; cat {gate}")
     process = begun.begin("restore", "--agent", "implementer")
-    reached.read_text()
+    git = os.pidfd_open(int(reached.read_text()))
     process.kill()
     process.communicate()
-    gate.write_text("")  # its git goes on, and ends
+    gate.write_text("")
+    assert select.select([git], [], [], 60)[0], "its git goes on, and ends"
+    os.close(git)
     assert all(repo.read(name) in (f"{name} of the snapshot\n".encode(), f"{name}, mine\n".encode()) for name in names)
     repo.config("filter.slow.smudge", "cat")
     begun.ok("restore", "--agent", "saved")
