@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 if os.fspath(ROOT) not in sys.path:
@@ -23,7 +24,8 @@ sys.dont_write_bytecode = False  # whatever the user has said: some thousand pro
 
 pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine", "following")
 
-from desk import Desk  # noqa: E402 - found beside this file
+import prepared  # noqa: E402 - found beside this file
+from desk import Desk  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
 from prepared import fill  # noqa: E402
 from tools import IN_CI, OTHERS, TOOL_PATH, TOOLS  # noqa: E402
@@ -39,6 +41,12 @@ IDENTITY = """\
 [gc]
 \tauto = 0
 """
+settings.register_profile(
+    "usual", deadline=None, derandomize=True, database=None, max_examples=50, suppress_health_check=list(HealthCheck)
+)  # the same examples each time: a gate that fails, fails again
+settings.register_profile("deep", settings.get_profile("usual"), derandomize=False, max_examples=1000)
+_MEMORY = Path("/dev/shm")
+"""A disk in memory, where there is one: half a million small files are written, and removed."""
 _TAKEN = (
     "CI", "COLUMNS", "DEBUG", "EDITOR", "EMAIL", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR", "PAGER",
     "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "TERM", "VISUAL", "WORKSPACE", "XDG_CACHE_HOME", "XDG_DATA_HOME",
@@ -53,11 +61,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Have what tests start heed every signal, also where the suite itself is to ignore some (`nohup`, `&` in sh).
+    """Choose the examples of the tier, and where tests write; have what they start heed every signal.
 
-    What is ignored stays ignored in a new program; what has a handler does not (execve(2)). xdist's controller starts
-    its workers alone, and they are to ignore what it ignores.
+    That is so also where the suite itself is to ignore some (`nohup`, `&` in sh): what is ignored stays ignored in a
+    new program; what has a handler does not (execve(2)). xdist's controller starts its workers alone, and they are to
+    ignore what it ignores.
     """
+    settings.load_profile("deep" if config.getoption("--deep") else "usual")
+    if _MEMORY.is_dir() and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC and shutil.disk_usage(_MEMORY).free > 6 << 30:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", os.fspath(_MEMORY))
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
             if signal.getsignal(number) is signal.SIG_IGN:
@@ -120,6 +132,7 @@ def sealed_home(
     followed_hints: None, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Path]:
     """Give every test an empty home of its own, and nothing of the machine's environment that git looks at."""
+    prepared.folder = tmp_path_factory.getbasetemp() / "templates"
     home = _own_place(tmp_path_factory, "homes")
     (home / ".gitconfig").write_text(IDENTITY)
     (home / ".config").mkdir()

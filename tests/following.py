@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from desk import Desk, Said, hints_of
+from desk import Desk, Said, executable, hints_of
 
 _BLANK = re.compile(
     r"(?<![\w./-])(A,B,C|ADDRESS|BASE\.\.HEAD|BRANCH|COMMIT|DIR|FILE|ID|KEYS?|LOG|N|NAME|PATH|PATTERN|RECORD|REF|REMOTE"
@@ -56,7 +56,7 @@ class Follower:
                 continue
             self._busy = True
             try:
-                with self._aside():
+                with self._aside(), _on_path(desk):
                     _type(desk, argv, said, line, cwd)
             finally:
                 self._busy = False
@@ -81,7 +81,7 @@ class Follower:
         made = list(enumerate(self._places()))
         for number, place in made:
             place.rename(aside / str(number))
-            subprocess.run(["cp", "-a", aside / str(number), place], check=True)
+            subprocess.run(["cp", "-a", "--reflink=auto", aside / str(number), place], check=True)
         try:
             yield
         finally:
@@ -89,6 +89,17 @@ class Follower:
                 shutil.rmtree(place)
                 (aside / str(number)).rename(place)
             aside.rmdir()
+
+
+@contextlib.contextmanager
+def _on_path(desk: Desk) -> Iterator[None]:
+    """Let git find git-taskctx, as it does for whoever types."""
+    before = os.environ["PATH"]
+    os.environ["PATH"] = executable(desk.repo.path.parent / "programs", desk.repo.env.get("PATH"))["PATH"]
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
 
 
 def _lines(said: Said) -> list[str]:
@@ -101,7 +112,7 @@ def _lines(said: Said) -> list[str]:
 def _type(desk: Desk, argv: Sequence[str], said: Said, line: str, cwd: Path | None) -> None:
     where = f"{' '.join(map(repr, argv))} ended with {said.code} and says:\n  {line}\n"
     desk.repo.run("update-index", "-q", "--refresh")  # a copy has other inodes, and git takes its files for edited
-    typed = desk.typed(line, cwd=cwd)
+    typed = desk.typed_here(line, cwd=cwd)
     if typed.code != 0:
         further = _lines(typed)
         assert further[:1] != [line], f"{where}which says it again:\n{typed.both}"

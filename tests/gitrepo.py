@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+_TEMPLATE = ROOT / "tests" / "template"
 _MODULES = """
 import sys
 from git_taskctx.__main__ import main
@@ -41,10 +42,10 @@ class GitRepo:
 
     @classmethod
     def init(cls, path: Path, *args: str) -> GitRepo:
-        """Create a repository at `path` with `git init ARGS`."""
+        """Create a repository at `path` with `git init ARGS`; it holds one sample of a hook, where git has thirteen."""
         path.mkdir(parents=True, exist_ok=True)
         repo = cls(path)
-        repo.git("init", "-q", *args)
+        repo.git("init", "-q", f"--template={_TEMPLATE}", *args)
         return repo
 
     def become(self, other: GitRepo) -> None:

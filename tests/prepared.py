@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import shutil
 import tempfile
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -25,13 +23,11 @@ def _made(make: Callable[..., Any], *args: Hashable) -> GitRepo:
     return repo
 
 
+folder = Path()
+"""Where they are kept: in a folder of this run."""
+
+
 def own_folder(name: str) -> Path:
     """Return a folder that stays for as long as the process."""
-    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=_folder()))
-
-
-@functools.cache
-def _folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="taskctx-templates-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    folder.mkdir(exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=folder))

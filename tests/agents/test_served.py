@@ -9,7 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 from callers import AGENTS, EVENTS, FORMS, Hooked, reason_in
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.agents.dialects import DIALECTS
@@ -258,7 +258,6 @@ _ANY: st.SearchStrategy[Any] = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(_ANY, st.sampled_from(["", "path", "cwd"]))
 def test_any_arguments(arguments: Any, key: str) -> None:
     """Whatever a server is given, what is taken for a path is text that stands in it."""

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from callers import AGENTS, CONFIGURED, EVENTS, FORMS, Hooked
 from desk import executable
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.agents import marked, setup, wiring
@@ -96,7 +96,6 @@ _HOOKS = st.dictionaries(_EVENTS, st.lists(st.dictionaries(st.sampled_from(["mat
 _DOCUMENTS = st.fixed_dictionaries({}, optional={"a": _LEAVES, "hooks": _HOOKS, "version": st.just(1), "z": _LEAVES})
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=150)
 @given(_DOCUMENTS, st.sampled_from([None, 0, 1, 2, 4, "\t"]), st.sampled_from(["\n", "\r\n"]), st.sampled_from(AGENTS))
 def test_any_document(document: Any, indent: Any, newline: str, agent: str) -> None:
     """Whatever stands in a file, in whatever layout: nothing is lost, and it comes back to the byte."""
@@ -106,7 +105,6 @@ def test_any_document(document: Any, indent: Any, newline: str, agent: str) -> N
     assert wiring.remove(added, DIALECTS[agent], what="f") == text
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="a\n #", max_size=12), st.booleans())
 def test_any_text_around_the_block(text: str, crlf: bool) -> None:
     """A block behind any text, however that ends, is put in once and taken out to the byte."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from gitrepo import ROOT, GitRepo
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.capture.taskfile import read_task_file
@@ -82,7 +82,6 @@ PIECES = [
 
 
 @given(st.sampled_from(FILES), st.lists(st.tuples(st.integers(0, 400), st.sampled_from(PIECES), st.integers(0, 3))))
-@settings(max_examples=150, deadline=None)
 def test_any_file(path: Path, edits: list[tuple[int, bytes, int]]) -> None:
     """Whatever a file holds, it is read, or told what is wrong with it and where; nothing else is ever raised."""
     task, _, name = path.name.partition("--")

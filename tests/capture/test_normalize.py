@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from git_taskctx.capture.normalize import NORMALIZER, WIDTH, normalize_multiline
@@ -87,7 +87,6 @@ TEXTS = st.lists(st.lists(_WORDS, max_size=12).map(" ".join) | st.sampled_from([
 @given(TEXTS | st.text())
 @example("# H\n    ```\nx")
 @example("a\n" + "b " * 70 + "\n--- | ---")
-@settings(max_examples=400, deadline=None)
 def test_properties(text: str) -> None:
     """For any text: the form of the form is the form, there is no CR, and one newline ends it, wrapped or not."""
     for wrap in (True, False):
@@ -105,7 +104,6 @@ PROSE = st.lists(st.text(st.sampled_from("abcdé-,.世"), min_size=1, max_size=1
 
 
 @given(st.lists(PROSE, min_size=1, max_size=4), st.data())
-@settings(max_examples=200, deadline=None)
 def test_prose(paragraphs: list[list[str]], data: st.DataObject) -> None:
     """Prose keeps its words in their order and paragraphs; no line over 120 could be broken, none is broken early."""
     blanks = st.sampled_from([" ", "  ", "\n", " \n  "])
@@ -120,7 +118,6 @@ def test_prose(paragraphs: list[list[str]], data: st.DataObject) -> None:
 
 @given(TEXTS)
 @example("- - \n0")
-@settings(max_examples=200, deadline=None)
 def test_code_stays(text: str) -> None:
     """What stands in a fenced block stands there afterwards, to the byte; so it does in a list."""
     code = text.replace("\r\n", "\n").replace("\r", "\n").replace("~", "")

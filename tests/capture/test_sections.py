@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.capture.sections import Document, Slugs, first_sentence, shorten, slug_of
@@ -96,7 +96,6 @@ BLOCKS = st.lists(
 
 
 @given(BLOCKS)
-@settings(deadline=None, max_examples=200)
 def test_spans(blocks: list[tuple[int, str, list[str]]]) -> None:
     """The span of a section holds exactly the lines from its heading to the next of the same or a higher level."""
     lines: list[str] = []
@@ -113,7 +112,6 @@ def test_spans(blocks: list[tuple[int, str, list[str]]]) -> None:
 
 
 @given(st.lists(st.one_of(LINES, st.builds("{} {}".format, st.sampled_from(["#", "##", "###"]), TITLE)), max_size=30))
-@settings(deadline=None, max_examples=200)
 def test_any_document(lines: list[str]) -> None:
     """Of any document slugs are unique, spans lie in it and nest, and outermost sections do not overlap."""
     document = Document("\n".join(lines).encode())

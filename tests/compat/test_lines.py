@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from gitrepo import GitRepo
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.errors import CouldNotTell
@@ -202,23 +202,14 @@ def histories(draw: st.DrawFn) -> list[Step]:
     return steps
 
 
-def check_blame(steps: list[Step]) -> None:
-    """Hold what is told of a history against what git says of the same commits."""
+@pytest.mark.slow
+@given(histories())
+def test_git_blame_says_the_same(steps: list[Step]) -> None:
+    """Edits, moves, copies, renames, deletions, modes, links, CRLF, no newline at the end, odd names, merges."""
     with tempfile.TemporaryDirectory(dir=os.environ["HOME"]) as folder:
         history = History(Path(folder, "work"), steps)
         told = history.told()
         assert told == history.blamed(list(told))
-
-
-quiet = settings(deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True)
-
-
-@pytest.mark.slow
-@given(histories())
-@settings(quiet, max_examples=30, derandomize=True)
-def test_git_blame_says_the_same(steps: list[Step]) -> None:
-    """Edits, moves, copies, renames, deletions, modes, links, CRLF, no newline at the end, odd names, merges."""
-    check_blame(steps)
 
 
 def texts(**contents: bytes) -> Files:
@@ -362,11 +353,3 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
     (history.repo.git_dir() / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(CouldNotTell):
         history.trace()
-
-
-@pytest.mark.deep
-@given(histories())
-@settings(quiet, max_examples=1000)
-def test_git_blame_says_the_same_for_long(steps: list[Step]) -> None:
-    """The same, for as long as it takes."""
-    check_blame(steps)

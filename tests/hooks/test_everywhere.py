@@ -23,7 +23,7 @@ def _home(home: Path) -> dict[str, bytes]:
 
 def _new(bench: Bench, tmp_path: Path, name: str = "new") -> Bench:
     """Make a repository after the installation, with one commit."""
-    repo = GitRepo.init(tmp_path / name)
+    repo = GitRepo.init(tmp_path / name, "--no-template")
     repo.write("parser.py", "x\n")
     repo.env.update(bench.repo.env)
     repo.commit()
@@ -37,7 +37,7 @@ def _is_new(bench: Bench) -> bool:
 
 def test_new_repositories(bench: Bench, sealed_home: Path, tmp_path: Path) -> None:
     """A repository made afterwards has everything that git gives it and the hooks; it is silent until a task begins."""
-    plain = GitRepo.init(tmp_path / "plain")
+    plain = GitRepo.init(tmp_path / "plain", "--no-template")
     before = _home(sealed_home)
     dry = bench.ok("install", "--global", "--dry-run")
     assert dry.out.startswith("would write ")

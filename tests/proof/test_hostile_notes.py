@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from proof.scene import Clone, Scene
 from proof.test_attacks import Attacker
@@ -226,7 +226,6 @@ def test_the_good_lines_are_good(good_lines: list[str]) -> None:
     assert (told.reasons, [claim.reasons for claim in told.claims]) == ((), [()])
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(number=st.integers(0, 2), name=st.sampled_from(_NAMES), value=_JSON, rehash=st.booleans())
 def test_no_value_crashes(good_lines: list[str], number: int, name: str, value: object, rehash: bool) -> None:
     """Any JSON in the place of any value, with and without hashes that fit, is judged and never raises."""
@@ -238,7 +237,6 @@ def test_no_value_crashes(good_lines: list[str], number: int, name: str, value: 
         assert all(len(reason.message) < 1000 for reason in told.reasons)
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     lines=st.lists(
         st.text(max_size=60) | st.binary(max_size=60).map(lambda data: data.decode("utf-8", "surrogateescape")),

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.runner import Again, DagExecutor, RunResult, Task
@@ -74,18 +74,9 @@ def check(tasks: list[Task], pool: Executor, single: Executor) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(tasks=graphs())
 def test_a_random_graph_comes_to_the_same_end_everywhere(pool: Executor, single: Executor, tasks: list[Task]) -> None:
     """Same store in the same order, data, flags, statuses, hashes, collisions and rounds on all three executors."""
-    check(tasks, pool, single)
-
-
-@pytest.mark.deep
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(tasks=graphs())
-def test_a_thousand_random_graphs(pool: Executor, single: Executor, tasks: list[Task]) -> None:
-    """The same for 1,000."""
     check(tasks, pool, single)
 
 

@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from stateful.run import play, report
@@ -68,8 +68,4 @@ class Work(RuleBasedStateMachine):
 @pytest.mark.parametrize("examples", [4, pytest.param(60, marks=pytest.mark.deep)])
 def test_work_that_hypothesis_draws(examples: int) -> None:
     """As above, for steps that hypothesis chooses."""
-    quiet = settings(
-        max_examples=examples, stateful_step_count=30, deadline=None, derandomize=True, database=None,
-        suppress_health_check=list(HealthCheck), print_blob=False,
-    )  # fmt: skip
-    run_state_machine_as_test(Work, settings=quiet)
+    run_state_machine_as_test(Work, settings=settings(max_examples=examples, stateful_step_count=30))
