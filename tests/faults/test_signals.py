@@ -11,7 +11,7 @@ from records import added, read_records
 from scenes import SCENES, Scene
 from stage import Prepare, Stage
 from states import key_beside
-from steps import Fault, of_each_kind, some, spread
+from steps import Fault, of_each_kind, spread
 
 pytestmark = pytest.mark.needs_gcc
 QUICK = tuple(scene for scene in SCENES if scene.name in ("snapshot", "seal", "switch"))
@@ -49,8 +49,15 @@ def stop_at(stage: Stage, steps: Sequence[int], number: signal.Signals) -> int:
     return stopped
 
 
-@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
-@pytest.mark.parametrize("scene", some(SCENES, QUICK), ids=lambda scene: scene.name)
+@pytest.mark.parametrize(
+    ("scene", "number"),
+    [
+        *((scene, signal.SIGINT) for scene in QUICK),
+        *((QUICK[0], number) for number in (signal.SIGTERM, signal.SIGHUP)),
+        *(pytest.param(scene, number, marks=pytest.mark.deep) for scene in SCENES for number in CODES),
+    ],
+    ids=lambda value: value.name,
+)  # fmt: skip
 def test_stopped_at_some_steps(stage: Prepare, scene: Scene, number: signal.Signals) -> None:
     """A few steps of all processes together, always the same ones."""
     prepared = stage(scene)

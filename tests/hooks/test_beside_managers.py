@@ -76,7 +76,7 @@ def test_manager_again(bench: Bench, manager: Manager) -> None:
 
 @every_manager
 @pytest.mark.parametrize("first", ["ours", "theirs"])
-@pytest.mark.parametrize("original", [True, False], ids=["original", "bare"])
+@pytest.mark.parametrize("original", [True, pytest.param(False, marks=pytest.mark.deep)], ids=["original", "bare"])
 def test_taken_away(bench: Bench, manager: Manager, first: str, original: bool) -> None:
     """Whoever goes first: what stays runs, and in the end everything is as without us, the user's first hook too."""
     set_up(bench, manager)

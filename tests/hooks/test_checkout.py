@@ -5,21 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from gated import Gated
+from desk import executable
+from gated import Gated, put_hooks
 from gitrepo import GitRepo
+from prepared import fill
+
+
+def branches(repo: GitRepo) -> None:
+    """Make two more branches, one and two commits ahead, and begin a task on main; then put our hooks in."""
+    for path in ("parser.py", "README"):
+        repo.write(path, "broken\n")
+    repo.commit("base")
+    for branch in ("side", "far"):
+        repo.checkout("-b", branch)
+        repo.write(branch, f"{branch}\n")
+        repo.commit(branch)
+    repo.checkout("main")
+    Gated(repo).init()
+    put_hooks(repo)
 
 
 @pytest.fixture
-def branched(desk: Gated) -> Gated:
-    """Two more branches, one and two commits ahead, and a task at work on main."""
-    desk.branch_off()
-    desk.repo.git("checkout", "-q", "-b", "far", "side")
-    desk.repo.write("far", "far\n")
-    desk.repo.commit("far")
-    desk.repo.git("checkout", "-q", "main")
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
-    return desk
+def branched(repo: GitRepo, tmp_path: Path) -> Gated:
+    """A task at work on main, with two more branches."""
+    fill(repo, branches)
+    repo.env |= executable(tmp_path / "bin")
+    repo.write("parser.py", "mended\n")
+    return Gated(repo)
 
 
 def is_active(desk: Gated) -> bool:
