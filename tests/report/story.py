@@ -7,6 +7,7 @@ from pathlib import Path
 
 from desk import TASK, Desk
 from gitrepo import GitRepo
+from prepared import fill
 
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.proof import rules_at
@@ -52,15 +53,25 @@ HOSTILE_WORDS = Words(
 )
 
 
-def play(desk: Desk, folder: Path, words: Words = Words()) -> None:
-    """Come to where every agent approved: with a finding, a way back, drift, QA, and an acceptance of drift."""
+def played(folder: Path, words: Words = Words()) -> Desk:
+    """Make a worktree in which every agent approved: a finding, a way back, drift, QA, an acceptance of drift.
+
+    It is played once in a process, and copied.
+    """
+    repo = GitRepo(folder)
+    fill(repo, _play, words)
+    return Desk(repo)
+
+
+def _play(repo: GitRepo, words: Words) -> None:
+    one_commit(repo)
+    desk = Desk(repo)
 
     def act(agent: str, *args: str) -> None:
         verb, *rest = args
         desk.ok(verb, "--agent", agent, "--actor", f"{words.actor}-{agent}", *rest)
 
-    repo = desk.repo
-    logs = [folder / "before.log", folder / "after.log"]
+    logs = [repo.path.parent / "before.log", repo.path.parent / "after.log"]
     for log, text in zip(logs, (BEFORE, AFTER), strict=True):
         log.write_text(text)
     desk.ok("init", TASK, "--title", words.title, "--description", words.description)
@@ -90,11 +101,16 @@ def play(desk: Desk, folder: Path, words: Words = Words()) -> None:
 
 def begun(folder: Path) -> Desk:
     """Make a worktree with one commit and nothing dirty."""
-    repo = GitRepo.init(folder)
+    repo = GitRepo(folder)
+    fill(repo, one_commit)
+    return Desk(repo)
+
+
+def one_commit(repo: GitRepo) -> None:
+    """Commit two files."""
     repo.write("parser.py", "broken\n")
     repo.write("README", "read me\n")
     repo.commit("base")
-    return Desk(repo)
 
 
 def account(desk: Desk, asked: str | None = None) -> Account:

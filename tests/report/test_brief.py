@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from told import EVIDENCE, RUN, TASK, Told, handed_back
@@ -398,7 +398,6 @@ def structure(brief: str) -> list[tuple[str, str]]:
     return [(token.type, token.content) for token in tokens if token.type != "code_block"]
 
 
-@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=7))
 @example(list(HOSTILE))
 @example(["\n".join(HOSTILE)])
@@ -407,7 +406,6 @@ def test_no_text_can_pass_for_ours(words: list[str]) -> None:
     assert structure(render_brief(written(words))) == structure(render_brief(written(["harmless"])))
 
 
-@settings(deadline=None)
 @given(st.lists(texts, min_size=1, max_size=7))
 @example(list(HOSTILE))
 def test_all_of_it_is_visible(words: list[str]) -> None:
@@ -418,7 +416,6 @@ def test_all_of_it_is_visible(words: list[str]) -> None:
         assert [one for one in text if not one.isprintable() and one not in "\n\t\xa0\u3000"] == []
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z"), include_characters=" \n"), min_size=1))
 def test_text_is_word_for_word(text: str) -> None:
     """What people write comes out as they wrote it, behind four spaces."""

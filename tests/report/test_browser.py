@@ -10,7 +10,7 @@ import pytest
 from desk import Desk
 from gitrepo import GitRepo
 from report.browsing import COLOURS, CONTRAST, ELEMENTS, IDS, LINKS, NAMES, OUTLINE, WIDE, opened
-from report.story import HOSTILE_WORDS, account, begun, play
+from report.story import HOSTILE_WORDS, account, begun, played
 
 from git_taskctx.model.context import TaskSnapshot
 from git_taskctx.model.values import replace
@@ -32,14 +32,12 @@ _MADE: dict[str, bytes] = {}
 
 def make_pages(folder: Path) -> None:
     """Report one task in several states, and another one with hostile words."""
-    desk, path = begun(folder / "work"), folder / "made.html"
-    other = begun(folder / "hostile")
+    desk, path = played(folder / "work"), folder / "made.html"
 
     def keep(state: str, at: Desk, asked: str) -> None:
         at.ok("report", asked, "-o", str(path))
         _MADE[state] = path.read_bytes()
 
-    play(desk, folder)
     keep("plain", desk, "TASK-1")
     desk.repo.write("parser.py", "drift\n")
     keep("drift", desk, "TASK-1")
@@ -51,8 +49,7 @@ def make_pages(folder: Path) -> None:
     clone = Desk(GitRepo(folder / "clone"))
     clone.repo.git("fetch", "-q", "origin", "refs/notes/taskctx:refs/notes/taskctx")
     keep("notes alone", clone, "HEAD")
-    play(other, folder, HOSTILE_WORDS)
-    keep("hostile", other, "TASK-1")
+    keep("hostile", played(folder / "hostile", HOSTILE_WORDS), "TASK-1")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import stat
 import subprocess
 import sys
@@ -14,18 +15,19 @@ from typing import Any
 import pytest
 from desk import TASK, Desk, plain
 from gitrepo import GitRepo
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from proof.scene import Scene
 from proof.test_attacks import Attacker, signed_scene
 from proof.test_processes import counted
 from report.reading import Page
-from report.story import HOSTILE_WORDS, account, begun, play
+from report.story import HOSTILE_WORDS, account, begun, played
 
 from git_taskctx import __version__
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import RECORD_TYPES, load_record
 from git_taskctx.model.values import replace
+from git_taskctx.report.account import Account
 from git_taskctx.report.page import LIMIT, MARK, RECORDS, render_page
 
 WHOLE = """\
@@ -180,15 +182,14 @@ def read(desk: Desk, *args: str) -> Page:
     return Page(said.out.encode())
 
 
-def test_the_whole_page(desk: Desk, tmp_path: Path) -> None:
+def test_the_whole_page(tmp_path: Path) -> None:
     """Everything about a task stands on the page, from its commit and by its name, with links that lead somewhere."""
-    play(desk, tmp_path)
+    desk = played(tmp_path / "work")
     desk.repo.commit("Give a discount")
     desk.ok("verify")
     page = read(desk, TASK)
     text = plain("".join(f"{line}\n" for line in page.lines))
-    for log in ("before", "after"):
-        text = text.replace(f"{tmp_path}/{log}.log", "<log>")
+    text = re.sub(r"/\S+/(before|after)\.log", "<log>", text)
     clone = desk.ok("log", "--task", TASK, "--format", "json").document()["data"][0]["clone"]
     assert text.replace(clone, "<clone>").replace(__version__, "<version>") == WHOLE
     assert len(page.ids) == len(set(page.ids))
@@ -199,9 +200,9 @@ def test_the_whole_page(desk: Desk, tmp_path: Path) -> None:
     assert sealed[1:5] == page.lines[1:5]
 
 
-def test_the_same_input_gives_the_same_bytes(desk: Desk, tmp_path: Path) -> None:
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
     """Two reports are equal, also when the first one is what notices the commit, and in another time and place."""
-    play(desk, tmp_path)
+    desk = played(tmp_path / "work")
     assert desk.ok("report").out == desk.ok("report").out
     desk.repo.commit("Give a discount")
     desk.ok("status")
@@ -375,9 +376,9 @@ def clone_of(desk: Desk, place: Path, *args: str, notes: bool = True) -> Desk:
     return made
 
 
-def test_a_clone_with_the_notes_alone(desk: Desk, tmp_path: Path) -> None:
+def test_a_clone_with_the_notes_alone(tmp_path: Path) -> None:
     """The records are told, and proved; the text, and diffs whose trees are not here, are told to be missing."""
-    play(desk, tmp_path)
+    desk = played(tmp_path / "work")
     desk.repo.commit("Give a discount")
     desk.ok("verify")
     clone = clone_of(desk, tmp_path / "clone")
@@ -594,30 +595,22 @@ def test_processes_do_not_grow(desk: Desk, tmp_path: Path) -> None:
         return len(log.read_text().splitlines())
 
     numbers = []
-    for rounds in (2, 6):
+    for rounds in (1, 6, 2):
         for number in range(rounds):
             desk.implement(f"{rounds} {number}\n")
             desk.ok("start", "--agent", "reviewer")
             desk.ok("block", "--agent", "reviewer", "--finding", f"{number}")
             desk.ok("start", "--agent", "implementer")
         numbers.append(processes())
-    assert numbers == [numbers[0]] * 2
-    for number in range(4):
-        desk.implement(f"more {number}\n")
-        desk.ok("start", "--agent", "reviewer")
-        desk.ok("block", "--agent", "reviewer", "--finding", f"{number}")
-        desk.ok("start", "--agent", "implementer")
-    assert processes() == numbers[0] + 1
+    assert numbers == [numbers[0], numbers[0], numbers[0] + 1]
 
 
 # What anybody can have written
 
 
-def test_hostile_words_are_text(desk: Desk, tmp_path: Path) -> None:
+def test_hostile_words_are_text(tmp_path: Path) -> None:
     """No word of anybody becomes an element, an attribute or a character that a screen obeys."""
-    friendly = begun(tmp_path / "friendly")
-    play(friendly, tmp_path)
-    play(desk, tmp_path, HOSTILE_WORDS)
+    friendly, desk = played(tmp_path / "friendly"), played(tmp_path / "work", HOSTILE_WORDS)
     data = desk.ok("report").out.encode()
     page = Page(data)
     assert page.names == Page(friendly.ok("report").out.encode()).names
@@ -642,9 +635,16 @@ def anything() -> st.SearchStrategy[Any]:
     return st.recursive(leaves, lambda some: st.lists(some) | st.dictionaries(st.text(max_size=5), some), max_leaves=6)
 
 
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.fixture(scope="module")
+def plain_account(tmp_path_factory: pytest.TempPathFactory) -> Account:
+    """What there is to report of a task that was just begun."""
+    desk = begun(tmp_path_factory.mktemp("plain") / "work")
+    desk.init()
+    return account(desk)
+
+
 @given(
-    st.lists(
+    written=st.lists(
         st.tuples(
             st.sampled_from(sorted(RECORD_TYPES)),
             st.dictionaries(st.sampled_from(EXTRA), anything()),
@@ -653,11 +653,11 @@ def anything() -> st.SearchStrategy[Any]:
         max_size=8,
     )
 )
-def test_records_of_others_never_break_the_page(desk: Desk, written: list[tuple[Any, dict[str, Any], str]]) -> None:
+def test_records_of_others_never_break_the_page(
+    plain_account: Account, written: list[tuple[Any, dict[str, Any], str]]
+) -> None:
     """Whatever stands in records that are no chain, there is a page, sound and without a new kind of element."""
-    if not (desk.repo.path / ".agent-output").exists():
-        desk.init()
-    told = account(desk)
+    told = plain_account
     (first,) = told.records
     records = tuple(
         replace(first, type=kind, body=extra, actor=text, time=text, id=f"{number}", seq=number)
@@ -669,10 +669,9 @@ def test_records_of_others_never_break_the_page(desk: Desk, written: list[tuple[
     assert "img" not in page.names
 
 
-def test_the_size_is_bounded(desk: Desk) -> None:
+def test_the_size_is_bounded(plain_account: Account) -> None:
     """Thousands of long records give a page that says how many it leaves out, and is not larger than its limit."""
-    desk.init()
-    told = account(desk)
+    told = plain_account
     (first,) = told.records
     long = "<" * 1_000_000
     records = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Callable
 from random import Random
 
@@ -57,14 +57,11 @@ ACTS = (
 
 
 def _type(desk: Desk, line: str) -> Said:
-    """Type a line; verbs of ours run in this process, which is the same and faster."""
-    words = [_BLANKS.get(word, word) for word in shlex.split(line, comments=True)]
-    if words[:2] == ["git", "taskctx"] and "&&" not in words and "cd" not in words:
-        return desk.run(*words[2:])
-    return desk.typed(line)
+    """Type a line, and for each word that only the user knows some word."""
+    return desk.typed_here(re.sub(rf"\b({'|'.join(_BLANKS)})\b", lambda found: _BLANKS[found[0]], line))
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(5, 60))])
 def test_hints_alone_lead_to_the_end(desk: Desk, seed: int) -> None:
     """From any state, the first thing that is shown each time ends in a sealed commit, or in a task that is put away.
 
