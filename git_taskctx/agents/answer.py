@@ -14,7 +14,7 @@ from git_taskctx.agents import judge, tools
 from git_taskctx.agents.dialects import CUT, DIALECTS, Dialect, Moment, find_moment
 from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
 from git_taskctx.agents.judge import Said, role_of
-from git_taskctx.agents.payload import Payload, Unreadable
+from git_taskctx.agents.payload import HookPayload, Unreadable
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
@@ -41,7 +41,7 @@ def answer(
     event: str,
     agent: str,
     role: str | None,
-    sent: Payload | Unreadable,
+    sent: HookPayload | Unreadable,
     *,
     folder: str,
     environ: Mapping[str, str],
@@ -72,7 +72,7 @@ class _Called:
 
     dialect: Dialect
     moment: Moment
-    payload: Payload
+    payload: HookPayload
     said: Said
     environ: Mapping[str, str]
     clock: Callable[[], datetime]

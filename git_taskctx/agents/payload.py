@@ -32,7 +32,7 @@ class Unreadable(ValueError):
     """It is no payload; the text says why."""
 
 
-class Payload:
+class HookPayload:
     """What of it concerns us; a plain class, which costs nothing to define."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Payload:
         return self.tool in SHELLS and not self.paths
 
 
-def read(data: bytes, folder: str) -> Payload:
+def read(data: bytes, folder: str) -> HookPayload:
     """Return what concerns us; `folder` stands in for a current folder that is not told. Raises: Unreadable."""
     return _take(_load(data), folder)
 
@@ -90,7 +90,7 @@ def _load(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _take(value: dict[str, Any], folder: str) -> Payload:
+def _take(value: dict[str, Any], folder: str) -> HookPayload:
     roots = value.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots else None
     cwd = next((one for one in (value.get("cwd"), root) if isinstance(one, str) and one), folder)
@@ -117,7 +117,7 @@ def _take(value: dict[str, Any], folder: str) -> Payload:
     kind = value.get("agent_type") or value.get("subagent_type")
     loops = value.get("loop_count")
     cut_off = value.get("status") in ("aborted", "error")
-    return Payload(
+    return HookPayload(
         cwd=cwd,
         tool=tool,
         served=served,

@@ -54,7 +54,7 @@ class Lack:
 
 
 @dataclass(frozen=True)
-class Checked:
+class PromptReport:
     """What the check found."""
 
     prompts: tuple[str, ...]
@@ -62,7 +62,7 @@ class Checked:
     lacks: tuple[Lack, ...]
 
 
-def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: Collection[str]) -> Checked:
+def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: Collection[str]) -> PromptReport:
     """Read an agent's prompts and commands below the top of a worktree; `agents` is the chain, `verbs` are ours."""
     prompts, lacks = [], []
     for path in _prompts(dialect, top):
@@ -74,7 +74,7 @@ def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: C
             lacks.append(Lack(name, f"is not read: {error.message}", "a regular file of its own"))
             continue
         lacks += [Lack(name, what, add) for what, add in _lacks(path, data.decode("utf-8", "replace"), agents, verbs)]
-    return Checked(tuple(prompts), tuple(lacks))
+    return PromptReport(tuple(prompts), tuple(lacks))
 
 
 def _prompts(dialect: Dialect, top: Path) -> Iterator[Path]:

@@ -60,7 +60,7 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class Change:
+class PlannedChange:
     """One file before and after; None where there is none."""
 
     path: Path
@@ -71,10 +71,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SetupPlan:
     """What would be written."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PlannedChange, ...]
     warnings: tuple[str, ...] = ()
 
 
@@ -83,7 +83,7 @@ def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = No
     return Place(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
 
 
-def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) -> Plan:
+def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) -> SetupPlan:
     """Plan what makes an agent call us. Raises: BadData, Fatal for files that cannot be changed."""
     warnings: list[str] = []
     changes = [
@@ -91,10 +91,10 @@ def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) 
         *([_block(place, texts.block)] if not place.user else []),
         _hooks(dialect, place, role),
     ]
-    return Plan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
+    return SetupPlan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
 
 
-def plan_removing(dialect: Dialect, place: Place) -> Plan:
+def plan_removing(dialect: Dialect, place: Place) -> SetupPlan:
     """Plan what takes it all back. The block stays as long as another agent's hooks are in the same place."""
     warnings: list[str] = []
     config = _config_file(dialect, place)
@@ -105,7 +105,7 @@ def plan_removing(dialect: Dialect, place: Place) -> Plan:
         after = marked.remove(text, BEGIN, END, what=str(place.agents_md)) if text is not None else None
         changes.append(_change(place, place.agents_md, text, after))
     changes += _skill(dialect, place, None, warnings)
-    return Plan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
+    return SetupPlan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
 
 
 def find_wired(dialect: Dialect, place: Place) -> str | None:
@@ -135,7 +135,7 @@ def held(place: Place) -> AbstractContextManager[None]:
     return files.held_folder(place.base)
 
 
-def apply(plan: Plan, place: Place) -> None:
+def apply(plan: SetupPlan, place: Place) -> None:
     """Write what was planned, each file whole; folders that are left empty go. Call it while the place is held.
 
     Raises: Fatal, ReadOnly before anything is written; TryAgain where somebody changed a file since it was read.
@@ -163,7 +163,7 @@ def apply(plan: Plan, place: Place) -> None:
                     folder.rmdir()
 
 
-def _require_writable(change: Change) -> None:
+def _require_writable(change: PlannedChange) -> None:
     """Check that a file can be put in place. Raises: Fatal, ReadOnly."""
     folder = Path(os.path.realpath(change.path)).parent
     while not folder.exists():
@@ -175,7 +175,7 @@ def _require_writable(change: Change) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:
+def _hooks(dialect: Dialect, place: Place, role: str | None) -> PlannedChange:
     path = _config_file(dialect, place)
     text = _read(path, place)
     for toml in _toml_file(dialect, place):
@@ -189,7 +189,7 @@ def _hooks(dialect: Dialect, place: Place, role: str | None) -> Change:
     return _change(place, path, text, wiring.add(text, dialect, role, what=str(path)))
 
 
-def _without_hooks(dialect: Dialect, path: Path, place: Place) -> Change:
+def _without_hooks(dialect: Dialect, path: Path, place: Place) -> PlannedChange:
     text = _read(path, place)
     if text is None:
         return _change(place, path, None, None)
@@ -207,12 +207,12 @@ def _toml_file(dialect: Dialect, place: Place) -> Iterator[Path]:
         yield place.config / "config.toml"
 
 
-def _block(place: Place, block: str) -> Change:
+def _block(place: Place, block: str) -> PlannedChange:
     text = _read(place.agents_md, place)
     return _change(place, place.agents_md, text, marked.add(text, block, BEGIN, END, what=str(place.agents_md)))
 
 
-def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[Change]:
+def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[PlannedChange]:
     """Plan the skill, or with no text that it goes; one that somebody else wrote, or changed, stays."""
     parent = place.base / _SKILLS[dialect.name] if dialect.name in _SKILLS else place.config
     path = parent / "skills" / "git-taskctx" / "SKILL.md"
@@ -231,8 +231,8 @@ def _is_signed(text: str) -> bool:
     return _sign(text.rpartition(_SIGNED)[0]) == text
 
 
-def _change(place: Place, path: Path, before: str | None, after: str | None) -> Change:
-    return Change(
+def _change(place: Place, path: Path, before: str | None, after: str | None) -> PlannedChange:
+    return PlannedChange(
         path, place.name_of(path), *(None if text is None else text.encode("utf-8") for text in (before, after))
     )
 

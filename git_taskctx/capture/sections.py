@@ -64,7 +64,7 @@ class _Heading:
     """The last line of that."""
 
 
-class Document:
+class MarkdownFile:
     """One Markdown file, read once."""
 
     def __init__(self, data: bytes) -> None:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from git_taskctx.capture.sections import MAX_SENTENCE, Document, Section, shorten, slug_of
+from git_taskctx.capture.sections import MAX_SENTENCE, MarkdownFile, Section, shorten, slug_of
 from git_taskctx.capture.strict_yaml import Node
 from git_taskctx.capture.taskfile import TaskFile
 from git_taskctx.errors import BadData
@@ -165,7 +165,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
     Raises: BadData with a line for every file or section that is not there, and what comes nearest.
     """
     result, found = Cited(), dict[tuple[str, int], StandardsCitation]()
-    documents: dict[str, Document] = {}
+    documents: dict[str, MarkdownFile] = {}
     problems: dict[str, None] = {}
     hints: dict[str, None] = {}
     for one in wanted:
@@ -178,7 +178,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
         if data is None:
             problems.setdefault(f"{one.place}: {path} has more than {MAX_FILE} bytes")
             continue
-        document = documents[path] = documents.get(path) or Document(data)
+        document = documents[path] = documents.get(path) or MarkdownFile(data)
         sections = _find(document, one.section)
         if not sections:
             what = f"no section {one.section!r}" if one.section is not None else "no heading"
@@ -199,14 +199,14 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
     return result
 
 
-def _find(document: Document, name: str | None) -> list[Section]:
+def _find(document: MarkdownFile, name: str | None) -> list[Section]:
     if name is None:
         return [one for one in document.sections if one.outermost]
     section = document.find(name) or document.find(unquote(name))
     return [section] if section else []
 
 
-def _nearest(path: str, name: str | None, document: Document) -> str:
+def _nearest(path: str, name: str | None, document: MarkdownFile) -> str:
     slugs = [one.slug for one in document.sections if one.slug]
     near = difflib.get_close_matches(slug_of(name or "")[:200], slugs, n=3, cutoff=0.5)
     if near:
@@ -216,7 +216,7 @@ def _nearest(path: str, name: str | None, document: Document) -> str:
 
 
 def _citation(
-    path: str, section: Section, document: Document, one: Wanted, before: StandardsCitation | None, result: Cited
+    path: str, section: Section, document: MarkdownFile, one: Wanted, before: StandardsCitation | None, result: Cited
 ) -> StandardsCitation:
     limit = shorten(one.threshold) if one.threshold else ""
     said = one.requirement or (before.requirement if before else document.requirement_of(section))
@@ -230,7 +230,7 @@ def _citation(
     return StandardsCitation(path, section.slug, whole, section.span, document.hash_of(section))
 
 
-def find_again(document: Document, citations: Sequence[StandardsCitation]) -> Mapping[str, Section]:
+def find_again(document: MarkdownFile, citations: Sequence[StandardsCitation]) -> Mapping[str, Section]:
     """Return where the text of citations stands in a document now, by its hash; what is not there is left out.
 
     The section of the same anchor comes first: the same words may stand in several.

@@ -44,12 +44,12 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
         from git_taskctx.agents import payload
 
         folder = os.getcwd()  # noqa: PTH109 - no pathlib here
-        sent: payload.Payload | payload.Unreadable
+        sent: payload.HookPayload | payload.Unreadable
         try:
             sent = payload.read(_read_stdin(), folder)
         except payload.Unreadable as error:
             sent = error
-        if (isinstance(sent, payload.Payload) and sent.is_idle) or not _may_concern_us(sent, folder):
+        if (isinstance(sent, payload.HookPayload) and sent.is_idle) or not _may_concern_us(sent, folder):
             return 0
         from git_taskctx.agents.answer import answer
 
@@ -99,7 +99,7 @@ def _read_stdin() -> bytes:
 def _may_concern_us(sent: object, folder: str) -> bool:
     """Return whether a context may be active where a call comes from, or where it is about to write."""
     from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
-    from git_taskctx.agents.payload import Payload
+    from git_taskctx.agents.payload import HookPayload
 
     def found_from(place: str) -> tuple[str, str] | None:
         try:
@@ -108,7 +108,7 @@ def _may_concern_us(sent: object, folder: str) -> bool:
             return None
 
     folders = {folder}
-    if isinstance(sent, Payload):
+    if isinstance(sent, HookPayload):
         folders.add(sent.cwd)
         for path in (*sent.paths, *sent.roots):
             try:

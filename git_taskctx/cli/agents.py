@@ -119,7 +119,9 @@ def _place(call: Call, agent: Agent, *, user: bool) -> setup.Place:
     return setup.place_of(DIALECTS[agent], Path(home), user=True, moved=os.environ.get(variable or ""))
 
 
-def _planned(call: Call, agent: Agent, place: setup.Place, plan: setup.Plan, *, dry_run: bool, remove: bool) -> Answer:
+def _planned(
+    call: Call, agent: Agent, place: setup.Place, plan: setup.SetupPlan, *, dry_run: bool, remove: bool
+) -> Answer:
     from git_taskctx.report import agents, text
 
     changes = [

@@ -48,7 +48,7 @@ def init(
     The task file is found by its name, as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
     """
     from git_taskctx.git.repository import BLOB_LIMIT
-    from git_taskctx.handoff.begin import Request, begin
+    from git_taskctx.handoff.begin import InitRequest, begin
     from git_taskctx.model.oids import check_agent_name
     from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
@@ -62,7 +62,7 @@ def init(
         raise Usage("an agent is named twice in --agents", hint=f"git taskctx {shell_words(words)}")
     if description == "-":
         description = sys.stdin.read(BLOB_LIMIT)  # far more than is taken
-    request = Request(
+    request = InitRequest(
         task=task,
         title=title,
         description=description,

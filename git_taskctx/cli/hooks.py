@@ -16,8 +16,8 @@ from git_taskctx.errors import TaskctxError, Usage
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
-    from git_taskctx.hooks.doctor import Finding
-    from git_taskctx.hooks.install import Plan
+    from git_taskctx.hooks.doctor import Problem
+    from git_taskctx.hooks.install import InstallPlan
     from git_taskctx.report.document import Document
 
 _EVERYWHERE = Annotated[
@@ -150,10 +150,10 @@ def doctor(call: Call) -> Answer:
     )
 
 
-def _examine_store(call: Call) -> Iterator[Finding]:
+def _examine_store(call: Call) -> Iterator[Problem]:
     """Find a folder of ours that git tracks, and refs that nobody needs any more."""
     from git_taskctx.handoff.sweep import policy_ttl, sweep
-    from git_taskctx.hooks.doctor import Finding, as_finding
+    from git_taskctx.hooks.doctor import Problem, as_finding
 
     try:
         caller = call.caller()
@@ -165,7 +165,7 @@ def _examine_store(call: Call) -> Iterator[Finding]:
         return
     if stale:
         count = f"{len(stale)} context{'s' * (len(stale) > 1)}"
-        yield Finding(
+        yield Problem(
             "note", f"{count} put away more than {ttl.days} days ago still keep refs", Situation("hooks.sweep")
         )
 
@@ -182,7 +182,7 @@ def _everywhere(call: Call, *, write_tracked: bool, dry_run: bool, away: bool) -
 
 
 def _answer(
-    plan: Plan,
+    plan: InstallPlan,
     *,
     dry_run: bool,
     again: str,

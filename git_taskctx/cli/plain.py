@@ -16,7 +16,7 @@ from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import Usage
 
 
-class Declined(Exception):
+class NeedsTyper(Exception):
     """typer must read it."""
 
 
@@ -26,7 +26,7 @@ def run_plain(argv: Sequence[str]) -> int | None:
         return _help(argv)
     try:
         before, verb, values = read_plain(argv)
-    except Declined:
+    except NeedsTyper:
         return None
     call = begin({name: value for name, value in before.items() if name != "folder"}, before.get("folder"))
     perform(verb, call, values)
@@ -54,7 +54,7 @@ def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any
     before, rest = _take(words, ROOT, stop=True)
     verb = VERBS.get(rest[0]) if rest else None
     if verb is None or "version" in before:
-        raise Declined
+        raise NeedsTyper
     parameters = verb.parameters()
     values, rest = _take(words, parameters, stop=False)
     for parameter in parameters:
@@ -63,9 +63,9 @@ def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any
         elif not parameter.words and rest:
             values[parameter.name] = _value(parameter, rest.pop(0))
         elif values.setdefault(parameter.name, parameter.default) is ...:
-            raise Declined
+            raise NeedsTyper
     if rest:
-        raise Declined
+        raise NeedsTyper
     return before, verb, values
 
 
@@ -83,7 +83,7 @@ def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) 
         name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
         parameter = known.get(name)
         if parameter is None or parameter.name in values or (equals and parameter.is_flag):
-            raise Declined
+            raise NeedsTyper
         if parameter.is_flag:
             values[parameter.name] = True
             continue
@@ -93,5 +93,5 @@ def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) 
 
 def _value(parameter: Parameter, word: str) -> str:
     if word.startswith("-") or not (parameter.type is str or word in parameter.choices):
-        raise Declined
+        raise NeedsTyper
     return word

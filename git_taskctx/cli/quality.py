@@ -12,7 +12,7 @@ from git_taskctx.errors import Usage
 from git_taskctx.model.context import EvidenceType
 
 if TYPE_CHECKING:
-    from git_taskctx.context.evidence import Source
+    from git_taskctx.context.evidence import EvidenceSource
 
 
 def record_qa(
@@ -29,11 +29,11 @@ def record_qa(
     code that contradicts the log is no pass.
     """
     from git_taskctx.commits.seal import open_task
-    from git_taskctx.context.qa import Request, record_qa
+    from git_taskctx.context.qa import QaRequest, record_qa
     from git_taskctx.report import quality, text
 
     source = _read(call, log)
-    request = Request(agent, source, command, exit_code, baseline)
+    request = QaRequest(agent, source, command, exit_code, baseline)
     with open_task(call.caller(), write=True) as session:
         recorded = record_qa(session, request)
         warnings = (*session.warnings, *recorded.warnings)
@@ -144,7 +144,7 @@ def evidence(
     )
 
 
-def _read(call: Call, path: str, *, lines: str | None = None) -> Source:
+def _read(call: Call, path: str, *, lines: str | None = None) -> EvidenceSource:
     from git_taskctx.context.evidence import LIMIT, STDIN, check_stdin, read_source
 
     if path != STDIN:

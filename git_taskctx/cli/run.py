@@ -190,14 +190,16 @@ def _brief(session: "Session", agent: str) -> str:
 @contextmanager
 def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["RunEvent"], None]]:
     """Yield what shows an event: as JSON, as a table on a terminal, as a line elsewhere."""
-    from git_taskctx.report.pipeline import Lines, Table, render_event
+    from git_taskctx.report.pipeline import RunLines, RunTable, render_event
 
     if call.format == "json":
         yield lambda event: write_text(render_event(event))
         return
     colour = use_colour(sys.stdout)
     shown = (
-        Lines(sys.stdout, colour=colour) if find_width(sys.stdout) is None else Table(sys.stdout, stages, colour=colour)
+        RunLines(sys.stdout, colour=colour)
+        if find_width(sys.stdout) is None
+        else RunTable(sys.stdout, stages, colour=colour)
     )
     try:
         yield shown.hear

@@ -9,7 +9,7 @@ from git_taskctx.model.values import dataclass
 
 
 @dataclass(frozen=True)
-class Standing:
+class BypassedHistory:
     """What stands against the proof, as long as the history is as it is."""
 
     commits: tuple[CommitOid, ...]
@@ -42,7 +42,7 @@ class Standing:
         return f"{who} bypassed the gate, so that its proof is violated (bypass)"
 
 
-def standing(session: Session, head: CommitOid | None) -> Standing | None:
+def standing(session: Session, head: CommitOid | None) -> BypassedHistory | None:
     """Return what bypassed the gate in the history of `head`, where a proof does not tolerate it; None without."""
     chain, repository = session.chain, session.repository
     if not chain.bypassed or head is None or NO_VERIFY in session.context.policy.commit.allow_bypass:
@@ -52,4 +52,4 @@ def standing(session: Session, head: CommitOid | None) -> Standing | None:
     found = tuple(CommitOid(oid) for oid in told.decode().split() if oid in chain.bypassed)
     if not found:
         return None
-    return Standing(found, head, next(iter(repository.parents_of(found[0])), None))
+    return BypassedHistory(found, head, next(iter(repository.parents_of(found[0])), None))

@@ -15,7 +15,7 @@ from git_taskctx.config.keys import (
     unknown_error,
     values_of,
 )
-from git_taskctx.config.kinds import Misfit, describe, show_key
+from git_taskctx.config.kinds import WrongValue, describe, show_key
 from git_taskctx.errors import BadConfig
 from git_taskctx.limits import load_toml
 from git_taskctx.model.pipeline import Pipelines
@@ -145,7 +145,7 @@ def _read_table(table: Mapping[str, Any], parent: str, what: str, prefix: str) -
         if key in kinds():
             try:
                 read = kinds()[key].from_toml(value)
-            except Misfit as misfit:
+            except WrongValue as misfit:
                 raise misfit_error(where, key, misfit) from misfit
             check_value(key, read, where=where)
             yield key, read

@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.config.kinds import Kind, Misfit, kind_of
+from git_taskctx.config.kinds import Kind, WrongValue, kind_of
 from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.model.codec import field_hints, to_plain
 from git_taskctx.model.oids import check_agent_name
@@ -205,7 +205,7 @@ def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
             raise BadConfig(f"{where} names {name!r}, which is none of {agents}", hint=_nearest(name, values["agents"]))
 
 
-def misfit_error(where: str, key: str, misfit: Misfit) -> BadConfig:
+def misfit_error(where: str, key: str, misfit: WrongValue) -> BadConfig:
     """Return the error that a value does not fit its key."""
     expected = misfit.expected or ("a string that is not empty" if misfit.at.endswith("]") else kinds()[key].expected)
     return BadConfig(f"{where}{misfit.at}: expected {expected}, found {misfit.found}")

@@ -14,7 +14,7 @@ from git_taskctx.model.policy import StandardsRule
 from git_taskctx.model.values import dataclass
 
 
-class Misfit(Exception):
+class WrongValue(Exception):
     """A value is not what its key takes."""
 
     def __init__(self, found: str, at: str = "", *, expected: str | None = None) -> None:
@@ -36,7 +36,7 @@ class Kind:
 def _from_toml_exactly(kind: type[Any]) -> Callable[[Any], Any]:
     def read(value: Any) -> Any:
         if type(value) is not kind:
-            raise Misfit(describe(value))
+            raise WrongValue(describe(value))
         return value
 
     return read
@@ -44,14 +44,14 @@ def _from_toml_exactly(kind: type[Any]) -> Callable[[Any], Any]:
 
 def _text_from_toml(value: Any) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise Misfit(describe(value))
+        raise WrongValue(describe(value))
     return value
 
 
 def _texts_from_toml(value: Any) -> tuple[str, ...]:
     for index, item in enumerate(_from_toml_exactly(list)(value)):
         if not isinstance(item, str) or not item.strip():
-            raise Misfit(describe(item), at=f"[{index}]")
+            raise WrongValue(describe(item), at=f"[{index}]")
     return tuple(value)
 
 
@@ -60,14 +60,14 @@ def _table_from_toml(value: Any) -> dict[str, tuple[str, ...]]:
     for name, items in _from_toml_exactly(dict)(value).items():
         try:
             result[name] = _texts_from_toml(items)
-        except Misfit as misfit:
-            raise Misfit(misfit.found, at=f".{show_key(name)}{misfit.at}") from misfit
+        except WrongValue as misfit:
+            raise WrongValue(misfit.found, at=f".{show_key(name)}{misfit.at}") from misfit
     return result
 
 
 def _text_from_git(text: str | None) -> str:
     if text is None:
-        raise Misfit("no value")
+        raise WrongValue("no value")
     return text
 
 
@@ -83,14 +83,14 @@ def _bool_from_git(text: str | None) -> bool:
         return words[text.lower()]
     try:
         return _int_from_git(text) != 0
-    except Misfit:
-        raise Misfit(describe(text)) from None
+    except WrongValue:
+        raise WrongValue(describe(text)) from None
 
 
 def _int_from_git(text: str | None) -> int:
     match = re.fullmatch(r"\s*([+-]?[0-9]{1,12})([kmg]?)", _text_from_git(text), re.IGNORECASE)
     if not match:
-        raise Misfit(describe(text))
+        raise WrongValue(describe(text))
     scale: int = 1024 ** " kmg".index(match[2].lower() or " ")
     return int(match[1]) * scale
 
@@ -98,7 +98,7 @@ def _int_from_git(text: str | None) -> int:
 def _one_of(words: tuple[str, ...]) -> Callable[[Any], str]:
     def read(value: Any) -> str:
         if value not in words:
-            raise Misfit("no value" if value is None else describe(value))
+            raise WrongValue("no value" if value is None else describe(value))
         return str(value)
 
     return read
@@ -110,24 +110,24 @@ def _rules_from_toml(value: Any) -> tuple[StandardsRule, ...]:
 
 def _rule_from_toml(value: Any, at: str) -> StandardsRule:
     if not isinstance(value, dict):
-        raise Misfit(describe(value), at, expected="a table [[standards.rule]]")
+        raise WrongValue(describe(value), at, expected="a table [[standards.rule]]")
     hints = field_hints(StandardsRule)
     read = {}
     for name, item in value.items():
         if name not in hints:
-            raise Misfit(f"the key {name!r}", at, expected=" or ".join(map(repr, hints)))
+            raise WrongValue(f"the key {name!r}", at, expected=" or ".join(map(repr, hints)))
         kind = kind_of(hints[name])
         try:
             read[name] = kind.from_toml(item)
-        except Misfit as misfit:
-            raise Misfit(misfit.found, f"{at}.{name}{misfit.at}", expected=kind.expected) from misfit
+        except WrongValue as misfit:
+            raise WrongValue(misfit.found, f"{at}.{name}{misfit.at}", expected=kind.expected) from misfit
     if "file" not in read:
-        raise Misfit("none", f"{at}.file", expected="the path of a Markdown file")
+        raise WrongValue("none", f"{at}.file", expected="the path of a Markdown file")
     return StandardsRule(**read)
 
 
 def _no_rules_from_git(text: str | None) -> Any:
-    raise Misfit(describe(text) if text is not None else "no value")
+    raise WrongValue(describe(text) if text is not None else "no value")
 
 
 KINDS: Mapping[Any, Kind] = {

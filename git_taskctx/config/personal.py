@@ -20,7 +20,7 @@ from git_taskctx.config.keys import (
     unknown_error,
     values_of,
 )
-from git_taskctx.config.kinds import KINDS, Misfit
+from git_taskctx.config.kinds import KINDS, WrongValue
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.pipeline import Pipelines
@@ -166,7 +166,7 @@ def _read_personal(key: str, entry: str, found: Sequence[tuple[str | None, str]]
         if not entry and kind is not KINDS[tuple]:
             return kind.from_git(last)
         texts = [kind.from_git(value) for value, where_from in found if where_from == origin]
-    except Misfit as misfit:
+    except WrongValue as misfit:
         raise misfit_error(where, key, misfit) from misfit
     items = [item for text in texts for item in (_split(text) if RULES[key].splits else [text])]
     return tuple(item.strip() for item in items if item.strip())

@@ -36,7 +36,7 @@ Original = Literal["unchanged", "changed", "gone", "none"]
 
 
 @dataclass(frozen=True)
-class Source:
+class EvidenceSource:
     """Something that is about to be kept."""
 
     path: str
@@ -47,7 +47,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Attached:
+class AttachResult:
     """What `attach` did."""
 
     evidence: Evidence
@@ -63,7 +63,7 @@ class Piece:
     original: Original
 
 
-def read_source(repository: Repository, folder: Path, given: str, *, lines: str | None = None) -> Source:
+def read_source(repository: Repository, folder: Path, given: str, *, lines: str | None = None) -> EvidenceSource:
     """Read what a person named, from the current folder; of a file, all or some `lines`, as in `L10-L20`.
 
     Raises: Fatal where there is no such file, or a link in the worktree leads out of it; BadData, Usage.
@@ -80,18 +80,20 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
         raise Fatal(f"there is no file '{given}'", hint="ls   # PATH counts from the current folder")
     inside = place.is_relative_to(top)
     name = quote(os.fsencode(place.relative_to(top))) if inside else quote(os.fsencode(place))
-    source = Source(name, data)
+    source = EvidenceSource(name, data)
     return source if lines is None else _excerpt(source, lines)
 
 
-def check_stdin(data: bytes) -> Source:
+def check_stdin(data: bytes) -> EvidenceSource:
     """Take what came from standard input. Raises: BadData when it is too long."""
     if len(data) > LIMIT:
         raise BadData(f"standard input has more than {LIMIT} bytes", hint="keep the end of it: tail -c 16M")
-    return Source(STDIN, data)
+    return EvidenceSource(STDIN, data)
 
 
-def attach(session: Session, source: Source, kind: EvidenceType, *, description: str | None = None) -> Attached:
+def attach(
+    session: Session, source: EvidenceSource, kind: EvidenceType, *, description: str | None = None
+) -> AttachResult:
     """Keep a piece of evidence; the same bytes of the same path, attached again, keep their id.
 
     Raises: Refused for a secret, and where there is too much of it; Fatal.
@@ -101,15 +103,15 @@ def attach(session: Session, source: Source, kind: EvidenceType, *, description:
         description = check_text(description, what="description")
     evidence, contents = take(session, source, kind, description=description)
     if contents is None:
-        return Attached(evidence, new=False)
+        return AttachResult(evidence, new=False)
     event = Event(Attach(evidence))
     session.commit([event], files=contents, reason=f"{session.task}: {evidence.id} attached")
-    return Attached(evidence, new=True)
+    return AttachResult(evidence, new=True)
 
 
 def take(
     session: Session,
-    source: Source,
+    source: EvidenceSource,
     kind: EvidenceType,
     *,
     description: str | None = None,
@@ -186,7 +188,7 @@ def original_of(repository: Repository, evidence: Evidence) -> Original:
     return "unchanged" if sha256_hex(source.data) == evidence.sha256 else "changed"
 
 
-def _excerpt(source: Source, lines: str) -> Source:
+def _excerpt(source: EvidenceSource, lines: str) -> EvidenceSource:
     found = re.fullmatch(r"[Ll]?([0-9]{1,9})(?:-[Ll]?([0-9]{1,9}))?", lines, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx.context.caller import check_text
-from git_taskctx.context.evidence import Source, take
+from git_taskctx.context.evidence import EvidenceSource, take
 from git_taskctx.context.session import Event, Session, commands_of
 from git_taskctx.context.staleness import compare_text
 from git_taskctx.context.volatile import is_same_commit
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Request:
+class QaRequest:
     """What `record-qa` was asked for."""
 
     agent: str
-    source: Source
+    source: EvidenceSource
     command: str | None = None
     exit_code: int | None = None
     baseline: bool = False
@@ -54,10 +54,10 @@ class QaRecorded:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckResult:
     """What a check of a pipeline came to."""
 
-    source: Source
+    source: EvidenceSource
     """Its log."""
     command: str
     exit_code: int
@@ -66,7 +66,7 @@ class Checked:
     stage: StageRun
 
 
-def record_qa(session: Session, request: Request) -> QaRecorded:
+def record_qa(session: Session, request: QaRequest) -> QaRecorded:
     """Put a run of QA on record, with its log, for the tree that lies there now.
 
     While nobody has snapshotted anything and the tree is as the task began, it is the baseline too.
@@ -92,7 +92,7 @@ def record_qa(session: Session, request: Request) -> QaRecorded:
     return QaRecorded(recorded, evidence, baseline, (*warnings, *_odd(session, recorded)))
 
 
-def record_checks(session: Session, checks: Sequence[Checked]) -> None:
+def record_checks(session: Session, checks: Sequence[CheckResult]) -> None:
     """Put what checks came to on record, each for the tree that it ran on, in one commit of the ledger.
 
     Raises: Refused for a secret in a log, and where there is too much evidence.
@@ -112,7 +112,9 @@ def record_checks(session: Session, checks: Sequence[Checked]) -> None:
         session.commit(events, files=files, reason=f"{session.task}: checked by {names}")
 
 
-def _run_of(session: Session, source: Source, command: str | None, exit_code: int | None, evidence: Evidence) -> Run:
+def _run_of(
+    session: Session, source: EvidenceSource, command: str | None, exit_code: int | None, evidence: Evidence
+) -> Run:
     """Return what a record says of a run."""
     from git_taskctx.capture.qa import read_log
 
@@ -199,7 +201,7 @@ def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[s
 
 
 def _is_baseline(
-    session: Session, request: Request, reading: Reading, changed: tuple[str, ...]
+    session: Session, request: QaRequest, reading: Reading, changed: tuple[str, ...]
 ) -> tuple[bool, tuple[str, ...]]:
     """Return whether a run is of the state before the task, and what to say where it might have been."""
     begun = any(seat.snapshots for seat in session.chain.seats.values())

@@ -153,10 +153,10 @@ def _compare_sections(
             what = "is gone" if found is None else f"has more than {LIMIT} bytes"
             lost += [(one, f"{path} {what}, which {one.section} stands in") for one in citations]
             continue
-        from git_taskctx.capture.sections import Document
+        from git_taskctx.capture.sections import MarkdownFile
         from git_taskctx.capture.standards import find_again
 
-        document = Document(data)
+        document = MarkdownFile(data)
         places = find_again(document, citations)
         for one in citations:
             section = places.get(one.content_sha)
@@ -179,7 +179,7 @@ def _moved(one: StandardsCitation, path: str, slug: str, span: str) -> str:
 
 def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation]) -> dict[str, tuple[str, str, str]]:
     """Look for sections in the Markdown files that have changed since the task began, by their hash."""
-    from git_taskctx.capture.sections import Document
+    from git_taskctx.capture.sections import MarkdownFile
     from git_taskctx.capture.standards import find_again
 
     changes = reading.changes_since(session.chain.init_tree)
@@ -188,7 +188,7 @@ def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation
     for change in files[:MAX_SEARCHED]:
         data = read_blob(reading.objects, BlobOid(change.oid), limit=LIMIT)
         if data is not None:
-            for sha, section in find_again(Document(data), lost).items():
+            for sha, section in find_again(MarkdownFile(data), lost).items():
                 places.setdefault(sha, (quote(change.path), section.slug, section.span))
     return places
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from git_taskctx.demo.stage import Mismatch, Stage
+from git_taskctx.demo.stage import Mismatch, Player
 from git_taskctx.demo.story import tell
 from git_taskctx.errors import Fatal
 
@@ -29,7 +29,7 @@ def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool
         reason = (error.strerror or str(error)).lower()
         raise Fatal(f"cannot make a temporary folder: {reason}", hint="TMPDIR=/a/folder git taskctx demo") from error
     try:
-        stage = Stage(folder, stream, environ=environ, colour=colour)
+        stage = Player(folder, stream, environ=environ, colour=colour)
         try:
             tell(stage)
         except Mismatch as error:

@@ -34,7 +34,7 @@ class Mismatch(Exception):
     """A command did not end as the story expects."""
 
 
-class Stage:
+class Player:
     """Runs what the story says, and shows it."""
 
     def __init__(self, folder: Path, stream: TextIO, *, environ: Mapping[str, str], colour: bool) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from git_taskctx.demo import project
-from git_taskctx.demo.stage import Stage
+from git_taskctx.demo.stage import Player
 
 TASK = "TASK-0824"
 
 
-def tell(stage: Stage) -> None:
+def tell(stage: Player) -> None:
     """Tell all of it. Raises: Mismatch at the first command that ends otherwise."""
     _prepare(stage)
     _begin(stage)
@@ -23,7 +23,7 @@ def tell(stage: Stage) -> None:
     _end(stage)
 
 
-def _prepare(stage: Stage) -> None:
+def _prepare(stage: Player) -> None:
     for path, text in project.FILES.items():
         stage.write(path, text)
     stage.quiet("git", "init", "-q", "--template=", "--initial-branch=main")
@@ -37,7 +37,7 @@ def _prepare(stage: Stage) -> None:
     stage.shell("git ls-files")
 
 
-def _begin(stage: Stage) -> None:
+def _begin(stage: Player) -> None:
     stage.title("1. the task")
     stage.say(
         "`init` reads the task file once and freezes it. From now on every agent reads the",
@@ -46,7 +46,7 @@ def _begin(stage: Stage) -> None:
     stage.taskctx("init", TASK)
 
 
-def _implement(stage: Stage) -> None:
+def _implement(stage: Player) -> None:
     stage.title("2. the implementer")
     stage.actor = "coder-model"
     stage.say("It edits prices.py and test_prices.py, commits nothing, and records what it leaves.")
@@ -57,7 +57,7 @@ def _implement(stage: Stage) -> None:
     stage.shell("git status --short")
 
 
-def _review(stage: Stage) -> None:
+def _review(stage: Player) -> None:
     stage.title("3. the reviewer")
     stage.actor = "critic-model"
     stage.say("The handoff. The reviewer gets the tree only if it is exactly what was recorded.")
@@ -68,7 +68,7 @@ def _review(stage: Stage) -> None:
     stage.taskctx("block", "--agent", "reviewer", "--finding", "a discount of 120 gives a negative total")
 
 
-def _mend(stage: Stage) -> None:
+def _mend(stage: Player) -> None:
     stage.title("4. back to the implementer")
     stage.actor = "coder-model"
     stage.taskctx("start", "--agent", "implementer")
@@ -77,7 +77,7 @@ def _mend(stage: Stage) -> None:
     stage.taskctx("snapshot", "--agent", "implementer")
 
 
-def _drift(stage: Stage) -> None:
+def _drift(stage: Player) -> None:
     stage.title("5. somebody touches the tree between two agents")
     stage.actor = "you"
     stage.say("Nobody is at work. A person tries something out in the same folder, and forgets it:")
@@ -90,7 +90,7 @@ def _drift(stage: Stage) -> None:
     stage.taskctx("start", "--agent", "reviewer", code=1)
 
 
-def _resolve(stage: Stage) -> None:
+def _resolve(stage: Player) -> None:
     stage.title("6. the drift is resolved")
     stage.actor = "you"
     stage.say("Put the files back. What is overwritten or deleted is saved first, so it can come back.")
@@ -100,7 +100,7 @@ def _resolve(stage: Stage) -> None:
     stage.say('To keep such edits instead: git taskctx resolve-drift --accept --note "..."')
 
 
-def _review_again(stage: Stage) -> None:
+def _review_again(stage: Player) -> None:
     stage.title("7. the reviewer again")
     stage.actor = "critic-model"
     stage.taskctx("start", "--agent", "reviewer")
@@ -112,7 +112,7 @@ def _review_again(stage: Stage) -> None:
     stage.taskctx("diff", "--agent", "reviewer")
 
 
-def _validate(stage: Stage) -> None:
+def _validate(stage: Player) -> None:
     stage.title("8. the validator")
     stage.actor = "test-runner"
     stage.taskctx("start", "--agent", "validator")
@@ -122,7 +122,7 @@ def _validate(stage: Stage) -> None:
     stage.taskctx("status")
 
 
-def _commit(stage: Stage) -> None:
+def _commit(stage: Player) -> None:
     stage.title("9. the commit")
     stage.actor = "you"
     stage.shell('git add -A && git commit -q -m "Give a discount on the total" && git log --oneline')
@@ -135,7 +135,7 @@ def _commit(stage: Stage) -> None:
     stage.taskctx("--task", TASK, "log", "--graph")
 
 
-def _end(stage: Stage) -> None:
+def _end(stage: Player) -> None:
     stage.title("now in your own repository")
     for command, what in (
         ('git taskctx init TASK-1 --title "what is to be done"', "the implementer is at work"),

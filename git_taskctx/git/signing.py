@@ -30,7 +30,7 @@ _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minT
 
 
 @dataclass(frozen=True)
-class Checked:
+class SignatureStatus:
     """What git says of a signature."""
 
     status: str
@@ -95,7 +95,7 @@ def sign(repository: Repository, text: str) -> Signature:
 
 def check_signatures(
     repository: Repository, signed: Sequence[tuple[str, Signature]], allowed_signers: bytes
-) -> list[Checked]:
+) -> list[SignatureStatus]:
     """Return what git says of each signed text; all in one git, which starts its program for each.
 
     Raises: CouldNotTell when git cannot do it at all.
@@ -123,8 +123,8 @@ def check_signatures(
     answers = {}
     for line in told.out.decode("utf-8", "replace").splitlines():
         oid, status, key, primary, signer, short = (*line.split("\0"), "", "", "", "", "")[:6]
-        answers[oid] = Checked(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer, short)
-    return [answers.get(oid, Checked("E", (), "")) for oid in oids]
+        answers[oid] = SignatureStatus(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer, short)
+    return [answers.get(oid, SignatureStatus("E", (), "")) for oid in oids]
 
 
 def _field(repository: Repository) -> str:

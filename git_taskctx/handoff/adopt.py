@@ -23,8 +23,8 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Adopt, Origin, Seal, TaskFile
 from git_taskctx.model.record import Record, body_of, link, record_id
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.proof.claims import Claim, Told, read_claims
-from git_taskctx.proof.match import Matcher
+from git_taskctx.proof.claims import Claim, RecordedContext, read_claims
+from git_taskctx.proof.match import ClaimMatcher
 from git_taskctx.proof.range import Commit, read_commit
 from git_taskctx.proof.rules import Rules
 from git_taskctx.situation import Situation
@@ -77,7 +77,7 @@ def _contexts(repository: Repository, task: str) -> dict[str, Context]:
     return {name: one for name, one in found.items() if isinstance(one, Context) and one.task_id == task}
 
 
-def _chains(repository: Repository, commit: Commit, contexts: Collection[str], rules: Rules) -> list[Told]:
+def _chains(repository: Repository, commit: Commit, contexts: Collection[str], rules: Rules) -> list[RecordedContext]:
     """Return every chain that may be about a commit: of these contexts, and of the notes on it and on its tree."""
     notes = find_ref(repository.git, NOTES_REF)
     near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
@@ -89,13 +89,13 @@ def _chains(repository: Repository, commit: Commit, contexts: Collection[str], r
 
 
 def _choose(
-    repository: Repository, commit: Commit, chains: list[Told], contexts: Mapping[str, Context], rules: Rules
-) -> tuple[Told, Record]:
+    repository: Repository, commit: Commit, chains: list[RecordedContext], contexts: Mapping[str, Context], rules: Rules
+) -> tuple[RecordedContext, Record]:
     """Return the chain that proves the commit, and the record that would end it.
 
     Raises: Refused, with what stands against the nearest.
     """
-    matcher = Matcher(repository, rules.policy, {})
+    matcher = ClaimMatcher(repository, rules.policy, {})
     refused: list[Refused] = []
     for told in chains:
         draft = _draft(repository, commit, told, contexts.get(told.context), rules)
@@ -119,7 +119,7 @@ def _choose(
     raise Refused(f"{task} has no snapshot that a commit could be", Situation("clone.log_of", task=task))
 
 
-def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:
+def _claim(told: RecordedContext, draft: Record, rules: Rules) -> Claim | None:
     """Return the claim that the chain would make with a record at its end."""
     (record,) = link([draft], told.entries[-1].sha)
     entries = [*(entry.line for entry in told.entries), record.to_line()]
@@ -128,7 +128,9 @@ def _claim(told: Told, draft: Record, rules: Rules) -> Claim | None:
     return None
 
 
-def _draft(repository: Repository, commit: Commit, told: Told, context: Context | None, rules: Rules) -> Record | None:
+def _draft(
+    repository: Repository, commit: Commit, told: RecordedContext, context: Context | None, rules: Rules
+) -> Record | None:
     """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
     records = (entry.record for entry in told.entries if entry.record.type in ("snapshot", "seal", "adopt"))
     validated = [record for record in records if record.commit_tree is not None]
@@ -152,7 +154,7 @@ def _draft(repository: Repository, commit: Commit, told: Told, context: Context 
 
 
 def _task_file(
-    repository: Repository, commit: Commit, told: Told, before: Record, context: Context | None, rules: Rules
+    repository: Repository, commit: Commit, told: RecordedContext, before: Record, context: Context | None, rules: Rules
 ) -> TaskFile | None:
     """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
 
@@ -176,7 +178,7 @@ def _task_file(
     return put_back_file(repository, told_of[0], tree, told_of[1], volatile=volatile, task=told.task)
 
 
-def _write(caller: Caller, commit: Commit, told: Told, draft: Record, rules: Rules) -> None:
+def _write(caller: Caller, commit: Commit, told: RecordedContext, draft: Record, rules: Rules) -> None:
     repository = caller.repository
     time = max(caller.now(), draft.time)
     facts = facts_of(repository, commit.parent, draft.commit_tree or commit.tree)

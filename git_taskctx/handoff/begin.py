@@ -38,7 +38,7 @@ from git_taskctx.store import CONTEXT
 
 
 @dataclass(frozen=True)
-class Request:
+class InitRequest:
     """What `init` was asked for."""
 
     task: str
@@ -76,7 +76,7 @@ class Begun:
     warnings: tuple[str, ...]
 
 
-def begin(caller: Caller, request: Request, load: Callable[[CommitOid | None], Config]) -> Begun:
+def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None], Config]) -> Begun:
     """Begin a context: capture the task, record the worktree as it is, make it the active one.
 
     `load` gives the configuration as of a commit.
@@ -142,7 +142,7 @@ def _require_no_active(caller: Caller) -> None:
         )
 
 
-def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
+def _agents(request: InitRequest, policy: Policy) -> tuple[str, ...]:
     agents = request.agents or policy.agents
     unknown = [name for name in policy.chain.may_edit or () if name not in agents]
     if unknown and request.agents is None:
@@ -153,7 +153,7 @@ def _agents(request: Request, policy: Policy) -> tuple[str, ...]:
     return agents
 
 
-def _capture(request: Request, ground: Ground) -> Captured:
+def _capture(request: InitRequest, ground: Ground) -> Captured:
     """Read the task: its file, or what was given on the command line."""
     policy, reading = ground.policy, ground.reading
     given = _given(request)
@@ -176,7 +176,7 @@ def _capture(request: Request, ground: Ground) -> Captured:
     return capture_file(path, data, ground, task=request.task, any_status=any_status, again=again, given=given)
 
 
-def _given(request: Request) -> Given:
+def _given(request: InitRequest) -> Given:
     """Return the texts of the command line in their one form. Raises: Fatal where one is too long."""
     from git_taskctx.capture.normalize import normalize_multiline
     from git_taskctx.capture.taskfile import MAX_TASK_TEXT, clean_text
@@ -191,7 +191,7 @@ def _given(request: Request) -> Given:
     return Given(title, description, tuple(_bounded(request, "criterion", one, MAX_TASK_TEXT) for one in criteria))
 
 
-def _bounded(request: Request, name: str, text: str, limit: int) -> str:
+def _bounded(request: InitRequest, name: str, text: str, limit: int) -> str:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > limit:
         raise Fatal(
@@ -201,7 +201,7 @@ def _bounded(request: Request, name: str, text: str, limit: int) -> str:
     return text
 
 
-def _find_task_file(request: Request, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:
+def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> tuple[str, bytes] | None:
     from git_taskctx.capture.lookup import find_task_file
     from git_taskctx.capture.taskfile import holds_task
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from git_taskctx.context.caller import check_text
-from git_taskctx.context.evidence import Source, take
+from git_taskctx.context.evidence import EvidenceSource, take
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
@@ -50,7 +50,7 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
 
 
 def update(
-    session: Session, agent: str, *, status: Status | None, qa_log: Source | None, session_id: str | None
+    session: Session, agent: str, *, status: Status | None, qa_log: EvidenceSource | None, session_id: str | None
 ) -> None:
     """Record what an agent says of itself; no status that the chain would not give. A log is kept as evidence.
 

@@ -30,7 +30,7 @@ from git_taskctx.store import CONTEXT
 
 
 @dataclass(frozen=True)
-class Listed:
+class KnownContext:
     """One context that is known here."""
 
     task: str
@@ -138,7 +138,7 @@ def _refuse_over(session: Session) -> None:
         raise session.ended(commit)
 
 
-def list_contexts(caller: Caller) -> list[Listed]:
+def list_contexts(caller: Caller) -> list[KnownContext]:
     """Return every context that is known here: active, archived, elsewhere or in the refs only; newest first."""
     store, repository = caller.store, caller.repository
     store.check()
@@ -163,11 +163,11 @@ def list_contexts(caller: Caller) -> list[Listed]:
                 continue
             chain = fold(entry.record for entry in read_entries(repository, context_id))
         except TaskctxError as error:
-            listed.append(Listed("?", context_id, "unreadable", error.message, "?", "", None, kept[context_id]))
+            listed.append(KnownContext("?", context_id, "unreadable", error.message, "?", "", None, kept[context_id]))
             continue
         written = read_time(context.audit.last_updated_at)
         listed.append(
-            Listed(
+            KnownContext(
                 task=context.task_id,
                 context_id=context_id,
                 state=state,

@@ -12,7 +12,7 @@ from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.handoff.start import (
     handover_event,
     is_handing_back_unchanged,
@@ -36,7 +36,7 @@ class Recorded:
     """What `snapshot` did."""
 
     agent: str
-    taken: Taken
+    taken: PreparedSnapshot
     started: bool
     """True when it was a handoff too."""
     done: bool

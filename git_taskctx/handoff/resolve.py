@@ -11,7 +11,7 @@ from git_taskctx.errors import Refused
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.record import changed_paths
-from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.handoff.start import require_distinct
 from git_taskctx.ledger.forks import find_named
 from git_taskctx.ledger.travel import fetched_refs, follow_ledger
@@ -28,7 +28,7 @@ class Resolved:
     owner: str
     budget: int
     """What the drift budgets added up to before."""
-    accepted: Taken | None
+    accepted: PreparedSnapshot | None
     paths: tuple[str, ...] = ()
     """Paths that were accepted as they are now."""
     voided: tuple[str, ...] = ()

@@ -54,7 +54,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Taken:
+class PreparedSnapshot:
     """A snapshot ready to be put on record."""
 
     events: list[Event]
@@ -82,7 +82,9 @@ class _Draft:
     warnings: list[str] = field(default_factory=list)
 
 
-def take_snapshot(session: Session, reading: Reading, agent: str, options: Options, *, chain: Chain) -> Taken:
+def take_snapshot(
+    session: Session, reading: Reading, agent: str, options: Options, *, chain: Chain
+) -> PreparedSnapshot:
     """Gather the snapshot of the present worktree for `agent`, who owns the tree in `chain`.
 
     Its objects are kept, nothing is on record until the caller commits what is returned.
@@ -155,7 +157,7 @@ def take_snapshot(session: Session, reading: Reading, agent: str, options: Optio
     reopened = _reopened(chain, reading, options)
     events.append(_event(snapshot, agent, options, reopened))
     warnings = (*draft.warnings, *snapshot.unfinished)
-    return Taken(events, snapshot, files, moves, len(changes), reopened, warnings)
+    return PreparedSnapshot(events, snapshot, files, moves, len(changes), reopened, warnings)
 
 
 def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid) -> None:

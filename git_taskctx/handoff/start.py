@@ -12,7 +12,7 @@ from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
-from git_taskctx.handoff.snapshot import Options, Taken, take_snapshot
+from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.ledger.rules import refuse_actor, refuse_handover, refuse_turn
 from git_taskctx.model.payloads import Start, Takeover
@@ -32,7 +32,7 @@ class Started:
     previous: str | None = None
     round: int = 1
     verdict: Verdict | None = None
-    took_over: Taken | None = None
+    took_over: PreparedSnapshot | None = None
 
 
 def start(session: Session, agent: str, *, take_over: str | None = None) -> Started:

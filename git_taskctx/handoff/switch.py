@@ -16,14 +16,14 @@ from git_taskctx.situation import Situation
 
 
 @dataclass(frozen=True)
-class Told:
+class SwitchNotice:
     """One sentence, and where whoever reads it stands."""
 
     text: str
     situation: Situation
 
 
-def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
+def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
     """Put the active context away where HEAD went from `old` to another commit; return what to say.
 
     Nothing happens inside a rebase or a bisect. At the same commit the tree is the same: the context comes along.
@@ -42,18 +42,18 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[Told]:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
             then = Situation("clone.put_away", task=waiting)
-            told.append(Told(f"{waiting} was put away when this branch was left", then))
+            told.append(SwitchNotice(f"{waiting} was put away when this branch was left", then))
     return told
 
 
-def _follow(session: Session, old: CommitOid | None, head: Head) -> list[Told]:
+def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchNotice]:
     if not session.edited:
         log = Situation("clone.log_of", task=session.task)
-        told = [Told(text, log) for text in keep_up(session, gated=True)]
+        told = [SwitchNotice(text, log) for text in keep_up(session, gated=True)]
         if old is not None and is_committed(session, old):
             commit = end(session, old)
             then = Situation("chain.over", session=session, found=standing(session, commit))
-            return [*told, Told(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
+            return [*told, SwitchNotice(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
         if old == head.commit:
             return told + _come_along(session, head)
     place = _place(session.chain.branch, old)
@@ -61,10 +61,10 @@ def _follow(session: Session, old: CommitOid | None, head: Head) -> list[Told]:
     where = session.chain.branch or (old or "")[:12]
     put_away(session, reason=f"left {where}")
     then = Situation("clone.put_away", task=session.task, where="there")
-    return [Told(f"{session.task} is put away: it belongs to {where}", then)]
+    return [SwitchNotice(f"{session.task} is put away: it belongs to {where}", then)]
 
 
-def _come_along(session: Session, head: Head) -> list[Told]:
+def _come_along(session: Session, head: Head) -> list[SwitchNotice]:
     chain = session.chain
     if head.branch == chain.branch:
         return []

@@ -33,7 +33,7 @@ class HookCall:
 
 
 @dataclass(frozen=True)
-class Line:
+class HookMessage:
     """Something to say, and where whoever reads it stands."""
 
     text: str
@@ -41,7 +41,7 @@ class Line:
     warns: bool = False
 
 
-Body = Callable[[Caller, HookCall], list[Line]]
+Body = Callable[[Caller, HookCall], list[HookMessage]]
 
 _BODIES = {
     "pre-commit": "commit.before_commit",
@@ -55,7 +55,7 @@ _BODIES = {
 """Module and function of each."""
 
 
-def run_body(caller: Caller, called: HookCall) -> list[Line]:
+def run_body(caller: Caller, called: HookCall) -> list[HookMessage]:
     """Do what a hook is there for; return what to say.
 
     Raises: Usage for a name that is no hook of ours; what the body raises.

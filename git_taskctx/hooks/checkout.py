@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from git_taskctx.context.caller import Caller
 from git_taskctx.handoff.switch import follow_switch
-from git_taskctx.hooks.bodies import HookCall, Line
+from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.model.oids import CommitOid, is_oid
 
 
-def after_checkout(caller: Caller, called: HookCall) -> list[Line]:
+def after_checkout(caller: Caller, called: HookCall) -> list[HookMessage]:
     """Put the context away on a switch to another commit, and remind of one that waits here."""
     old, _, flag = (*called.args, "", "", "")[:3]
     if flag != "1" or not is_oid(old):  # files were checked out, no branch
         return []
     # After `git clone` and `git worktree add` HEAD was nowhere, which is all zeros (githooks, post-checkout).
     told = follow_switch(caller, CommitOid(old) if old.strip("0") else None)
-    return [Line(one.text, one.situation) for one in told]
+    return [HookMessage(one.text, one.situation) for one in told]

@@ -10,12 +10,12 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.errors import TaskctxError
 from git_taskctx.hooks.amend import is_amend
 from git_taskctx.hooks.aside import began, is_put_aside
-from git_taskctx.hooks.bodies import HookCall, Line
+from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.model.verdict import Outcome
 from git_taskctx.situation import Situation
 
 
-def before_commit(caller: Caller, called: HookCall) -> list[Line]:
+def before_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
     """Stop a commit that may not be made. Raises: TaskctxError, with the paths that it is about."""
     # Only `git commit` amends; a merge runs pre-merge-commit in its place (githooks).
     head = caller.repository.find_commit("HEAD") if called.name == "pre-commit" else None
@@ -27,7 +27,7 @@ def before_commit(caller: Caller, called: HookCall) -> list[Line]:
         began=began(caller.repository, put_aside=put_aside),
     )
     try:
-        return [Line(one.text, one.situation, warns=True) for one in check_commit(caller, attempt)]
+        return [HookMessage(one.text, one.situation, warns=True) for one in check_commit(caller, attempt)]
     except TaskctxError as error:
         if not error.paths:
             with contextlib.suppress(TaskctxError):
@@ -35,13 +35,13 @@ def before_commit(caller: Caller, called: HookCall) -> list[Line]:
         raise
 
 
-def after_commit(caller: Caller, called: HookCall) -> list[Line]:
+def after_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
     """End the task when its commit was made; record a part of it, and a commit that bypassed the gate."""
     if caller.store.is_idle:
         return []
     caught = catch_up(caller, gated=True)
-    lines = [Line(text, Situation("chain.look"), warns=True) for text in caught.told]
+    lines = [HookMessage(text, Situation("chain.look"), warns=True) for text in caught.told]
     if caught.sealed is not None:
         over = caught.sealed
-        lines.append(Line(over.summary, over.situation, warns=over.outcome is not Outcome.YES))
+        lines.append(HookMessage(over.summary, over.situation, warns=over.outcome is not Outcome.YES))
     return lines

@@ -19,7 +19,7 @@ from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
 from git_taskctx.hooks import prek
 from git_taskctx.hooks.fire import Fired
-from git_taskctx.hooks.health import Seat, displaced, judge, read_author, read_script
+from git_taskctx.hooks.health import HookState, displaced, judge, read_author, read_script
 from git_taskctx.hooks.install import shared_folder
 from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.refspec import find_left, find_named
@@ -34,7 +34,7 @@ Level = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Problem:
     """One thing that is not as it should be."""
 
     level: Level
@@ -46,61 +46,61 @@ class Finding:
     """What an error says that carries none."""
 
 
-def examine_hooks(place: Place, seats: Sequence[Seat], fired: Fired) -> Iterator[Finding]:
+def examine_hooks(place: Place, seats: Sequence[HookState], fired: Fired) -> Iterator[Problem]:
     """Report of each hook why git would not run it, or that it did not come when it was fired."""
     install = Situation("hooks.install", place=place)
     for seat in seats:
         level: Level = "error" if seat.event in GATES else "warning"
         if seat.state == "missing":
             if not judge(seats).line.startswith("not installed"):
-                yield Finding(level, f"{seat.event} is not installed", install)
+                yield Problem(level, f"{seat.event} is not installed", install)
         elif seat.state == "not executable":
-            yield Finding(
+            yield Problem(
                 level,
                 f"{seat.path} is not executable, and git ignores it",
                 Situation("hooks.not_executable", path=seat.path),
             )
         elif seat.state == "displaced":
-            yield Finding(level, f"{seat.event} is displaced: {seat.by} has its place", install)
+            yield Problem(level, f"{seat.event} is displaced: {seat.by} has its place", install)
         elif seat.state != "in place":
-            yield Finding(level, f"{seat.event} is {seat.state}: {seat.by}", _way_to_run(place, seat))
+            yield Problem(level, f"{seat.event} is {seat.state}: {seat.by}", _way_to_run(place, seat))
         elif seat.event in fired.skipped:
             yield from _examine_skipped(place, seat, level)
         elif seat.event == "post-rewrite" and seat.by in ("pre-commit", "prek"):
-            yield Finding(
+            yield Problem(
                 "warning",
                 f"{seat.by} runs post-rewrite without the list of commits, so that their records are not carried along",
                 Situation("hooks.instead_of", program=seat.by),
             )
         elif seat.event not in fired.events and (fault := _prek_fault(place, seat)):
-            yield Finding(level, f"{seat.event}: {fault}", Situation("hooks.old_prek"))
+            yield Problem(level, f"{seat.event}: {fault}", Situation("hooks.old_prek"))
         elif seat.event not in fired.events:
-            yield Finding(level, f"{seat.event} is in place and does not fire", Situation("hooks.install_anew"))
+            yield Problem(level, f"{seat.event} is in place and does not fire", Situation("hooks.install_anew"))
     if judge(seats).line == "not installed":
-        yield Finding("error", "no hook is installed here: nothing stops a commit", install)
+        yield Problem("error", "no hook is installed here: nothing stops a commit", install)
     lost = any(seat.state == "in place" and seat.event not in fired.events | fired.skipped for seat in seats)
     if lost and fired.said:
-        yield Finding("note", f"git said: {fired.said[:500]}", None)
+        yield Problem("note", f"git said: {fired.said[:500]}", None)
 
 
-def _prek_fault(place: Place, seat: Seat) -> str | None:
+def _prek_fault(place: Place, seat: HookState) -> str | None:
     return prek.find_fault(seat.path, seat.event, place.environ) if seat.path is not None else None
 
 
-def _examine_skipped(place: Place, seat: Seat, level: Level) -> Iterator[Finding]:
+def _examine_skipped(place: Place, seat: HookState, level: Level) -> Iterator[Problem]:
     script = place.husky / seat.event if place.husky is not None else seat.path
     data = read_script(script) if script is not None else None
     if data is not None and author(data, seat.event) in ("ours", "block") and not is_current(data, seat.event):
-        yield Finding(
+        yield Problem(
             level,
             f"{script} is not what this version writes, and was not fired",
             Situation("hooks.install", place=place),
         )
     else:
-        yield Finding("note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None)
+        yield Problem("note", f"{seat.event} was not fired: {seat.by} runs it, and that would run your checks", None)
 
 
-def _way_to_run(place: Place, seat: Seat) -> Situation:
+def _way_to_run(place: Place, seat: HookState) -> Situation:
     if place.husky is not None:
         return Situation("hooks.husky_first")
     if seat.state == "off":
@@ -108,19 +108,19 @@ def _way_to_run(place: Place, seat: Seat) -> Situation:
     return Situation("hooks.install", place=place)
 
 
-def examine_files(place: Place) -> Iterator[Finding]:
+def examine_files(place: Place) -> Iterator[Problem]:
     """Find hooks that were put aside and that nothing runs, old shims, and shims where nothing runs them."""
     folders = {place.default, place.folder}
     for folder in sorted(folders):
         for there in displaced(folder):
-            yield Finding(
+            yield Problem(
                 "warning",
                 f"{there} was put aside by us, and nothing runs it now",
                 Situation("hooks.install", place=place),
             )
         for event in EVENTS:
             if read_author(folder / f"{event}.old", event) == "ours":
-                yield Finding(
+                yield Problem(
                     "warning",
                     f"{folder / event}.old is ours: lefthook has put it there, and runs it no more",
                     Situation("hooks.install", place=place),
@@ -134,21 +134,21 @@ def examine_files(place: Place) -> Iterator[Finding]:
         and place.folder != place.private
     ]
     if twice:
-        yield Finding(
+        yield Problem(
             "note",
             f"{', '.join(twice)}: run twice, by git's configuration and as a file",
             Situation("hooks.twice"),
         )
     link = beside(place.private)
     if place.folder == place.private and link.is_symlink() and link.readlink() != shared_folder(place):
-        yield Finding(
+        yield Problem(
             "warning",
             f"core.hooksPath for all repositories is {shared_folder(place)} now",
             Situation("hooks.install", place=place),
         )
 
 
-def examine_worktrees(place: Place) -> Iterator[Finding]:
+def examine_worktrees(place: Place) -> Iterator[Problem]:
     """Find other worktrees in which git runs no hook at all, as a relative core.hooksPath leads nowhere there."""
     paths = place.hooks_paths()
     if not paths or os.path.isabs(paths[-1][0]) or paths[-1][0].startswith("~"):  # noqa: PTH117 - not a path yet
@@ -158,28 +158,28 @@ def examine_worktrees(place: Place) -> Iterator[Finding]:
         top = Path(os.fsdecode(line.removeprefix(b"worktree ")))
         other = line.startswith(b"worktree ") and top != place.top and (top / ".git").exists()
         if other and not (top / paths[-1][0]).is_dir():
-            yield Finding(
+            yield Problem(
                 "warning",
                 f"{quote(os.fsencode(top))} has no {paths[-1][0]}: git runs no hook in that worktree",
                 Situation("hooks.no_folder_there", top=top),
             )
 
 
-def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Iterator[Finding]:
+def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> Iterator[Problem]:
     """Find out whether the hooks would find git-taskctx, and this one. `program` is the one that runs now."""
     if place.environ.get("GIT_TASKCTX") == "0":
-        yield Finding(
+        yield Problem(
             "error", "GIT_TASKCTX=0 is set: every hook is switched off", Situation("hooks.variable", name="GIT_TASKCTX")
         )
     for name, manager in (("HUSKY", "husky"), ("LEFTHOOK", "lefthook")):
         if place.environ.get(name) in ("0", "false") and any(seat.by == manager for seat in seats):
-            yield Finding(
+            yield Problem(
                 "error",
                 f"{name}={place.environ[name]} is set: {manager} runs no hook",
                 Situation("hooks.variable", name=name),
             )
     if place.version < OLDEST:
-        yield Finding(
+        yield Problem(
             "error",
             f"git {_dotted(place.version)} is too old: it must be {_dotted(OLDEST)}",
             Situation("hooks.old_git"),
@@ -192,7 +192,7 @@ def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Itera
         if there is not None:
             found.setdefault(Path(there).resolve(), there)
     if not found:
-        yield Finding(
+        yield Problem(
             "error",
             "git does not find git-taskctx on PATH, so the hooks let every commit go",
             Situation("hooks.not_on_path", folder=program.parent),
@@ -201,19 +201,19 @@ def examine_program(place: Place, seats: Sequence[Seat], program: Path) -> Itera
     first = next(iter(found.values()))
     version = _ask_version(place.git, first)
     if version is None:
-        yield Finding(
+        yield Problem(
             "error",
             f"{first} does not run, so the hooks let every commit go",
             Situation("hooks.does_not_run", program=first),
         )
     elif version != __version__:
-        yield Finding(
+        yield Problem(
             "warning",
             f"the hooks run {first}, which is {version}; this is {__version__}",
             Situation("hooks.several"),
         )
     if len(found) > 1:
-        yield Finding(
+        yield Problem(
             "warning",
             f"git-taskctx is installed more than once: {', '.join(found.values())}; the first one is run",
             Situation("hooks.several"),
@@ -231,7 +231,7 @@ def _ask_version(git: Git, program: str) -> str | None:
     return words[-1] if done.returncode == 0 and words else None
 
 
-def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
+def examine_notes(place: Place, seats: Sequence[HookState]) -> Iterator[Problem]:
     """Find settings of git under which records get lost, go astray, or travel further than meant."""
     pattern = r"^(notes\..*|core\.notesref|remote\..*\.(mirror|fetch|push))$"
     out = place.git.run("config", "-z", "--get-regexp", pattern, ok=(0, 1)).out.decode("utf-8", "surrogateescape")
@@ -242,28 +242,28 @@ def examine_notes(place: Place, seats: Sequence[Seat]) -> Iterator[Finding]:
     covered = any(key == "notes.rewriteref" and _covers(value) for key, value in settings)
     mode = last.get("notes.rewritemode", "concatenate")
     if covered and mode in ("overwrite", "ignore"):
-        yield Finding(
+        yield Problem(
             "warning",
             f"notes.rewriteMode = {mode}: an amended commit may lose records that are on it",
             Situation("hooks.setting", words=("notes.rewriteMode", "concatenate")),
         )
     carried = any(seat.event == "post-rewrite" and seat.state == "in place" for seat in seats)
     if not covered and not carried:
-        yield Finding(
+        yield Problem(
             "warning",
             "amended and rebased commits lose their record: neither post-rewrite nor notes.rewriteRef carries it along",
             Situation("hooks.setting", words=("--add", "notes.rewriteRef", NOTES_REF)),
         )
     named = place.environ.get("GIT_NOTES_REF") or last.get("core.notesref")
     if named == NOTES_REF:
-        yield Finding(
+        yield Problem(
             "warning",
             f"git's own notes are written into {NOTES_REF}",
             Situation("hooks.own_notes", variable=bool(place.environ.get("GIT_NOTES_REF"))),
         )
 
 
-def examine_left(place: Place) -> Iterator[Finding]:
+def examine_left(place: Place) -> Iterator[Problem]:
     """Find what was fetched of remotes that are gone."""
     try:
         names = find_left(place)
@@ -271,43 +271,43 @@ def examine_left(place: Place) -> Iterator[Finding]:
         yield as_finding(error)
         return
     for name in names:
-        yield Finding(
+        yield Problem(
             "note",
             f"there is no remote {name} any more, and proofs do not read the records that were fetched from it",
             Situation("hooks.left_of_remote", folder=f"{REMOTES}/{name}/"),
         )
 
 
-def _examine_setting(key: str, value: str) -> Iterator[Finding]:
+def _examine_setting(key: str, value: str) -> Iterator[Problem]:
     unset = Situation("hooks.unset", key=key, value=value)
     if key.endswith(".mirror") and value.lower() in ("true", "yes", "on", "1", ""):
-        yield Finding("warning", f"{key}: a push there sends every snapshot", Situation("hooks.unset", key=key))
+        yield Problem("warning", f"{key}: a push there sends every snapshot", Situation("hooks.unset", key=key))
     elif key.endswith(".push") and value.lstrip("+").startswith(("refs/*:", "refs/taskctx/")):
-        yield Finding("warning", f"{key} = {value}: a push there sends every snapshot", unset)
+        yield Problem("warning", f"{key} = {value}: a push there sends every snapshot", unset)
     elif key.endswith(".fetch"):
         yield from _examine_fetch(key, value, unset)
 
 
-def _examine_fetch(key: str, value: str, unset: Situation) -> Iterator[Finding]:
+def _examine_fetch(key: str, value: str, unset: Situation) -> Iterator[Problem]:
     remote, (source, _, target) = key[len("remote.") : -len(".fetch")], value.lstrip("+").partition(":")
     other = Situation("hooks.unset", key=key, value=value, remote=remote)
     named = find_named(value)
     if named is not None:
         if named != remote:
-            yield Finding(
+            yield Problem(
                 "warning",
                 f"{key} = {value}: records of {remote} come as those of {named}",
                 Situation("hooks.notes_of", remote=remote),
             )
     elif target and target != NOTES_REF + "/" and (_covers(target) or target == "refs/*"):
         what = "a fetch overwrites records that are not there, and --prune deletes them"
-        yield Finding("warning", f"{key} = {value}: {what}", other)
+        yield Problem("warning", f"{key} = {value}: {what}", other)
     elif target.startswith("refs/taskctx/") and not target.startswith(f"{REMOTES}/"):
         what = "a fetch overwrites snapshots that are not there, and --prune deletes them"
-        yield Finding("warning", f"{key} = {value}: {what}", unset)
+        yield Problem("warning", f"{key} = {value}: {what}", unset)
     elif source == NOTES_REF:
         what = f"every fetch fails while {remote} has no records"
-        yield Finding("warning", f"{key} = {value}: {what}", other)
+        yield Problem("warning", f"{key} = {value}: {what}", other)
 
 
 def _covers(pattern: str) -> bool:
@@ -316,9 +316,9 @@ def _covers(pattern: str) -> bool:
     )
 
 
-def as_finding(error: TaskctxError) -> Finding:
+def as_finding(error: TaskctxError) -> Problem:
     """Return an error that keeps every verb from working here as a finding."""
-    return Finding("error", error.message, error.situation, error.hint)
+    return Problem("error", error.message, error.situation, error.hint)
 
 
 def _dotted(version: tuple[int, int]) -> str:

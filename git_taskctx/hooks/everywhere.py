@@ -13,7 +13,7 @@ from git_taskctx.errors import Fatal
 from git_taskctx.git.process import Git
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.health import read_author, read_script
-from git_taskctx.hooks.install import Plan, configure, lead_neighbours, put_file, renew, take, take_files
+from git_taskctx.hooks.install import InstallPlan, configure, lead_neighbours, put_file, renew, take, take_files
 from git_taskctx.hooks.place import CONFIG_HOOKS, PREFIX, Place, read_version
 from git_taskctx.hooks.shims import EVENTS, author
 
@@ -52,17 +52,17 @@ class Home:
         return Place(self.git, top=None, git_dir=self.data, common_dir=self.data, settings=settings)
 
 
-def install_everywhere(home: Home, *, dry_run: bool) -> Plan:
+def install_everywhere(home: Home, *, dry_run: bool) -> InstallPlan:
     """Put our hooks into every repository from now on, or only say how. Raises: as `install`."""
     return _carry_out(home, lambda: _plan_install(home), dry_run=dry_run)
 
 
-def uninstall_everywhere(home: Home, *, dry_run: bool) -> Plan:
+def uninstall_everywhere(home: Home, *, dry_run: bool) -> InstallPlan:
     """Take away what `install_everywhere` put in place, or only say how. Raises: as it does."""
     return _carry_out(home, lambda: _plan_uninstall(home), dry_run=dry_run)
 
 
-def _carry_out(home: Home, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
+def _carry_out(home: Home, make: Callable[[], InstallPlan], *, dry_run: bool) -> InstallPlan:
     if dry_run:
         return make()
     with files.held_folder(home.home):
@@ -75,8 +75,8 @@ def _carry_out(home: Home, make: Callable[[], Plan], *, dry_run: bool) -> Plan:
     return plan
 
 
-def _plan_install(home: Home) -> Plan:
-    plan = Plan()
+def _plan_install(home: Home) -> InstallPlan:
+    plan = InstallPlan()
     shared = home.path("core.hooksPath")
     if home.has_config_hooks:
         place = home.place()
@@ -118,8 +118,8 @@ def _gits_template(home: Home) -> Iterator[tuple[Path, bytes, int]]:
                     yield home.template / path.relative_to(made), path.read_bytes(), path.stat().st_mode & 0o777
 
 
-def _plan_uninstall(home: Home) -> Plan:
-    plan = Plan()
+def _plan_uninstall(home: Home) -> InstallPlan:
+    plan = InstallPlan()
     found = home.git.run("config", "--global", "--name-only", "--get-regexp", rf"^{re.escape(PREFIX)}", ok=(0, 1)).out
     for section in sorted({key.rpartition(".")[0] for key in os.fsdecode(found).splitlines()}):
         plan.steps.append(steps.remove_section(home.git, "--global", section))
@@ -138,7 +138,7 @@ def _plan_uninstall(home: Home) -> Plan:
     return plan
 
 
-def _take_template(plan: Plan, home: Home) -> None:
+def _take_template(plan: InstallPlan, home: Home) -> None:
     """Remove our own template, but for what others have put into it."""
     if not home.template.is_dir():
         return
@@ -157,7 +157,7 @@ def _take_template(plan: Plan, home: Home) -> None:
     _take_empty(plan, *folders, home.template)
 
 
-def _take_empty(plan: Plan, *folders: Path) -> None:
+def _take_empty(plan: InstallPlan, *folders: Path) -> None:
     """Remove those folders that hold nothing but what is removed before; others have put something there too."""
     for folder in folders:
         gone = {step.target for step in plan.steps if step.what == "remove"}

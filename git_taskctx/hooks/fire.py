@@ -16,7 +16,7 @@ from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell, TaskctxError
 from git_taskctx.git.process import PLACES, QUIET, Git
-from git_taskctx.hooks.health import Seat, read_author, read_script
+from git_taskctx.hooks.health import HookState, read_author, read_script
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim
 from git_taskctx.model.values import dataclass
@@ -58,7 +58,7 @@ class Fired:
     """What git and the hooks said, for those that did not come."""
 
 
-def fire(place: Place, seats: Iterable[Seat]) -> Fired:
+def fire(place: Place, seats: Iterable[HookState]) -> Fired:
     """Fire every hook that is in place, and return which came. Raises: GitFailed where no scratch can be made."""
     wired = [seat for seat in seats if seat.state == "in place"]
     with tempfile.TemporaryDirectory(prefix="taskctx-doctor-") as scratch:
@@ -105,7 +105,7 @@ def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
     return Git(top, place.environ, overlay, _SETTINGS, TIME_LIMIT)
 
 
-def _furnish(place: Place, git: Git, top: Path, wired: list[Seat]) -> list[str]:
+def _furnish(place: Place, git: Git, top: Path, wired: list[HookState]) -> list[str]:
     """Make the scratch repository, and return the hooks that cannot be fired without the user's own scripts."""
     top.mkdir()
     # init.templateDir may hold hooks of the user's own (git-init).

@@ -22,7 +22,7 @@ LIMIT = 1 << 20
 
 
 @dataclass(frozen=True)
-class Seat:
+class HookState:
     """One hook, as git would run it."""
 
     event: str
@@ -44,7 +44,7 @@ class Health:
     """Whether every hook is in place."""
 
 
-def judge(seats: Iterable[Seat]) -> Health:
+def judge(seats: Iterable[HookState]) -> Health:
     """Sum up: pure."""
     seats = list(seats)
     away = [seat for seat in seats if seat.state != "in place"]
@@ -60,7 +60,7 @@ def judge(seats: Iterable[Seat]) -> Health:
     return Health(line, holds, False)
 
 
-def look(place: Place) -> tuple[Seat, ...]:
+def look(place: Place) -> tuple[HookState, ...]:
     """Return how each hook stands."""
     return tuple(_look(place, event) for event in EVENTS)
 
@@ -90,55 +90,55 @@ def is_executable(path: Path) -> bool:
         return False
 
 
-def _look(place: Place, event: str) -> Seat:
+def _look(place: Place, event: str) -> HookState:
     if place.config_hooks(event) and place.has_config_hooks:
-        return Seat(event, "in place", "git's configuration")
+        return HookState(event, "in place", "git's configuration")
     folder = place.folder
     husky = place.husky
     if husky is not None:
         return _look_husky(folder, husky, event)
     if (folder.exists() or folder.is_symlink()) and not folder.is_dir():
-        return Seat(event, "off", f"core.hooksPath = {folder}")
+        return HookState(event, "off", f"core.hooksPath = {folder}")
     path = folder / event
     who = read_author(path, event)
     if who is None:
         if folder != place.default and read_author(place.default / event, event) == "ours":
-            return Seat(event, "shadowed", f"core.hooksPath = {place.hooks_paths()[-1][0]}")
-        return Seat(event, "missing", "")
+            return HookState(event, "shadowed", f"core.hooksPath = {place.hooks_paths()[-1][0]}")
+        return HookState(event, "missing", "")
     if not is_executable(path):
-        return Seat(event, "not executable", path.name, path)
+        return HookState(event, "not executable", path.name, path)
     if who in ("ours", "block", "calls"):
-        return Seat(event, "in place", {"block": "your own hook", "calls": "your own hook"}.get(who, "file"), path)
+        return HookState(event, "in place", {"block": "your own hook", "calls": "your own hook"}.get(who, "file"), path)
     if who in ("pre-commit", "prek"):
         return _look_beside(place, path, event, who)
     if who == "lefthook" and place.top is not None and in_lefthook(place.top, event, place.private):
-        return Seat(event, "in place", "lefthook", path)
+        return HookState(event, "in place", "lefthook", path)
     if who == "lefthook" and read_author(path.with_name(f"{event}.old"), event) != "ours":  # it keeps what was there
-        return Seat(event, "missing", "lefthook", path)
-    return Seat(event, "displaced", "another hook" if who == "other" else who, path)
+        return HookState(event, "missing", "lefthook", path)
+    return HookState(event, "displaced", "another hook" if who == "other" else who, path)
 
 
-def _look_husky(folder: Path, husky: Path, event: str) -> Seat:
+def _look_husky(folder: Path, husky: Path, event: str) -> HookState:
     if not is_executable(folder / event):
         if (folder / "h").is_file():
-            return Seat(event, "off", "this husky does not know it, a later one does: npm install husky@latest")
-        return Seat(event, "off", f"husky's folder {folder} is not there: npx husky")
+            return HookState(event, "off", "this husky does not know it, a later one does: npm install husky@latest")
+        return HookState(event, "off", f"husky's folder {folder} is not there: npx husky")
     script = husky / event
     who = read_author(script, event)
     if who in ("block", "calls", "ours"):
-        return Seat(event, "in place", "husky", folder / event)
-    return Seat(event, "missing", "husky", folder / event)  # a script of the user's is where our lines would be
+        return HookState(event, "in place", "husky", folder / event)
+    return HookState(event, "missing", "husky", folder / event)  # a script of the user's is where our lines would be
 
 
-def _look_beside(place: Place, path: Path, event: str, tool: Author) -> Seat:
+def _look_beside(place: Place, path: Path, event: str, tool: Author) -> HookState:
     legacy = path.with_name(path.name + ".legacy")
     if read_author(legacy, event) in ("ours", "block", "calls") and is_executable(legacy):
-        return Seat(event, "in place", tool, path)
+        return HookState(event, "in place", tool, path)
     if event in GATES and place.top is not None:
         for name in PRE_COMMIT:
             if re.search(rb"""\bid *[:=] *["']?taskctx\b""", read_script(place.top / name) or b""):
-                return Seat(event, "in place", f"{tool}'s configuration", path)
-    return Seat(event, "displaced", tool, path)
+                return HookState(event, "in place", f"{tool}'s configuration", path)
+    return HookState(event, "displaced", tool, path)
 
 
 def in_lefthook(top: Path, event: str, private: Path) -> bool:

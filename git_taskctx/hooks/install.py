@@ -37,7 +37,7 @@ from git_taskctx.hooks.shims import (
     without_block,
     without_shim,
 )
-from git_taskctx.hooks.steps import Step
+from git_taskctx.hooks.steps import HookChange
 from git_taskctx.model.values import dataclass, field
 
 _STDIN = ("post-rewrite", "pre-push")
@@ -50,20 +50,20 @@ _LAST = "~taskctx"
 
 
 @dataclass
-class Plan:
+class InstallPlan:
     """What is to be done."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[HookChange] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
     """Hooks that are not put in, or not taken away, and why."""
     notes: list[str] = field(default_factory=list)
     """What is to be known beside it."""
 
 
-def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | None = None) -> Plan:
+def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | None = None) -> InstallPlan:
     """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed; what `let_fetch` does."""
 
-    def make(place: Place) -> Plan:
+    def make(place: Place) -> InstallPlan:
         lines = list(let_fetch(place, notes)) if notes is not None else []
         plan = plan_install(place, write_tracked=write_tracked)
         plan.steps += lines
@@ -72,12 +72,12 @@ def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | No
     return _carry_out(place, make, dry_run=dry_run)
 
 
-def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> Plan:
+def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> InstallPlan:
     """Take every hook away and give back what was there, or only say how. Raises: as `install`."""
     return _carry_out(place, lambda place: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run)
 
 
-def _carry_out(place: Place, make: Callable[[Place], Plan], *, dry_run: bool) -> Plan:
+def _carry_out(place: Place, make: Callable[[Place], InstallPlan], *, dry_run: bool) -> InstallPlan:
     if dry_run:
         return make(place)
     with files.held_folder(place.common_dir):
@@ -89,9 +89,9 @@ def _carry_out(place: Place, make: Callable[[Place], Plan], *, dry_run: bool) ->
     return plan
 
 
-def plan_install(place: Place, *, write_tracked: bool) -> Plan:
+def plan_install(place: Place, *, write_tracked: bool) -> InstallPlan:
     """Plan to put every hook in; what is in place already is left as it is. Raises: Fatal, GitFailed."""
-    plan = Plan()
+    plan = InstallPlan()
     folder = place.folder
     if place.leads_out(folder):
         plan.left += [(event, f"{folder} {_OUT}") for event in EVENTS]
@@ -119,9 +119,9 @@ def plan_install(place: Place, *, write_tracked: bool) -> Plan:
     return plan
 
 
-def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
+def plan_uninstall(place: Place, *, write_tracked: bool) -> InstallPlan:
     """Plan to take every hook away and to give back what was there before. Raises: GitFailed."""
-    plan = Plan()
+    plan = InstallPlan()
     for event in EVENTS:
         section = f"{PREFIX}{event}"
         if any(key.startswith(f"{section}.") and place.is_own_setting(origin) for key, _, origin in place.settings):
@@ -149,7 +149,7 @@ def plan_uninstall(place: Place, *, write_tracked: bool) -> Plan:
 # --- files in a hooks folder -----------------------------------------------------------------------------
 
 
-def put_file(plan: Plan, folder: Path, event: str) -> None:
+def put_file(plan: InstallPlan, folder: Path, event: str) -> None:
     """Give ours the hook's name, or `<hook>.legacy` where pre-commit or prek has it, and keep what is there."""
     path = folder / event
     steps.require_script(path)
@@ -172,7 +172,7 @@ def put_file(plan: Plan, folder: Path, event: str) -> None:
     renew(plan, path, event, beside(folder), before=beside(folder) / event)
 
 
-def renew(plan: Plan, path: Path, event: str, kept: Path, *, before: Path | None = None) -> None:
+def renew(plan: InstallPlan, path: Path, event: str, kept: Path, *, before: Path | None = None) -> None:
     """Write our script anew where it is missing or not as this version writes it; what somebody wrote into it is kept.
 
     Those lines become the hook `before` ours, where they can be one; else the whole script is kept in the folder
@@ -191,7 +191,7 @@ def renew(plan: Plan, path: Path, event: str, kept: Path, *, before: Path | None
         plan.steps.append(steps.put(path, shim(event)))
 
 
-def take(plan: Plan, path: Path, event: str, *, taken: bool = False) -> None:
+def take(plan: InstallPlan, path: Path, event: str, *, taken: bool = False) -> None:
     """Take our script away, and leave what somebody wrote into it; under another name where its own is `taken`."""
     data = read_script(path) or b""
     rest, whole = without_shim(data, event)
@@ -206,7 +206,7 @@ def take(plan: Plan, path: Path, event: str, *, taken: bool = False) -> None:
         plan.steps.append(steps.remove(path))
 
 
-def lead_neighbours(plan: Plan, folder: Path) -> None:
+def lead_neighbours(plan: InstallPlan, folder: Path) -> None:
     """Let hooks that were put aside find the files that they have always found in their own folder."""
     there = beside(folder)
     moved = [step for step in plan.steps if step.what == "put aside"]
@@ -222,7 +222,7 @@ def lead_neighbours(plan: Plan, folder: Path) -> None:
     plan.steps[:0] = links  # they are there before the hook is run from its new place
 
 
-def take_files(plan: Plan, folder: Path) -> None:
+def take_files(plan: InstallPlan, folder: Path) -> None:
     aside = beside(folder)
     for event in EVENTS:
         there = aside / event
@@ -247,7 +247,7 @@ def take_files(plan: Plan, folder: Path) -> None:
         plan.steps.append(steps.remove_folder(aside))
 
 
-def _give_back_late(plan: Plan, there: Path, places: list[Path]) -> None:
+def _give_back_late(plan: InstallPlan, there: Path, places: list[Path]) -> None:
     """Give back a hook that was put aside, though somebody has taken ours away meanwhile."""
     path, legacy, old = places
     who = read_author(path, path.name)
@@ -279,7 +279,7 @@ def _free(path: Path) -> Path:
 # --- git's configuration, and a folder of our own --------------------------------------------------------
 
 
-def _configure(plan: Plan, place: Place, events: list[str]) -> None:
+def _configure(plan: InstallPlan, place: Place, events: list[str]) -> None:
     """Name our hooks in the repository's configuration, which git runs beside all others."""
     for event in events:
         renew(plan, place.private / event, event, beside(place.private))
@@ -288,7 +288,7 @@ def _configure(plan: Plan, place: Place, events: list[str]) -> None:
             plan.steps += configure(place, "--local", event, place.private / event)
 
 
-def configure(place: Place, scope: str, event: str, path: Path) -> Iterator[Step]:
+def configure(place: Place, scope: str, event: str, path: Path) -> Iterator[HookChange]:
     """Yield the steps that name a hook in git's configuration; git dies of an event that has no command."""
     word = shlex.quote(os.fspath(path))
     yield steps.set_config(place.git, scope, f"{PREFIX}{event}.command", f"test ! -x {word} || {word}")
@@ -307,7 +307,7 @@ def shared_folder(place: Place) -> Path:
     return next((one for one in reversed(values) if not place.is_private(one)), place.default)
 
 
-def _lead_on(plan: Plan, place: Place, theirs: Path) -> None:
+def _lead_on(plan: InstallPlan, place: Place, theirs: Path) -> None:
     """Make our own folder the one where git looks, and lead from there to the hooks that other repositories share."""
     own, aside = place.private, beside(place.private)
     for event in EVENTS:
@@ -323,7 +323,7 @@ def _lead_on(plan: Plan, place: Place, theirs: Path) -> None:
         plan.steps.append(steps.set_config(place.git, "--local", "core.hooksPath", os.fspath(own)))
 
 
-def _take_private(plan: Plan, place: Place) -> None:
+def _take_private(plan: InstallPlan, place: Place) -> None:
     own, aside = place.private, beside(place.private)
     if own.is_dir():
         for entry in sorted(own.iterdir()):
@@ -354,7 +354,7 @@ def _scripts(place: Place) -> Path:
     return place.husky or place.folder
 
 
-def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
+def _put_into_content(plan: InstallPlan, place: Place, *, write_tracked: bool) -> None:
     open_events = [seat.event for seat in look(place) if seat.state != "in place"]
     if place.has_config_hooks and not write_tracked:
         _configure(plan, place, open_events)
@@ -391,7 +391,7 @@ def _put_into_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
         plan.notes.append(f"what is written into {folder} is for all clones: commit it before a task begins")
 
 
-def _put_into_lefthook(plan: Plan, place: Place, events: list[str], *, write_tracked: bool) -> None:
+def _put_into_lefthook(plan: InstallPlan, place: Place, events: list[str], *, write_tracked: bool) -> None:
     open_events = [seat.event for seat in look(place) if seat.event in events and seat.state != "in place"]
     if place.has_config_hooks and not write_tracked:
         _configure(plan, place, open_events)
@@ -430,7 +430,7 @@ def _lefthook_block(place: Place, events: list[str]) -> bytes:
     return "\n".join([*lines, "# git-taskctx: end", ""]).encode("utf-8", "surrogateescape")
 
 
-def _take_out_of_content(plan: Plan, place: Place, *, write_tracked: bool) -> None:
+def _take_out_of_content(plan: InstallPlan, place: Place, *, write_tracked: bool) -> None:
     folders = [_scripts(place)] if _is_content(place) else []
     if place.top is not None and place.top / ".husky" not in folders:
         folders.append(place.top / ".husky")

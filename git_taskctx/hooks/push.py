@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from git_taskctx.context.caller import Caller
 from git_taskctx.errors import CouldNotTell, Refused
-from git_taskctx.hooks.bodies import HookCall, Line
+from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.model.proof import Proven
 from git_taskctx.proof.push import prove_push, read_updates
 from git_taskctx.situation import Situation
 
 
-def before_push(caller: Caller, called: HookCall) -> list[Line]:
+def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
     """Let only proved commits leave, where the policy of HEAD or of what they are added to asks for it.
 
     Raises: Refused for commits that are not what was validated; CouldNotTell where nothing proves them.
@@ -28,4 +28,4 @@ def before_push(caller: Caller, called: HookCall) -> list[Line]:
                 raise error(
                     f"this push is not proved: {proof.summary}", Situation("proof.not_proved_push", found=proof)
                 )
-    return [Line(f"proved: {proof.summary}") for proof in proofs]
+    return [HookMessage(f"proved: {proof.summary}") for proof in proofs]

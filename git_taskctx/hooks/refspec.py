@@ -16,7 +16,7 @@ from git_taskctx.git.refs import read_refs
 from git_taskctx.git.remote import remotes_of
 from git_taskctx.hooks import steps
 from git_taskctx.hooks.place import Place
-from git_taskctx.hooks.steps import Step
+from git_taskctx.hooks.steps import HookChange
 from git_taskctx.ledger.refs import REMOTES, SEEN
 from git_taskctx.situation import Situation
 
@@ -37,7 +37,7 @@ def find_named(value: str) -> str | None:
     return found["remote"] if found else None
 
 
-def let_fetch(place: Place, remote: str) -> Iterator[Step]:
+def let_fetch(place: Place, remote: str) -> Iterator[HookChange]:
     """Yield the steps after which `git fetch` brings the ledger of `remote`.
 
     Raises: Fatal where there is no such remote; Refused where it has no line of its own: with ours alone, `git fetch`
@@ -61,7 +61,7 @@ def let_fetch(place: Place, remote: str) -> Iterator[Step]:
         yield steps.add_config(place.git, "--local", key, wanted)
 
 
-def let_be(place: Place) -> Iterator[Step]:
+def let_be(place: Place) -> Iterator[HookChange]:
     """Yield the steps that take every line of ours away; what was fetched stays."""
     for key, value in dict.fromkeys(_lines(place)):
         if find_named(value):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from git_taskctx.context.caller import Caller
-from git_taskctx.hooks.bodies import HookCall, Line
+from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.ledger.carry import carry_notes
 from git_taskctx.model.oids import CommitOid
 
@@ -14,7 +14,7 @@ _PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\b.*")
 """`old SP new [SP extra]` (githooks)."""
 
 
-def after_rewrite(caller: Caller, called: HookCall) -> list[Line]:
+def after_rewrite(caller: Caller, called: HookCall) -> list[HookMessage]:
     """Carry notes to what amend or rebase made of a commit, where the tree is the same."""
     carry_notes(caller.repository, _pairs(called.stdin()))
     return []

@@ -18,7 +18,7 @@ from git_taskctx.model.values import dataclass
 
 
 @dataclass(frozen=True)
-class Step:
+class HookChange:
     """One change."""
 
     what: str
@@ -28,7 +28,7 @@ class Step:
     run: Callable[[], object]
 
 
-def put(path: Path, data: bytes, *, mode: int = 0o755) -> Step:
+def put(path: Path, data: bytes, *, mode: int = 0o755) -> HookChange:
     """Write a file whole, whatever was there."""
 
     def run() -> None:
@@ -36,16 +36,16 @@ def put(path: Path, data: bytes, *, mode: int = 0o755) -> Step:
         files.replace_file(path, data, mode=mode, exact=True)
         files.fsync_folder(path.parent)
 
-    return Step("write", os.fspath(path), _told(path, run))
+    return HookChange("write", os.fspath(path), _told(path, run))
 
 
-def edit(path: Path, data: bytes) -> Step:
+def edit(path: Path, data: bytes) -> HookChange:
     """Write a user's file anew, with its own mode, through a link where it is one."""
     real = path.resolve()
     return put(real, data, mode=real.stat().st_mode & 0o7777)
 
 
-def put_aside(path: Path, to: Path) -> Step:
+def put_aside(path: Path, to: Path) -> HookChange:
     """Give a file a second name, under which it stays when the first one is taken."""
 
     def run() -> None:
@@ -60,10 +60,10 @@ def put_aside(path: Path, to: Path) -> Step:
             temporary.rename(to)
         files.fsync_folder(to.parent)
 
-    return Step("put aside", os.fspath(path), _told(to, run))
+    return HookChange("put aside", os.fspath(path), _told(to, run))
 
 
-def give_back(source: Path, to: Path) -> Step:
+def give_back(source: Path, to: Path) -> HookChange:
     """Rename a file, over whatever has the new name."""
 
     def run() -> None:
@@ -75,25 +75,25 @@ def give_back(source: Path, to: Path) -> Step:
             for folder in {source.parent, to.parent}:
                 files.fsync_folder(folder)
 
-    return Step("give back", os.fspath(to), _told(to, run))
+    return HookChange("give back", os.fspath(to), _told(to, run))
 
 
-def remove(path: Path) -> Step:
+def remove(path: Path) -> HookChange:
     """Remove a file or a link."""
-    return Step("remove", os.fspath(path), _told(path, lambda: path.unlink(missing_ok=True)))
+    return HookChange("remove", os.fspath(path), _told(path, lambda: path.unlink(missing_ok=True)))
 
 
-def remove_folder(path: Path) -> Step:
+def remove_folder(path: Path) -> HookChange:
     """Remove a folder where it is empty."""
 
     def run() -> None:
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
             path.rmdir()
 
-    return Step("remove", os.fspath(path), _told(path, run))
+    return HookChange("remove", os.fspath(path), _told(path, run))
 
 
-def link(path: Path, target: Path | str) -> Step:
+def link(path: Path, target: Path | str) -> HookChange:
     """Make a symbolic link, or turn one of ours elsewhere."""
 
     def run() -> None:
@@ -102,32 +102,34 @@ def link(path: Path, target: Path | str) -> Step:
         temporary.symlink_to(target)
         temporary.replace(path)
 
-    return Step("link", os.fspath(path), _told(path, run))
+    return HookChange("link", os.fspath(path), _told(path, run))
 
 
-def set_config(git: Git, scope: str, key: str, value: str) -> Step:
+def set_config(git: Git, scope: str, key: str, value: str) -> HookChange:
     """Set a key of git's configuration."""
-    return Step("set", f"{key} = {value}", lambda: git.run("config", scope, key, value))
+    return HookChange("set", f"{key} = {value}", lambda: git.run("config", scope, key, value))
 
 
-def add_config(git: Git, scope: str, key: str, value: str) -> Step:
+def add_config(git: Git, scope: str, key: str, value: str) -> HookChange:
     """Add a value to a key that may have several."""
 
     def run() -> None:
         if not git.run("config", scope, "--fixed-value", "--get-all", key, value, ok=(0, 1)).out:
             git.run("config", scope, "--add", key, value)
 
-    return Step("add", f"{key} = {value}", run)
+    return HookChange("add", f"{key} = {value}", run)
 
 
-def unset_config(git: Git, scope: str, key: str, value: str) -> Step:
+def unset_config(git: Git, scope: str, key: str, value: str) -> HookChange:
     """Take a key out of git's configuration, where it has this value; with 5 git says that it has not (git-config)."""
-    return Step("unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5)))
+    return HookChange(
+        "unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5))
+    )
 
 
-def remove_section(git: Git, scope: str, section: str) -> Step:
+def remove_section(git: Git, scope: str, section: str) -> HookChange:
     """Take a section out of git's configuration; git 2.39 ends with 128 where there is none."""
-    return Step("unset", section, lambda: git.run("config", scope, "--remove-section", section, ok=(0, 128)))
+    return HookChange("unset", section, lambda: git.run("config", scope, "--remove-section", section, ok=(0, 128)))
 
 
 def sweep(*folders: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from git_taskctx.errors import BadData
-from git_taskctx.ledger.seats import Expectation, Part, Seat, expectation_of
+from git_taskctx.ledger.seats import ChainPart, Expectation, Seat, expectation_of
 from git_taskctx.model import payloads
 from git_taskctx.model.context import Coordination, Evidence, Finding, Status
 from git_taskctx.model.manifest import Capture
@@ -66,7 +66,7 @@ class Chain:
     """What the text was last captured from."""
     branch: str | None = None
     """The branch that is expected to be checked out."""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ChainPart, ...] = ()
     bypassed: frozenset[CommitOid] = field(default_factory=frozenset)
     """Commits that bypassed the gate, each on record once."""
     purged: bool = False
@@ -278,7 +278,7 @@ def _rebase(chain: Chain, record: Record, payload: payloads.Rebase) -> Chain:
 
 
 def _part(chain: Chain, record: Record, payload: payloads.Part) -> Chain:
-    parts = (*chain.parts, Part(cast(CommitOid, record.commit), chain.parent))
+    parts = (*chain.parts, ChainPart(cast(CommitOid, record.commit), chain.parent))
     chain = replace(chain, parent=payload.parent, head=record.commit, parts=parts)
     return _as_left(chain, head=record.commit, index_tree=payload.index_tree)
 

@@ -44,7 +44,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Part:
+class ChainPart:
     """A commit of the task that did not end it."""
 
     commit: CommitOid

@@ -14,8 +14,8 @@ from typing import Any
 
 from git_taskctx.commits.seal import open_task
 from git_taskctx.context.caller import Caller
-from git_taskctx.context.evidence import Source
-from git_taskctx.context.qa import Checked, record_checks
+from git_taskctx.context.evidence import EvidenceSource
+from git_taskctx.context.qa import CheckResult, record_checks
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
@@ -104,7 +104,7 @@ class Bench:
     """What to type about what a stage waits for, before the run goes on."""
     keys: dict[str, str] = field(default_factory=dict)
     """The key of each task that runs."""
-    checked: list[Checked] = field(default_factory=list)
+    checked: list[CheckResult] = field(default_factory=list)
     """Checks that are not on record yet."""
     busy: list[str] = field(default_factory=list)
     """Checks that run, or ran since the tree was looked at last."""
@@ -295,12 +295,12 @@ def _written(bench: Bench, tree: TreeOid) -> str:
     return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
 
 
-def checked(bench: Bench, stage: Stage, told: StageRun, tree: TreeOid, code: int) -> Checked:
+def checked(bench: Bench, stage: Stage, told: StageRun, tree: TreeOid, code: int) -> CheckResult:
     """Return what a check came to, with its log."""
     folder = bench.journal.attempt_folder(told.stage, told.attempt)
     log = b"".join(_end_of(folder / name) for name in ("stdout", "stderr"))
     words = shlex.join(_filled(stage.run, _values(bench)))
-    return Checked(Source(f"stage {told.stage}", log), words, code, tree, told)
+    return CheckResult(EvidenceSource(f"stage {told.stage}", log), words, code, tree, told)
 
 
 def _end_of(path: Path) -> bytes:

@@ -47,7 +47,7 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 @dataclass(frozen=True)
-class Bypass:
+class ForbiddenBypass:
     """A check that was bypassed in a way that policy leaves out."""
 
     reason: Reason
@@ -73,7 +73,7 @@ class Claim:
     reasons: tuple[Reason, ...] = ()
     """What stands against the chain at this point."""
     notices: tuple[Reason, ...] = ()
-    around: tuple[Bypass, ...] = ()
+    around: tuple[ForbiddenBypass, ...] = ()
     """Commits that bypassed the gate, and that the records alone do not place in the history of this one."""
 
     @property
@@ -83,7 +83,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedContext:
     """What the note says about one context."""
 
     context: str
@@ -98,7 +98,7 @@ class Told:
 class Note:
     """All that was found in one note."""
 
-    told: tuple[Told, ...] = ()
+    told: tuple[RecordedContext, ...] = ()
     foreign: int = 0
     """Lines that are no records, or that nobody signed who may where records must be signed."""
     reasons: tuple[Reason, ...] = ()
@@ -106,7 +106,7 @@ class Note:
 
 
 @dataclass
-class Lines:
+class NoteLines:
     """The lines of a note, and what lies elsewhere about the same contexts; nothing of it is judged yet."""
 
     contexts: dict[str, list[Entry]] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class Lines:
             return None
 
     @classmethod
-    def read(cls, lines: Sequence[str]) -> Lines:
+    def read(cls, lines: Sequence[str]) -> NoteLines:
         """Sort the lines of a note by the contexts that they are about."""
         found = cls()
         if len(lines) > RECORDS_LIMIT:
@@ -206,10 +206,10 @@ class _Facts:
 
 def read_claims(lines: Sequence[str], policy: Policy, agents: tuple[str, ...] | None) -> Note:
     """Judge every chain in a note by `policy`; `agents` are those that a chain must have, None where any will do."""
-    return judge_lines(Lines.read(lines), policy, agents, Trust())
+    return judge_lines(NoteLines.read(lines), policy, agents, Trust())
 
 
-def judge_lines(lines: Lines, policy: Policy, agents: tuple[str, ...] | None, trust: Trust) -> Note:
+def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None, trust: Trust) -> Note:
     """Judge every chain of which a note has records, each with all that is known of it.
 
     Records that do not count by `trust` are left out where those that do count make the chain that is asked about;
@@ -217,7 +217,7 @@ def judge_lines(lines: Lines, policy: Policy, agents: tuple[str, ...] | None, tr
     """
     if lines.wrong is not None:
         return Note(reasons=(lines.wrong,))
-    told, foreign = list[Told](), lines.foreign
+    told, foreign = list[RecordedContext](), lines.foreign
     for context, mine in lines.contexts.items():
         whole = sorted((*mine, *lines.beside.get(context, ())), key=_place)
         near = {entry.line for entry in mine}
@@ -269,12 +269,12 @@ class _Judge:
         self._objections: list[tuple[Record, Reason]] = []
         """Records that the chain does not let follow, with why."""
 
-    def judge(self, entries: list[Entry]) -> Told:
+    def judge(self, entries: list[Entry]) -> RecordedContext:
         """Follow the chain as far as it holds, and judge each record that is about a commit at its place."""
         first = entries[0].record
         if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
             wrong = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
-            return Told(first.context, first.task, tuple(entries), (), wrong)
+            return RecordedContext(first.context, first.task, tuple(entries), (), wrong)
         path, end, stop = self._follow(entries)
         states, odd = self._fold(path[:end])
         if odd is not None:
@@ -283,7 +283,9 @@ class _Judge:
         if end > asked:  # what came later is wrong, and takes nothing from what was before
             path, stop = path[: asked + 1], None
         claims = tuple(self._claims(path, states, end, stop))
-        return Told(first.context, first.task, tuple(path), claims, (stop,) if stop is not None and not claims else ())
+        return RecordedContext(
+            first.context, first.task, tuple(path), claims, (stop,) if stop is not None and not claims else ()
+        )
 
     def _follow(self, entries: list[Entry]) -> tuple[list[Entry], int, Reason | None]:
         """Return the records in their order, how many of them nobody contests, and what is wrong with the others."""
@@ -494,16 +496,16 @@ def _against(
         yield Reason(Code.TREE_DIFFERS, f"record {record.id} names another tree than was validated", record.id)
 
 
-def _bypassed(chain: Chain, facts: _Facts, policy: Policy) -> Iterator[Bypass]:
+def _bypassed(chain: Chain, facts: _Facts, policy: Policy) -> Iterator[ForbiddenBypass]:
     """Yield what was bypassed and is not tolerated; a commit that the chain does not rest on may have been undone."""
     rests_on = {chain.base, chain.parent, *(part.commit for part in chain.parts)}
     for kind, one, reason in facts.bypasses:
         if kind in policy.commit.allow_bypass:
             continue
         if kind != NO_VERIFY or one.type != "bypass" or one.commit in rests_on:
-            yield Bypass(reason)
+            yield ForbiddenBypass(reason)
         else:
-            yield Bypass(reason, one.commit, one.seq < facts.moved)
+            yield ForbiddenBypass(reason, one.commit, one.seq < facts.moved)
 
 
 def _not_validated(chain: Chain) -> Iterator[Reason]:

@@ -20,7 +20,7 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
 from git_taskctx.proof.found import CUT_OFF, having_asked
-from git_taskctx.proof.job import WHOLE, Job, Named
+from git_taskctx.proof.job import WHOLE, CiJob, Named
 from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import Range, find_commit, find_short, lone_range, read_commit, split_name
 from git_taskctx.proof.rules import Rules
@@ -31,7 +31,7 @@ DEEPER = ("--deepen=50", "--deepen=250", "--deepen=1250", "--unshallow")
 
 
 def prove_job(
-    repository: Repository, job: Job, rules: Callable[[CommitOid | None], Rules], *, policy: Named | None = None
+    repository: Repository, job: CiJob, rules: Callable[[CommitOid | None], Rules], *, policy: Named | None = None
 ) -> Proof:
     """Fetch what a job's clone lacks, and prove what the job is about; what cannot be had makes it unproven.
 
@@ -77,7 +77,7 @@ def borrow_notes(repository: Repository, remote: str, *words: str, name: str = "
 class _Clone:
     """The clone that a platform made for a job."""
 
-    def __init__(self, repository: Repository, job: Job) -> None:
+    def __init__(self, repository: Repository, job: CiJob) -> None:
         self.repository = repository
         self.git = repository.git
         self.job = job

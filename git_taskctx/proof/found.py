@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Proof, Reason, Weight
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.proof.claims import Claim, Told
+from git_taskctx.proof.claims import Claim, RecordedContext
 from git_taskctx.proof.range import Commit
 from git_taskctx.situation import Situation
 
@@ -20,7 +20,7 @@ CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code
 class Candidate:
     """A claim that may be about a commit, and what stands against that."""
 
-    told: Told
+    told: RecordedContext
     claim: Claim | None
     by: str
     reasons: tuple[Reason, ...]

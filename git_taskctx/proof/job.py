@@ -42,7 +42,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Job:
+class CiJob:
     """What a job is about."""
 
     what: str
@@ -63,7 +63,7 @@ class Job:
     """Address of the fork that the change comes from."""
 
 
-def read_job(environ: Mapping[str, str], event: Any) -> Job:
+def read_job(environ: Mapping[str, str], event: Any) -> CiJob:
     """Return what the job is about, on the platform that runs it.
 
     `event` is the JSON in GitHub's `GITHUB_EVENT_PATH`. Raises: Usage on no platform that is known; CouldNotTell where
@@ -76,15 +76,15 @@ def read_job(environ: Mapping[str, str], event: Any) -> Job:
     raise Usage("this is no job of GitHub or GitLab, so the commits must be named", NAME_A_RANGE)
 
 
-def name_job(revision: str) -> Job:
+def name_job(revision: str) -> CiJob:
     """Return the job that is about `REV` or `A..B`. Raises: Usage for `A...B`."""
     start, dots, end = revision.partition("..")
     if end.startswith("."):
         then = Situation("proof.not_a_range", start=start, end=end[1:], job=True)
         raise Usage(f"'{revision}' is no range with a base", then)
     if not dots:
-        return Job(revision, name_commit(revision))
-    return Job(revision, name_commit(end or "HEAD"), (name_commit(start or "HEAD"),))
+        return CiJob(revision, name_commit(revision))
+    return CiJob(revision, name_commit(end or "HEAD"), (name_commit(start or "HEAD"),))
 
 
 def name_commit(text: str) -> Named:
@@ -102,7 +102,7 @@ def name_commit(text: str) -> Named:
     return Named(ref=BRANCHES + text.removeprefix("origin/"), words=text)
 
 
-def _github(environ: Mapping[str, str], event: Any) -> Job:
+def _github(environ: Mapping[str, str], event: Any) -> CiJob:
     name, sha = environ.get("GITHUB_EVENT_NAME", ""), _oid(environ.get("GITHUB_SHA"))
     if not isinstance(event, Mapping):
         raise CouldNotTell("the job does not say which event it is about (GITHUB_EVENT_PATH)", NAME_A_RANGE)
@@ -114,7 +114,7 @@ def _github(environ: Mapping[str, str], event: Any) -> Job:
         if head is None or base is None:
             raise CouldNotTell("the merge group names no commits", NAME_A_RANGE)
         refs = (_ref(_at(event, "merge_group", f"{which}_ref")) for which in ("head", "base"))
-        return Job("merge group", Named(head, next(refs)), (Named(base, next(refs)),))
+        return CiJob("merge group", Named(head, next(refs)), (Named(base, next(refs)),))
     if name == "push":
         ref = _ref(event.get("ref")) or ""
         if event.get("deleted") is True or _is_zero(event.get("after")):
@@ -135,13 +135,13 @@ def _require_own(event: Mapping[str, Any], name: str, sha: str | None) -> None:
         raise CouldNotTell(f"the event {name} is about {other}, and the job about another commit", NAME_A_RANGE)
 
 
-def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool) -> Job:
+def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool) -> CiJob:
     number = _at(event, "pull_request", "number")
     head, base = (_oid(_at(event, "pull_request", which, "sha")) for which in ("head", "base"))
     if head is None or base is None or not isinstance(number, int):
         raise CouldNotTell("the pull request names no commits", NAME_A_RANGE)
     projects = [_at(event, "pull_request", which, "repo", "id") for which in ("head", "base")]
-    return Job(
+    return CiJob(
         what=f"pull request {number}",
         tip=Named(head, f"refs/pull/{number}/head"),
         bases=(Named(sha if is_target and sha else base, _branch(_at(event, "pull_request", "base", "ref"))),),
@@ -150,7 +150,7 @@ def _pull_request(event: Mapping[str, Any], sha: str | None, *, is_target: bool)
     )
 
 
-def _gitlab(environ: Mapping[str, str]) -> Job:
+def _gitlab(environ: Mapping[str, str]) -> CiJob:
     sha = _oid(environ.get("CI_COMMIT_SHA"))
     if environ.get("CI_MERGE_REQUEST_IID"):
         return _merge_request(environ, sha)
@@ -162,7 +162,7 @@ def _gitlab(environ: Mapping[str, str]) -> Job:
     return _alone(source or "job", sha, _ref(f"refs/tags/{tag}") if tag else branch, default)
 
 
-def _merge_request(environ: Mapping[str, str], sha: str | None) -> Job:
+def _merge_request(environ: Mapping[str, str], sha: str | None) -> CiJob:
     """Read a pipeline of a merge request.
 
     `detached`: the commit is the source branch's. `merged_result`: it merges that into the target. `merge_train`: it
@@ -183,7 +183,7 @@ def _merge_request(environ: Mapping[str, str], sha: str | None) -> Job:
         Named(_oid(environ.get("CI_MERGE_REQUEST_TARGET_BRANCH_SHA")), into),
         Named(_oid(environ.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"))),
     ]
-    job = Job(
+    job = CiJob(
         what=f"merge request {number}",
         tip=Named(sha, f"refs/merge-requests/{number}/head"),
         bases=tuple(base for base in bases if base.oid or base.ref),
@@ -198,7 +198,7 @@ def _merge_request(environ: Mapping[str, str], sha: str | None) -> Job:
     return job
 
 
-def _push(ref: str, tip: Named, before: str | None, default: str | None) -> Job:
+def _push(ref: str, tip: Named, before: str | None, default: str | None) -> CiJob:
     """Return the job of a push: what is new since it, or since the default branch where the ref is new.
 
     Only the default branch makes its own rules: whoever pushes to another one could loosen them with the push before.
@@ -206,13 +206,13 @@ def _push(ref: str, tip: Named, before: str | None, default: str | None) -> Job:
     what = f"push to {ref}"
     bases = (Named(before),) if before is not None else ()
     if ref == default or default is None:
-        return Job(what, tip, bases, before=before)
+        return CiJob(what, tip, bases, before=before)
     trusted = Named(ref=default)
-    return Job(what, tip, (*bases, trusted) if ref.startswith(BRANCHES) else (), before=before, trusted=trusted)
+    return CiJob(what, tip, (*bases, trusted) if ref.startswith(BRANCHES) else (), before=before, trusted=trusted)
 
 
-def _alone(what: str, sha: str | None, ref: str | None, default: str | None) -> Job:
-    return Job(what, Named(sha, ref), trusted=Named(ref=default) if default not in (None, ref) else None)
+def _alone(what: str, sha: str | None, ref: str | None, default: str | None) -> CiJob:
+    return CiJob(what, Named(sha, ref), trusted=Named(ref=default) if default not in (None, ref) else None)
 
 
 def _at(value: Any, *keys: str) -> Any:

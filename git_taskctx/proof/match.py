@@ -15,7 +15,7 @@ from git_taskctx.model.payloads import Seal
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.values import dataclass
-from git_taskctx.proof.claims import Bypass, Claim
+from git_taskctx.proof.claims import Claim, ForbiddenBypass
 from git_taskctx.proof.range import Commit, find_commit, reaches
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Fit:
+class ClaimMatch:
     """How a claim and a commit go together."""
 
     is_same_tree: bool
@@ -34,7 +34,7 @@ class Fit:
     notices: tuple[Reason, ...] = ()
 
 
-class Matcher:
+class ClaimMatcher:
     """Holds claims against commits."""
 
     def __init__(self, repository: Repository, policy: Policy, renamed: Mapping[CommitOid, CommitOid]) -> None:
@@ -46,27 +46,27 @@ class Matcher:
         self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
         self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
 
-    def fit(self, commit: Commit, claim: Claim) -> Fit:
+    def fit(self, commit: Commit, claim: Claim) -> ClaimMatch:
         """Return whether a claim is about a commit, and what stands against it."""
         notices: tuple[Reason, ...] = ()
         record = claim.record
         if commit.tree != claim.tree:
             if not self._is_put_back(commit, claim):
-                return Fit(False, (self._other_tree(commit, claim),))
+                return ClaimMatch(False, (self._other_tree(commit, claim),))
             notices = (Reason(Code.VOLATILE_KEYS, f"{record.id} allows for keys that may change", record.id),)
         if claim.chain is None:  # the chain does not hold, and says nothing of the parent that could be believed
-            return Fit(True, (), notices)
+            return ClaimMatch(True, (), notices)
         if commit.parent is None and claim.parent is None and not self._names(record.commit, commit):
             alone = f"{record.id} names another commit; one without parents is proved by its own record alone"
-            return Fit(True, (Reason(Code.OTHER_PARENT, alone, record.id),), notices)
+            return ClaimMatch(True, (Reason(Code.OTHER_PARENT, alone, record.id),), notices)
         if not self._is_parent(commit, claim):
             at = f"{(claim.parent or 'no commit')[:12]}, and it sits on {(commit.parent or 'no commit')[:12]}"
             code = Code.PARENT_DIFFERS if record.commit == commit.oid else Code.OTHER_PARENT
-            return Fit(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
+            return ClaimMatch(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
         if claim.is_part:
-            return Fit(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
+            return ClaimMatch(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
         around, undone = self.judge_bypasses(commit, claim)
-        return Fit(True, (*self._base(commit, claim), *around), (*notices, *undone))
+        return ClaimMatch(True, (*self._base(commit, claim), *around), (*notices, *undone))
 
     def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
         """Return what counts against a commit, and what is to be known, of those that bypassed the gate.
@@ -161,7 +161,7 @@ class Matcher:
             return []
         return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
 
-    def _holds(self, commit: Commit, claim: Claim, one: Bypass) -> bool | None:
+    def _holds(self, commit: Commit, claim: Claim, one: ForbiddenBypass) -> bool | None:
         """Return whether a commit that bypassed the gate is in the history of the claimed commit, or of `commit`.
 
         None where history is cut before that can be told. What the task sat on when the gate was gone around is older.

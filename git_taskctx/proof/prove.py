@@ -19,9 +19,9 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Seal
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import replace
-from git_taskctx.proof.claims import Note, Told, cut
+from git_taskctx.proof.claims import Note, RecordedContext, cut
 from git_taskctx.proof.found import Candidate, Found
-from git_taskctx.proof.match import Matcher
+from git_taskctx.proof.match import ClaimMatcher
 from git_taskctx.proof.range import Commit, Range, count_dropped, find_commit, find_cuts, first_parents, list_commits
 from git_taskctx.proof.reader import Reader
 from git_taskctx.proof.rules import Rules
@@ -56,7 +56,7 @@ def prove(
         notes = tuple(dict.fromkeys((*((ours,) if ours else ()), *beside)))
     renamed = renamed or {}
     former = {new: old for old, new in renamed.items()}
-    matcher, reader = Matcher(repository, rules.policy, renamed), Reader(repository, notes, rules)
+    matcher, reader = ClaimMatcher(repository, rules.policy, renamed), Reader(repository, notes, rules)
     places = {commit.oid: _places(commit, former.get(commit.oid)) for commit in commits}
     reader.look_up([name for some in places.values() for _, name in some])
     found: dict[CommitOid, Found] = {}
@@ -93,7 +93,7 @@ def _judge_batch(
     commits: Sequence[Commit],
     places: Mapping[CommitOid, Sequence[tuple[str, str]]],
     reader: Reader,
-    matcher: Matcher,
+    matcher: ClaimMatcher,
 ) -> dict[CommitOid, Found]:
     """Judge some commits, each alone."""
     reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
@@ -160,7 +160,7 @@ def _oddities(notes: Iterable[Note]) -> list[Reason]:
     return told
 
 
-def _candidates(matcher: Matcher, commit: Commit, told: Told, by: str) -> list[Candidate]:
+def _candidates(matcher: ClaimMatcher, commit: Commit, told: RecordedContext, by: str) -> list[Candidate]:
     """Return what a chain may mean for a commit; nothing where it only began there."""
     if not told.claims:
         if all(entry.record.type == "init" for entry in told.entries):
@@ -209,7 +209,7 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
 
 
 def _by_patch(
-    matcher: Matcher, reader: Reader, signers: Signers | None, commits: Sequence[Commit]
+    matcher: ClaimMatcher, reader: Reader, signers: Signers | None, commits: Sequence[Commit]
 ) -> dict[CommitOid, Candidate]:
     """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
     places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}

@@ -20,7 +20,7 @@ from git_taskctx.proof.rules import Rules
 
 
 @dataclass(frozen=True)
-class Update:
+class RefUpdate:
     """One line that git gives the hook: what of here goes where there, and what is there now."""
 
     local_ref: str
@@ -29,16 +29,16 @@ class Update:
     remote: str
 
 
-def read_updates(data: bytes) -> list[Update]:
+def read_updates(data: bytes) -> list[RefUpdate]:
     """Read the hook's stdin; a line that is none of git's is left out."""
     words = (line.split(" ") for line in data.decode("utf-8", "surrogateescape").splitlines())
-    return [Update(*four) for four in words if len(four) == 4]
+    return [RefUpdate(*four) for four in words if len(four) == 4]
 
 
 def prove_push(
     repository: Repository,
     remote: str,
-    updates: Sequence[Update],
+    updates: Sequence[RefUpdate],
     rules: Callable[[CommitOid | None], Rules],
     *,
     always: bool = True,
@@ -76,7 +76,7 @@ def _tips_of(repository: Repository, remote: str) -> tuple[CommitOid, ...]:
     return tuple(CommitOid(oid) for oid in dict.fromkeys(found.values()))
 
 
-def _range_of(repository: Repository, update: Update, known: Sequence[CommitOid]) -> Range | None:
+def _range_of(repository: Repository, update: RefUpdate, known: Sequence[CommitOid]) -> Range | None:
     zero = repository.objects.zero
     if update.local == zero or not update.remote_ref.startswith(BRANCHES):
         return None

@@ -15,7 +15,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entry import anchor_of, page_of
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.proof.claims import NOTE_LIMIT, Lines, Note, Trust, judge_lines
+from git_taskctx.proof.claims import NOTE_LIMIT, Note, NoteLines, Trust, judge_lines
 from git_taskctx.proof.range import BATCH, Commit
 from git_taskctx.proof.rules import Rules
 
@@ -35,7 +35,7 @@ class Reader:
 
             self.trust = Signers(repository, rules.signers)
         self._blobs: dict[str, tuple[str, ...]] = {}
-        self._lines: dict[tuple[str, ...], Lines] = {}
+        self._lines: dict[tuple[str, ...], NoteLines] = {}
         self._read: dict[tuple[str, ...], Note] = {}
         self.error: Reason | None = None
 
@@ -87,18 +87,18 @@ class Reader:
     def read(self, blobs: tuple[str, ...]) -> Note:
         """Return what a note says that was read ahead."""
         if blobs not in self._read:
-            lines = self._lines.get(blobs) or Lines()
+            lines = self._lines.get(blobs) or NoteLines()
             self._read[blobs] = judge_lines(lines, self._rules.policy, self._rules.agents, self.trust)
         return self._read[blobs]
 
-    def _read_blobs(self, blobs: Iterable[str]) -> Lines:
+    def _read_blobs(self, blobs: Iterable[str]) -> NoteLines:
         lines: set[str] = set()
         for blob in blobs:
             found = self._text(blob)
             if isinstance(found, Reason):
-                return Lines(wrong=found)
+                return NoteLines(wrong=found)
             lines.update(found)
-        return Lines.read(sorted(lines))
+        return NoteLines.read(sorted(lines))
 
     def _text(self, blob: str) -> list[str] | Reason:
         try:
@@ -113,7 +113,7 @@ class Reader:
 
     def _read_anchors(self) -> None:
         """Add what lies on the anchors of every context, page by page, as far as there can be records."""
-        about: dict[str, list[Lines]] = {}
+        about: dict[str, list[NoteLines]] = {}
         for lines in self._lines.values():
             for context in lines.contexts:
                 about.setdefault(context, []).append(lines)

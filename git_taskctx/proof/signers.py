@@ -19,12 +19,12 @@ from collections.abc import Iterable, Iterator
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.repository import Repository
-from git_taskctx.git.signing import Checked, check_signatures, find_signature
+from git_taskctx.git.signing import SignatureStatus, check_signatures, find_signature
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass
-from git_taskctx.proof.claims import Claim, Told, Trust, cut
+from git_taskctx.proof.claims import Claim, RecordedContext, Trust, cut
 
 OPENPGP = "openpgp"
 _KEY_TYPES = ("ssh-", "ecdsa-", "sk-ssh-", "sk-ecdsa-")
@@ -69,7 +69,7 @@ class Signers(Trust):
     def __init__(self, repository: Repository, data: bytes | None) -> None:
         self._repository = repository
         self._allowed, self._for_ssh = read_signers(data or b"")
-        self._checked: dict[str, Checked] = {}
+        self._checked: dict[str, SignatureStatus] = {}
         self._failed: str | None = None
 
     @property
@@ -102,7 +102,7 @@ class Signers(Trust):
         checked = self._checked.get(line)
         return checked.fingerprints if checked is not None else ()
 
-    def against(self, told: Told, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
+    def against(self, told: RecordedContext, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
         """Return what stands against the signatures of a chain, up to the record that names a commit of that time."""
         last = claim.record.seq if claim is not None else len(told.entries)
         times = (time,) if claim is not None and self.has_times else ()
@@ -146,7 +146,7 @@ class Signers(Trust):
         """Return whether a key, by its short name, may be one of the allowed ones."""
         return any(fingerprint.endswith(key.upper()) for fingerprint in self._allowed)
 
-    def _is_openpgp(self, checked: Checked) -> bool:
+    def _is_openpgp(self, checked: SignatureStatus) -> bool:
         return not any(key.startswith("SHA256:") for key in checked.fingerprints)
 
 

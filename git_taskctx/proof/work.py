@@ -20,7 +20,7 @@ from git_taskctx.proof.range import find_commit
 
 
 @dataclass(frozen=True)
-class Stint:
+class WorkTurn:
     """A turn, or a piece of one: what an actor did in a row; or what was found at `init`, or in the commit alone."""
 
     record: str
@@ -41,15 +41,15 @@ class Work:
     """The tree of the commit's first parent."""
     states: tuple[State, ...]
     """The last one is the commit's tree."""
-    turns: tuple[tuple[Stint, ...], ...]
+    turns: tuple[tuple[WorkTurn, ...], ...]
     """For each state whose turns it is: none where it is history, several where the trees between them are missing."""
-    missing: tuple[Stint, ...] = ()
+    missing: tuple[WorkTurn, ...] = ()
     """Turns that cannot be told from the one after."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    turn: Stint
+    turn: WorkTurn
     trees: tuple[TreeOid, ...]
     """The tree that it left, and what can stand in for it."""
     heads: tuple[CommitOid, ...] = ()
@@ -65,11 +65,11 @@ class _Builder:
     commit: CommitOid
     there: set[str]
     states: list[State] = field(default_factory=list)
-    turns: list[tuple[Stint, ...]] = field(default_factory=list)
+    turns: list[tuple[WorkTurn, ...]] = field(default_factory=list)
     last: int = 0
-    waiting: list[Stint] = field(default_factory=list)
+    waiting: list[WorkTurn] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
-    missing: list[Stint] = field(default_factory=list)
+    missing: list[WorkTurn] = field(default_factory=list)
 
     def begin(self, tree: TreeOid) -> None:
         """Begin with the base, and with the tree that HEAD had when the task began."""
@@ -158,7 +158,7 @@ def _tree_of(repository: Repository, commit: CommitOid | None) -> TreeOid | None
 def _steps(one: Attested) -> Iterator[_Step]:
     """Yield what was found at `init`, each turn, and the commit itself."""
     commit, first, last = one.commit, one.entries[0].record, one.claim.record
-    init = _Step(Stint(first.id, None, first.actor, first.time), (one.chain.init_tree,))
+    init = _Step(WorkTurn(first.id, None, first.actor, first.time), (one.chain.init_tree,))
     init, *turns = _changes([init, *_turns(one)])
     at = next((head for step in reversed([init, *turns]) for head in reversed(step.heads)), one.chain.init_head)
     moved = (commit.parent,) if commit.parent is not None and commit.parent != at else ()
@@ -167,7 +167,7 @@ def _steps(one: Attested) -> Iterator[_Step]:
     yield init
     for step in turns:  # what was merged is no agent's work, whenever that was
         yield replace(step, heads=(*step.heads, *commit.parents[1:]))
-    yield _Step(Stint(last.id, None, last.actor, last.time), (commit.tree,), moved)
+    yield _Step(WorkTurn(last.id, None, last.actor, last.time), (commit.tree,), moved)
 
 
 def _changes(steps: Iterable[_Step]) -> Iterator[_Step]:
@@ -189,5 +189,5 @@ def _turns(one: Attested) -> Iterator[_Step]:
             if made.head is not None and made.head != at:
                 at = made.head
                 heads.append(at)
-        told = Stint(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
+        told = WorkTurn(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
         yield _Step(told, (made.tree, made.commit_tree), tuple(heads))

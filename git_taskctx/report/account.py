@@ -35,7 +35,7 @@ from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.proof.attest import claim_about
-from git_taskctx.proof.claims import CLAIMS, Told
+from git_taskctx.proof.claims import CLAIMS, RecordedContext
 from git_taskctx.proof.found import Found
 from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import resolve_range
@@ -159,7 +159,7 @@ def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
     read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
     if not read.entries or read.entries[0].record.task != caller.task:
         raise Fatal(f"no record of context {context_id} of {caller.task} is here", Situation("clone.known"))
-    told = Told(context_id, read.entries[0].record.task, tuple(read.entries), ())
+    told = RecordedContext(context_id, read.entries[0].record.task, tuple(read.entries), ())
     chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
     proof, told, later = _prove_sealed(repository, chain, told, rules, gaps)
     account = _tell(caller, told, None, rules(proof.policy if proof is not None else chain.base), gaps)
@@ -182,7 +182,10 @@ def _session(caller: Caller, context: Context, entries: list[Entry], aside: tupl
 
 def _of_session(session: Session, rules: RulesAt) -> Account:
     chain, gaps, verdict = session.chain, list[str](), None
-    told, later = Told(session.context.context_id, session.task, tuple(session.entries), ()), tuple[Entry, ...]()
+    told, later = (
+        RecordedContext(session.context.context_id, session.task, tuple(session.entries), ()),
+        tuple[Entry, ...](),
+    )
     if session.archived or chain.sealed is not None:
         proof, told, later = _prove_sealed(session.repository, chain, told, rules, gaps)
     else:
@@ -203,8 +206,8 @@ def _records(entries: Iterable[Entry]) -> tuple[Record, ...]:
 
 
 def _prove_sealed(
-    repository: Repository, chain: Chain, told: Told, rules: RulesAt, gaps: list[str]
-) -> tuple[Proof | None, Told, tuple[Entry, ...]]:
+    repository: Repository, chain: Chain, told: RecordedContext, rules: RulesAt, gaps: list[str]
+) -> tuple[Proof | None, RecordedContext, tuple[Entry, ...]]:
     """Return the proof of a task's commit, the records up to the one that names it, and those after."""
     if chain.sealed is None:
         gaps.append("no commit of the task is on record, so there is nothing to prove")
@@ -225,12 +228,12 @@ def _prove_sealed(
     return proof, *_divide(told, last)
 
 
-def _divide(told: Told, last: int) -> tuple[Told, tuple[Entry, ...]]:
+def _divide(told: RecordedContext, last: int) -> tuple[RecordedContext, tuple[Entry, ...]]:
     """Return the records up to one of them, and those after it."""
     return replace(told, entries=told.entries[:last]), told.entries[last:]
 
 
-def _no_text(told: Told) -> str:
+def _no_text(told: RecordedContext) -> str:
     return f"the text of {told.task} is not in this clone, only its records"
 
 
@@ -297,7 +300,9 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
     return tip
 
 
-def _context_of(repository: Repository, told: Told, later: Sequence[Entry], gaps: list[str]) -> Context | None:
+def _context_of(
+    repository: Repository, told: RecordedContext, later: Sequence[Entry], gaps: list[str]
+) -> Context | None:
     """Return the context that the records vouch for, where the refs keep it; else, told apart, what a later one does.
 
     It is None where the refs keep neither.
@@ -320,13 +325,13 @@ def _context_of(repository: Repository, told: Told, later: Sequence[Entry], gaps
     return None
 
 
-def _later_text(told: Told) -> str:
+def _later_text(told: RecordedContext) -> str:
     return f"the text of {told.task} is as a record after the commit has it, and no proof has looked at that"
 
 
 def _tell(
     caller: Caller,
-    told: Told,
+    told: RecordedContext,
     session: Session | None,
     rules: Rules,
     gaps: list[str],
@@ -415,7 +420,7 @@ def _failures(session: Session | None, run: QaRun) -> Counter[str]:
     return stored_failures(session, run) if session is not None else named_failures(run.reports)
 
 
-def _signatures(repository: Repository, told: Told, rules: Rules) -> dict[str, str | None]:
+def _signatures(repository: Repository, told: RecordedContext, rules: Rules) -> dict[str, str | None]:
     if not any(entry.record.signature for entry in told.entries):
         return {}
     signers = Signers(repository, rules.signers)

@@ -34,7 +34,7 @@ _ONLY_READ = "You may not edit: what you find you block with, and hand the tree 
 
 
 @dataclass(frozen=True)
-class Block:
+class Passage:
     """A piece of a section."""
 
     kind: Literal["words", "quote", "shell"]
@@ -43,13 +43,13 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Section:
+class BriefSection:
     """What stands under one heading."""
 
     name: str
     """As the list of sizes calls it."""
     title: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[Passage, ...]
     level: int = 2
 
 
@@ -128,7 +128,7 @@ def estimate_tokens(count: int) -> int:
     return -(-count // BYTES_PER_TOKEN)
 
 
-def _counts(sections: Iterable[Section]) -> dict[str, int]:
+def _counts(sections: Iterable[BriefSection]) -> dict[str, int]:
     """Return the bytes of each section; the empty line before a section is its own."""
     counts: dict[str, int] = {}
     for number, section in enumerate(sections):
@@ -136,15 +136,15 @@ def _counts(sections: Iterable[Section]) -> dict[str, int]:
     return counts
 
 
-def _sections(export: Export, warnings: Sequence[str] = ()) -> Iterator[Section]:
+def _sections(export: Export, warnings: Sequence[str] = ()) -> Iterator[BriefSection]:
     yield from _common(export.common)
     yield from _role(export.role)
     yield from _state(export.role, export.state)
     if warnings:
-        yield Section("now", "Warnings", (_quote(_items(warnings)),), 3)
+        yield BriefSection("now", "Warnings", (_quote(_items(warnings)),), 3)
 
 
-def _markdown(section: Section) -> str:
+def _markdown(section: BriefSection) -> str:
     pieces = [f"{'#' * section.level} {section.title}"]
     for block in section.blocks:
         if block.kind == "quote":
@@ -157,15 +157,15 @@ def _markdown(section: Section) -> str:
 # What stands still, for every agent the same
 
 
-def _common(common: Common) -> Iterator[Section]:
+def _common(common: Common) -> Iterator[BriefSection]:
     task = common.task
-    yield Section("handoff", common.task_id, (_words(_HANDOFF % ", ".join(common.agents)), _words(_QUOTED)), 1)
+    yield BriefSection("handoff", common.task_id, (_words(_HANDOFF % ", ".join(common.agents)), _words(_QUOTED)), 1)
     facts = (("priority", task.priority), ("area", task.area))
     lines = [_line(task.title), *(f"{name}: {_line(value)}" for name, value in facts if value)]
-    yield Section("task", "Task", (_quote("\n".join(lines)),))
+    yield BriefSection("task", "Task", (_quote("\n".join(lines)),))
     for name, text in (("description", task.description), ("outcome", task.outcome)):
         if text:
-            yield Section(name, name.capitalize(), (_quote(text),))
+            yield BriefSection(name, name.capitalize(), (_quote(text),))
     for name, items in (
         ("acceptance criteria", task.acceptance_criteria),
         ("quality gates", task.quality_gates),
@@ -173,11 +173,13 @@ def _common(common: Common) -> Iterator[Section]:
         ("out of scope", task.scope_out),
     ):
         if items:
-            yield Section(name, name.capitalize(), (_quote(_items(items)),))
+            yield BriefSection(name, name.capitalize(), (_quote(_items(items)),))
     if common.standards_citations:
-        yield Section("standards", "Standards", (_words(_STANDARDS), _quote(_citations(common.standards_citations))))
+        yield BriefSection(
+            "standards", "Standards", (_words(_STANDARDS), _quote(_citations(common.standards_citations)))
+        )
     if common.scope_patterns:
-        yield Section("paths", "Paths", (_words(_PATHS), _quote(_items(common.scope_patterns))))
+        yield BriefSection("paths", "Paths", (_words(_PATHS), _quote(_items(common.scope_patterns))))
 
 
 _HANDOFF = (
@@ -210,7 +212,7 @@ def _citations(citations: Sequence[Citation]) -> str:
 # What is one agent's own
 
 
-def _role(role: Role) -> Iterator[Section]:
+def _role(role: Role) -> Iterator[BriefSection]:
     if role.agent:
         words = [_DUTIES[duty] for duty in role.duties]
         if not role.may_edit:
@@ -221,13 +223,13 @@ def _role(role: Role) -> Iterator[Section]:
             words.append("Whoever edited for an agent before you may not act for you.")
         width = max(len(step.command) for step in role.turn)
         turn = "\n".join(f"{step.command.ljust(width)}   # {step.why}" for step in role.turn)
-        yield Section("role", f"Your role: {role.agent}", (_words(" ".join(words)), _words(_TURN), _shell(turn)))
+        yield BriefSection("role", f"Your role: {role.agent}", (_words(" ".join(words)), _words(_TURN), _shell(turn)))
     if role.plan:
-        yield Section("plan", "Plan", (_quote(_items(role.plan)),))
+        yield BriefSection("plan", "Plan", (_quote(_items(role.plan)),))
     if role.commands:
-        yield Section("checks", "Checks", tuple(_checks(role, role.commands)))
+        yield BriefSection("checks", "Checks", tuple(_checks(role, role.commands)))
     if role.manual_checks:
-        yield Section("checks", "Checks by hand", (_quote(_items(role.manual_checks)),))
+        yield BriefSection("checks", "Checks by hand", (_quote(_items(role.manual_checks)),))
 
 
 _TURN = "Your turn, in this order; say who you are with `--actor NAME`, or in `GIT_TASKCTX_ACTOR`:"
@@ -236,7 +238,7 @@ _RECORDED = "Run these from the top of the worktree, and record each, its log ou
 _REQUIRED = "Without a passing run of each on record, for the tree as it is then, `--done` refuses."
 
 
-def _checks(role: Role, commands: Sequence[Command]) -> Iterator[Block]:
+def _checks(role: Role, commands: Sequence[Command]) -> Iterator[Passage]:
     yield _words(_RECORDED if role.agent else _CHECKS)
     yield _quote(_items(map(_command, commands)))
     if role.agent:
@@ -255,15 +257,15 @@ def _command(command: Command) -> str:
 # What moves
 
 
-def _state(role: Role, state: State) -> Iterator[Section]:
+def _state(role: Role, state: State) -> Iterator[BriefSection]:
     if state.baseline is not None and state.baseline["status"] != "pending":
-        yield Section("baseline", "Checks before the work", (_quote("\n".join(_results(state.baseline))),))
-    yield Section("now", "Now", (_words(" ".join(_standing(role, state))),))
+        yield BriefSection("baseline", "Checks before the work", (_quote("\n".join(_results(state.baseline))),))
+    yield BriefSection("now", "Now", (_words(" ".join(_standing(role, state))),))
     yield from _findings(role, state.findings)
     for handed in state.left:
-        yield Section("now", f"What {handed.agent} left", tuple(_handed(handed)), 3)
+        yield BriefSection("now", f"What {handed.agent} left", tuple(_handed(handed)), 3)
     if state.evidence:
-        yield Section("evidence", "Evidence", (_quote(_items(map(_attached, state.evidence))),), 3)
+        yield BriefSection("evidence", "Evidence", (_quote(_items(map(_attached, state.evidence))),), 3)
 
 
 _ENDS = {
@@ -287,7 +289,7 @@ def _standing(role: Role, state: State) -> Iterator[str]:
         yield f"Drift after {agent}'s snapshot stands unresolved (drift budget {budget}): see `git taskctx status`."
 
 
-def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[Section]:
+def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[BriefSection]:
     for act, title in (("mend", "Findings for you to fix"), ("close", "Findings for you to close")):
         chosen = [one for one in findings if one.act == act]
         if not chosen:
@@ -299,10 +301,10 @@ def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[Section]:
                 for one in chosen
             )
             blocks += [_words("Once they are fixed:"), _shell(closing)]
-        yield Section("now", title if role.agent else "Open findings", tuple(blocks), 3)
+        yield BriefSection("now", title if role.agent else "Open findings", tuple(blocks), 3)
 
 
-def _handed(handed: Handed) -> Iterator[Block]:
+def _handed(handed: Handed) -> Iterator[Passage]:
     status = f"{handed.status}{', but for a tree or a text that has been replaced' if handed.stale else ''}"
     if handed.snapshot is None:
         yield _words(f"Nothing yet ({status}).")
@@ -353,16 +355,16 @@ def _results(results: Mapping[str, Any]) -> Iterator[str]:
 # Text
 
 
-def _words(text: str) -> Block:
-    return Block("words", _line(text))
+def _words(text: str) -> Passage:
+    return Passage("words", _line(text))
 
 
-def _shell(text: str) -> Block:
-    return Block("shell", printable(text))
+def _shell(text: str) -> Passage:
+    return Passage("shell", printable(text))
 
 
-def _quote(text: str) -> Block:
-    return Block("quote", printable(text.replace("\r\n", "\n")).strip("\n"))
+def _quote(text: str) -> Passage:
+    return Passage("quote", printable(text.replace("\r\n", "\n")).strip("\n"))
 
 
 def _line(text: str) -> str:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from git_taskctx.report.document import Document
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.lifecycle import Listed
+    from git_taskctx.handoff.lifecycle import KnownContext
     from git_taskctx.handoff.sweep import Sweeping
 
 _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
-def listed(document: Document, contexts: Sequence[Listed]) -> None:
+def listed(document: Document, contexts: Sequence[KnownContext]) -> None:
     """Write the contexts that are known here."""
     if not contexts:
         document.line("no contexts here")
@@ -58,7 +58,7 @@ def age_words(seconds: int | None) -> str:
     return "less than a minute"
 
 
-def _state(one: Listed) -> str:
+def _state(one: KnownContext) -> str:
     if one.sealed is not None:
         return f"over ({one.sealed[:7]})"
     if one.state == "archived":

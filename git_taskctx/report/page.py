@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from git_taskctx.model.context import Context
     from git_taskctx.model.record import Record
     from git_taskctx.report.account import Account
-    from git_taskctx.report.turns import Step, Turn
+    from git_taskctx.report.turns import Turn, TurnStep
 
 MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
 """How every page begins; no other file is replaced unasked."""
@@ -58,7 +58,7 @@ class _Change:
     agent: str
     turn: int
     round: int
-    step: Step
+    step: TurnStep
     stat: str
     files: Sequence[FileDiff] | None
     """None where they cannot be told, or are not shown."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _STATES = {"done": "ok", "failed": "bad", "timed out": "bad", "cancelled": "warn", "waiting": "warn", "running": "bold"}
 
 
-class Lines:
+class RunLines:
     """What happened, a line each."""
 
     def __init__(self, stream: TextIO, *, colour: bool) -> None:
@@ -67,7 +67,7 @@ def seconds(milliseconds: int | None) -> str | None:
     return f"{whole // 60} min {whole % 60:02} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02} min"
 
 
-class Table:
+class RunTable:
     """All stages at once, on a terminal, drawn by rich."""
 
     def __init__(self, stream: TextIO, stages: Mapping[str, str | None], *, colour: bool) -> None:

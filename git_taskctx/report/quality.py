@@ -9,7 +9,7 @@ from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
     from git_taskctx.context.compare import Comparison
-    from git_taskctx.context.evidence import Attached, Piece
+    from git_taskctx.context.evidence import AttachResult, Piece
     from git_taskctx.context.qa import QaRecorded
     from git_taskctx.model.qa import QaReport, QaRun
 
@@ -88,7 +88,7 @@ def _names(document: Document, word: str, style: str, names: tuple[str, ...]) ->
         document.line(f"    and {len(names) - SHOWN} more {word}")
 
 
-def attached(document: Document, what: Attached) -> None:
+def attached(document: Document, what: AttachResult) -> None:
     """Show what was attached, and under which id."""
     one = what.evidence
     where = f"{one.path}:{one.lines}" if one.lines else one.path

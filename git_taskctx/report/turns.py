@@ -20,7 +20,7 @@ StepKind = Literal["work", "accepted", "takeover"]
 
 
 @dataclass(frozen=True)
-class Step:
+class TurnStep:
     """What was changed between two trees on record, by one agent."""
 
     kind: StepKind
@@ -47,7 +47,7 @@ class Turn:
     handed: TreeOid
     """The tree that it was handed."""
     records: tuple[Record, ...]
-    steps: tuple[Step, ...] = ()
+    steps: tuple[TurnStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _with(turn: Turn, record: Record) -> Turn:
     number, last = payload.n, turn.steps[-1] if turn.steps else None
     if last is None or last.kind != kind or kind != "work":
         since = last.tree if last is not None else turn.handed
-        return replace(turn, steps=(*turn.steps, Step(kind, since, record.tree, (record.actor,), (number,))))
+        return replace(turn, steps=(*turn.steps, TurnStep(kind, since, record.tree, (record.actor,), (number,))))
     actors = tuple(dict.fromkeys((*last.actors, record.actor)))
     step = replace(last, tree=record.tree, actors=actors, snapshots=(*last.snapshots, number))
     return replace(turn, steps=(*turn.steps[:-1], step))

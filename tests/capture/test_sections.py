@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from git_taskctx.capture.sections import Document, Slugs, first_sentence, shorten, slug_of
+from git_taskctx.capture.sections import MarkdownFile, Slugs, first_sentence, shorten, slug_of
 
 TITLES = {
     "Component Standards": "component-standards",
@@ -44,7 +44,7 @@ def test_repeated_headings_are_numbered() -> None:
 
 
 def listed(text: str) -> list[tuple[str, int, int]]:
-    return [(one.slug, one.start, one.end) for one in Document(text.encode()).sections]
+    return [(one.slug, one.start, one.end) for one in MarkdownFile(text.encode()).sections]
 
 
 def test_every_kind_of_heading() -> None:
@@ -64,7 +64,7 @@ def test_every_kind_of_heading() -> None:
 def test_line_ends_and_bytes() -> None:
     """LF, CR and CRLF end lines, bytes that are no UTF-8 change no place, and hashes are over the bytes as they are."""
     data = b"# One\r\na\xff\r\n# Two\rb\n\n# Three\nc"
-    document = Document(data)
+    document = MarkdownFile(data)
     assert [(one.slug, one.span) for one in document.sections] == [
         ("one", "L1-L2"),
         ("two", "L3-L5"),
@@ -77,7 +77,7 @@ def test_line_ends_and_bytes() -> None:
 
 def test_requirements() -> None:
     """A requirement is the first sentence under the heading, as a reader sees it, or the title."""
-    document = Document(
+    document = MarkdownFile(
         b"# A\n## B\n\nUse *at most* [10](x), e.g. 5. More.\n\n# C\n*Label*\n\n- Item `x`: y z\n\n# D\n# E\nTwo words\n"
     )
     told = [document.requirement_of(one) for one in document.sections]
@@ -104,7 +104,7 @@ def test_spans(blocks: list[tuple[int, str, list[str]]]) -> None:
         lines.append(f"{'#' * level} x{title}")
         headings.append((level, len(lines)))
         lines += ["", *below, ""]
-    sections = Document("".join(f"{line}\n" for line in lines).encode()).sections
+    sections = MarkdownFile("".join(f"{line}\n" for line in lines).encode()).sections
     assert [(one.level, one.start) for one in sections] == headings
     for index, (level, _) in enumerate(headings):
         after = next((line for other, line in headings[index + 1 :] if other <= level), len(lines) + 1)
@@ -114,7 +114,7 @@ def test_spans(blocks: list[tuple[int, str, list[str]]]) -> None:
 @given(st.lists(st.one_of(LINES, st.builds("{} {}".format, st.sampled_from(["#", "##", "###"]), TITLE)), max_size=30))
 def test_any_document(lines: list[str]) -> None:
     """Of any document slugs are unique, spans lie in it and nest, and outermost sections do not overlap."""
-    document = Document("\n".join(lines).encode())
+    document = MarkdownFile("\n".join(lines).encode())
     sections = document.sections
     assert len({one.slug for one in sections}) == len(sections)
     reach = 0
@@ -131,5 +131,5 @@ def test_any_document(lines: list[str]) -> None:
 )
 def test_hostile_documents(piece: bytes) -> None:
     """A document made to be slow is read all the same."""
-    document = Document(piece * (60_000 // len(piece)))
+    document = MarkdownFile(piece * (60_000 // len(piece)))
     assert len({one.slug for one in document.sections}) == len(document.sections)

@@ -69,7 +69,7 @@ def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) ->
     """Every verb with every option: the same verb and the same values, or the plain reader declines a list."""
     before, verb, values = _by_typer(argv, monkeypatch)
     if re.search(r"--(paths|human|criterion)\b", " ".join(argv)):
-        with pytest.raises(plain.Declined):
+        with pytest.raises(plain.NeedsTyper):
             plain.read_plain(argv)
         return
     told, plainly, taken = plain.read_plain(argv)
@@ -90,7 +90,7 @@ def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) ->
 )  # fmt: skip
 def test_what_is_not_plain_is_left_to_typer(argv: list[str]) -> None:
     """Help, mistakes, repeated options and values that begin with a dash are not for the plain reader."""
-    with pytest.raises(plain.Declined):
+    with pytest.raises(plain.NeedsTyper):
         plain.read_plain(argv)
 
 

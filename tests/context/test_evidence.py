@@ -13,7 +13,7 @@ import pytest
 from desk import TASK, Desk, plain
 
 from git_taskctx.cli.call import Call
-from git_taskctx.context.evidence import LIMIT, MOST, Source, take
+from git_taskctx.context.evidence import LIMIT, MOST, EvidenceSource, take
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
 from git_taskctx.errors import Refused
@@ -299,11 +299,11 @@ def test_the_most_pieces(begun: Desk) -> None:
             for number in range(1, MOST + 1)
         )
         fewer = with_evidence(session, known[:-1])
-        assert take(fewer, Source("-", b"0"), "other")[0].id == f"E{MOST}"
+        assert take(fewer, EvidenceSource("-", b"0"), "other")[0].id == f"E{MOST}"
         full = with_evidence(session, known)
-        assert take(full, Source("-", b"7"), "other") == (known[6], None)
+        assert take(full, EvidenceSource("-", b"7"), "other") == (known[6], None)
         with pytest.raises(Refused, match="has 200 pieces of evidence, and takes no more"):
-            take(full, Source("-", b"0"), "other")
+            take(full, EvidenceSource("-", b"0"), "other")
 
 
 def with_evidence(session: Session, evidence: tuple[Evidence, ...]) -> Session:

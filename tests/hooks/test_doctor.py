@@ -14,7 +14,7 @@ from bench import CHECK, Bench
 from desk import Desk
 from gitrepo import GitRepo
 
-from git_taskctx.hooks.health import Seat, judge
+from git_taskctx.hooks.health import HookState, judge
 from git_taskctx.hooks.shims import EVENTS
 
 NOTES = "refs/notes/taskctx"
@@ -274,26 +274,26 @@ def test_a_hook_that_hangs_or_complains_elsewhere(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("seats", "line", "holds"),
     [
-        ([Seat(event, "in place", "file") for event in EVENTS], "in place", True),
-        ([Seat(event, "missing", "") for event in EVENTS], "not installed", False),
+        ([HookState(event, "in place", "file") for event in EVENTS], "in place", True),
+        ([HookState(event, "missing", "") for event in EVENTS], "not installed", False),
         (
-            [Seat("pre-commit", "displaced", "lefthook"), Seat("pre-merge-commit", "in place", "file")],
+            [HookState("pre-commit", "displaced", "lefthook"), HookState("pre-merge-commit", "in place", "file")],
             "pre-commit displaced (lefthook)",
             False,
         ),
         (
             [
-                Seat("pre-commit", "in place", "file"),
-                Seat("post-commit", "missing", ""),
-                Seat("post-merge", "missing", ""),
-                Seat("pre-push", "not executable", "pre-push"),
+                HookState("pre-commit", "in place", "file"),
+                HookState("post-commit", "missing", ""),
+                HookState("post-merge", "missing", ""),
+                HookState("pre-push", "not executable", "pre-push"),
             ],
             "post-commit, post-merge missing; pre-push not executable (pre-push)",
             True,
         ),
     ],
 )
-def test_one_line(seats: list[Seat], line: str, holds: bool) -> None:
+def test_one_line(seats: list[HookState], line: str, holds: bool) -> None:
     """The hooks' health in one line, and whether the gate holds, told from what was seen alone."""
     assert (judge(seats).line, judge(seats).holds) == (line, holds)
 

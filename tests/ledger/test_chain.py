@@ -22,7 +22,7 @@ from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, Refused, Usage
 from git_taskctx.git.repository import open_repository
-from git_taskctx.handoff.begin import Request, begin
+from git_taskctx.handoff.begin import InitRequest, begin
 from git_taskctx.handoff.coordinate import block, unblock, update
 from git_taskctx.handoff.record import record_snapshot
 from git_taskctx.handoff.resolve import resolve_drift
@@ -507,7 +507,7 @@ def _begin(repo: GitRepo, agents: tuple[str, ...] | None, policy: str) -> None:
     with _calling(repo, "somebody", 0) as caller:
         begin(
             caller,
-            Request(task="TASK-1", title="a task", agents=agents),
+            InitRequest(task="TASK-1", title="a task", agents=agents),
             lambda _: load_config(
                 taskctx_toml=policy.encode() or None, pyproject=None, committed_name=".taskctx.toml", personal=[]
             ),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from git_taskctx.errors import CouldNotTell, Usage
-from git_taskctx.proof.job import Job, Named, name_commit, name_job, read_job
+from git_taskctx.proof.job import CiJob, Named, name_commit, name_job, read_job
 from git_taskctx.report.advice import advise
 
 A, B, C = ("a" * 40, "b" * 40, "c" * 40)
@@ -17,12 +17,12 @@ MAIN = Named(ref="refs/heads/main")
 REPOSITORY = {"id": 1, "default_branch": "main"}
 
 
-def github(name: str, event: Any, sha: str = A, ref: str = "refs/heads/topic") -> Job:
+def github(name: str, event: Any, sha: str = A, ref: str = "refs/heads/topic") -> CiJob:
     """Read a job of GitHub."""
     return read_job({"GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": name, "GITHUB_SHA": sha, "GITHUB_REF": ref}, event)
 
 
-def gitlab(source: str, **variables: str) -> Job:
+def gitlab(source: str, **variables: str) -> CiJob:
     """Read a job of GitLab."""
     base = {"GITLAB_CI": "true", "CI_PIPELINE_SOURCE": source, "CI_COMMIT_SHA": A, "CI_DEFAULT_BRANCH": "main"}
     return read_job(base | variables, None)
@@ -38,8 +38,10 @@ def test_a_pull_request() -> None:
     """Its head is the tip, its base what was there before; the commit of the job merges the two."""
     tip, base = Named(B, "refs/pull/7/head"), Named(C, "refs/heads/main")
     own = {"sha": B, "repo": {"id": 1, "clone_url": "https://github.example/o/r.git"}}
-    assert github("pull_request", pull(own)) == Job("pull request 7", tip, (base,), merge=Named(A, "refs/pull/7/merge"))
-    target = Job("pull request 7", tip, (Named(A, "refs/heads/main"),))
+    assert github("pull_request", pull(own)) == CiJob(
+        "pull request 7", tip, (base,), merge=Named(A, "refs/pull/7/merge")
+    )
+    target = CiJob("pull request 7", tip, (Named(A, "refs/heads/main"),))
     assert github("pull_request_target", pull(own)) == target
     fork = {"sha": B, "repo": {"id": 2, "clone_url": "https://github.example/f/r.git"}}
     assert github("pull_request", pull(fork)).fork == "https://github.example/f/r.git"
@@ -49,15 +51,15 @@ def test_a_pull_request() -> None:
 def test_a_push() -> None:
     """The default branch makes its own rules, another one never does; a tag is asked about alone."""
 
-    def push(ref: str, before: str, after: str = A) -> Job:
+    def push(ref: str, before: str, after: str = A) -> CiJob:
         return github("push", {"ref": ref, "before": before, "after": after, "repository": REPOSITORY}, after)
 
     main, topic, tag = "refs/heads/main", "refs/heads/topic", "refs/tags/v1"
-    assert push(main, B) == Job(f"push to {main}", Named(A, main), (Named(B),), before=B)
-    assert push(main, ZERO) == Job(f"push to {main}", Named(A, main))
-    assert push(topic, B) == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
-    assert push(topic, ZERO) == Job(f"push to {topic}", Named(A, topic), (MAIN,), trusted=MAIN)
-    assert push(tag, ZERO) == Job(f"push to {tag}", Named(A, tag), trusted=MAIN)
+    assert push(main, B) == CiJob(f"push to {main}", Named(A, main), (Named(B),), before=B)
+    assert push(main, ZERO) == CiJob(f"push to {main}", Named(A, main))
+    assert push(topic, B) == CiJob(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
+    assert push(topic, ZERO) == CiJob(f"push to {topic}", Named(A, topic), (MAIN,), trusted=MAIN)
+    assert push(tag, ZERO) == CiJob(f"push to {tag}", Named(A, tag), trusted=MAIN)
     with pytest.raises(CouldNotTell, match="deleted its ref"):
         push(topic, B, ZERO)
 
@@ -66,12 +68,12 @@ def test_other_events() -> None:
     """A merge group has its own base; whatever else it is, the commit of the job is asked about alone."""
     refs = {"head_ref": "refs/heads/gh-readonly-queue/main/pr-7", "base_ref": "refs/heads/main"}
     group = {"merge_group": {"head_sha": A, "base_sha": B, **refs}, "repository": REPOSITORY}
-    assert github("merge_group", group) == Job(
+    assert github("merge_group", group) == CiJob(
         "merge group", Named(A, refs["head_ref"]), (Named(B, "refs/heads/main"),)
     )
-    alone = Job("workflow_dispatch", Named(A, "refs/heads/topic"), trusted=MAIN)
+    alone = CiJob("workflow_dispatch", Named(A, "refs/heads/topic"), trusted=MAIN)
     assert github("workflow_dispatch", {"repository": REPOSITORY}) == alone
-    assert github("schedule", {"schedule": "0 0 * * *"}, ref="refs/heads/main") == Job("schedule", Named(A, MAIN.ref))
+    assert github("schedule", {"schedule": "0 0 * * *"}, ref="refs/heads/main") == CiJob("schedule", Named(A, MAIN.ref))
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_an_event_about_something_else(name: str, event: dict[str, Any], about: 
     assert str(raised.value) == f"the event {name} is about {about}, and the job about another commit"
     assert advise(raised.value).hint == "git taskctx verify --ci BASE..HEAD   # name the commits"
     same = json.loads(json.dumps({**event, "issue": {"number": 7}}).replace(B, A))
-    assert github(name, same, ref="refs/heads/main") == Job(name, Named(A, "refs/heads/main"))
+    assert github(name, same, ref="refs/heads/main") == CiJob(name, Named(A, "refs/heads/main"))
 
 
 def test_a_merge_request() -> None:
@@ -111,13 +113,13 @@ def test_a_merge_request() -> None:
     merged = {"CI_MERGE_REQUEST_SOURCE_BRANCH_SHA": B, "CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "d" * 40}
     bases = (MAIN, Named(C))
     head = "refs/merge-requests/7/head"
-    plain = Job("merge request 7", Named(A, head), bases)
+    plain = CiJob("merge request 7", Named(A, head), bases)
     assert gitlab("merge_request_event", **own) == plain
     now = (Named("d" * 40, "refs/heads/main"), Named(C))
     result = gitlab("merge_request_event", CI_MERGE_REQUEST_EVENT_TYPE="merged_result", **own, **merged)
-    assert result == Job("merge request 7", Named(B, head), now, merge=Named(A))
+    assert result == CiJob("merge request 7", Named(B, head), now, merge=Named(A))
     train = gitlab("merge_request_event", CI_MERGE_REQUEST_EVENT_TYPE="merge_train", **own, **merged)
-    assert train == Job("merge train of merge request 7", Named(A, "refs/merge-requests/7/train"), now)
+    assert train == CiJob("merge train of merge request 7", Named(A, "refs/merge-requests/7/train"), now)
     forked = own | {"CI_MERGE_REQUEST_SOURCE_PROJECT_ID": "2", "CI_MERGE_REQUEST_SOURCE_PROJECT_URL": source}
     parent = gitlab("merge_request_event", **forked)
     assert (parent.home, parent.fork) == (None, f"{source}.git")
@@ -129,9 +131,9 @@ def test_other_pipelines() -> None:
     """Pushes, tags and the rest."""
     topic = "refs/heads/topic"
     pushed = gitlab("push", CI_COMMIT_BRANCH="topic", CI_COMMIT_BEFORE_SHA=B)
-    assert pushed == Job(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
-    assert gitlab("push", CI_COMMIT_TAG="v1") == Job("push", Named(A, "refs/tags/v1"), trusted=MAIN)
-    assert gitlab("schedule", CI_COMMIT_BRANCH="main") == Job("schedule", Named(A, "refs/heads/main"))
+    assert pushed == CiJob(f"push to {topic}", Named(A, topic), (Named(B), MAIN), before=B, trusted=MAIN)
+    assert gitlab("push", CI_COMMIT_TAG="v1") == CiJob("push", Named(A, "refs/tags/v1"), trusted=MAIN)
+    assert gitlab("schedule", CI_COMMIT_BRANCH="main") == CiJob("schedule", Named(A, "refs/heads/main"))
 
 
 @pytest.mark.parametrize(
@@ -191,7 +193,7 @@ def test_what_is_no_ref(odd: str) -> None:
 @pytest.mark.parametrize("event", [{}, {"push": []}, {"ref": 1, "before": {}, "repository": []}, {"pull_request": 1}])
 def test_an_odd_event(event: Any) -> None:
     """An event of another form than it should have says nothing, and the commit of the job is left."""
-    assert github("push", event) == Job("push to ", Named(A))
+    assert github("push", event) == CiJob("push to ", Named(A))
 
 
 def test_commits_that_are_named() -> None:
@@ -201,7 +203,7 @@ def test_commits_that_are_named() -> None:
     assert name_commit("refs/tags/v1") == Named(ref="refs/tags/v1", words="refs/tags/v1")
     assert name_job("main..").bases == (name_commit("main"),)
     assert name_job("..topic").bases == (name_commit("HEAD"),)
-    assert name_job(A) == Job(A, Named(A))
+    assert name_job(A) == CiJob(A, Named(A))
     with pytest.raises(Usage, match="is no range with a base"):
         name_job("main...topic")
     with pytest.raises(Usage, match="no job of GitHub or GitLab"):

@@ -13,7 +13,7 @@ from proof.scene import Scene
 from git_taskctx.config import load_config
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.proof.push import Update, prove_push, read_updates
+from git_taskctx.proof.push import RefUpdate, prove_push, read_updates
 from git_taskctx.proof.rules import Rules, rules_of
 
 ZERO = "0" * 40
@@ -75,7 +75,7 @@ def test_nothing_to_prove(scene: Scene, repository: Repository) -> None:
     scene.repo.git("tag", "v1", "topic")
     scene.repo.git("branch", "same", "main")
     assert push(repository, scene, "v1", "refs/notes/taskctx:refs/notes/taskctx", "same") == []
-    assert prove_push(repository, "origin", [Update("(delete)", ZERO, "refs/heads/main", scene.base)], _none) == []
+    assert prove_push(repository, "origin", [RefUpdate("(delete)", ZERO, "refs/heads/main", scene.base)], _none) == []
     assert read_updates(b"nonsense\n\xff a b\n") == []
 
 

@@ -22,7 +22,7 @@ from git_taskctx.git.patch import Patch
 from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.proof.claims import Told, read_claims
+from git_taskctx.proof.claims import RecordedContext, read_claims
 from git_taskctx.proof.found import Found
 from git_taskctx.proof.prove import _prove_parts
 from git_taskctx.proof.range import Commit
@@ -54,7 +54,7 @@ def codes(
     return [one.code.value for one in (*told.reasons, *claim.reasons)], [one.code.value for one in claim.notices]
 
 
-def read(*steps: Step, policy: str = "", agents: tuple[str, ...] | None = None, tree: str = WORK) -> Told:
+def read(*steps: Step, policy: str = "", agents: tuple[str, ...] | None = None, tree: str = WORK) -> RecordedContext:
     """Return what is told by a chain of these steps, and its seal."""
     lines: list[str] = []
     for seq, (kind, agent, fields) in enumerate(

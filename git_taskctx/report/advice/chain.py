@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from git_taskctx.commits.bypassed import Standing, standing
+from git_taskctx.commits.bypassed import BypassedHistory, standing
 from git_taskctx.commits.seal import is_committed
 from git_taskctx.context.session import SAVED, Session
 from git_taskctx.git.remote import remotes_of
@@ -299,12 +299,12 @@ def _pathspecs(paths: Sequence[bytes]) -> list[str]:
 # Commits that bypassed the gate, and the end
 
 
-def around(session: Session, found: Standing) -> tuple[Step, ...]:
+def around(session: Session, found: BypassedHistory) -> tuple[Step, ...]:
     """Take what bypassed the gate out of the history, before the commit that is being made."""
     return (way_back(session, found).because("then commit again"),)
 
 
-def over(session: Session, found: Standing | None) -> tuple[Step, ...]:
+def over(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
     """Show of a task that is over what was done; share its proof, or make its commit anew where it is violated."""
     log = taskctx("log", "--task", session.task)
     if found is not None:
@@ -314,7 +314,7 @@ def over(session: Session, found: Standing | None) -> tuple[Step, ...]:
     return (*push, log)
 
 
-def over_and_after(session: Session, found: Standing | None) -> tuple[Step, ...]:
+def over_and_after(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
     """Show the same to whoever wanted to write to it."""
     return (*over(session, found), *ended(session))
 
@@ -325,25 +325,25 @@ def ended(session: Session) -> tuple[Step, ...]:
     return (taskctx("log", "--task", session.task, why="what was done"), *saved)
 
 
-def completed(task: str, found: Standing | None, notified: int | None) -> tuple[Step, ...]:
+def completed(task: str, found: BypassedHistory | None, notified: int | None) -> tuple[Step, ...]:
     """Make the commit of a task anew where its proof is violated; run a notifier again that failed."""
     again = taskctx("complete", "--task", task, why="runs it again")
     return (*([commit_again(found)] if found is not None and found.is_head else []), *([again] if notified else []))
 
 
-def commit_again(found: Standing) -> Step:
+def commit_again(found: BypassedHistory) -> Step:
     """Return what makes the commit anew of a task that is over: what every agent approved is proved."""
     why = "the same tree, committed once it was approved, is proved"
     return take_back(found).then("git", "commit").because(why)
 
 
-def take_back(found: Standing) -> Step:
+def take_back(found: BypassedHistory) -> Step:
     """Return what takes commits out of the history, and leaves the files as they are."""
     words = ("reset", "--soft", found.below[:12]) if found.below else ("update-ref", "-d", "HEAD")
     return Step(("git", *words))
 
 
-def way_back(session: Session, found: Standing) -> Step:
+def way_back(session: Session, found: BypassedHistory) -> Step:
     """Return how to go on without what bypassed the gate; who is at work has nothing to acknowledge."""
     return take_back(found) if session.chain.at_work else take_back(found).then(*ACCEPT.argv)
 

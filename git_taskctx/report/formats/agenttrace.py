@@ -17,7 +17,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.model.attestation import NAMESPACE, uri_of
 from git_taskctx.model.codec import to_plain
 from git_taskctx.proof.attest import Attested
-from git_taskctx.proof.work import Stint, Work
+from git_taskctx.proof.work import Work, WorkTurn
 
 VERSION = "0.1.0"
 """Of the specification."""
@@ -67,7 +67,7 @@ def path_of(path: bytes) -> str:
     return quote(path) if text.startswith('"') else text
 
 
-def _turn(turn: Stint, *, missing: bool) -> dict[str, Any]:
+def _turn(turn: WorkTurn, *, missing: bool) -> dict[str, Any]:
     return {
         "record": uri_of(turn.record),
         "agent": turn.agent,
@@ -100,7 +100,7 @@ def _file(traced: Traced, work: Work, humans: Collection[str]) -> dict[str, Any]
     }
 
 
-def contributor(turns: Sequence[Stint], humans: Collection[str]) -> dict[str, str]:
+def contributor(turns: Sequence[WorkTurn], humans: Collection[str]) -> dict[str, str]:
     """Return what is known of who did it: what an agent did is `ai`, unless its actor is known to be a person.
 
     What was accepted, or is no agent's, is `unknown`; so are turns that cannot be told apart, but for those of agents
@@ -116,7 +116,7 @@ def contributor(turns: Sequence[Stint], humans: Collection[str]) -> dict[str, st
     return {"type": kind}
 
 
-def _kind(turn: Stint, humans: Collection[str]) -> str:
+def _kind(turn: WorkTurn, humans: Collection[str]) -> str:
     if turn.agent is not None and turn.actor in humans:
         return "human"
     return "ai" if turn.agent is not None and not turn.accepted else "unknown"
