@@ -269,7 +269,7 @@ def complete(call: Call) -> Answer:
         text=lambda document: document.line(("complete: ", "ok"), f"{done.task} is commit {done.commit[:12]}"),
         notes=lambda document: text.notes(
             document,
-            (*loaded.warnings, *filter(None, (done.violated, failed))),
+            (*loaded.warnings, *filter(None, (done.violated, failed)), *done.warnings),
             steps,
         ),
         code=1 if failed else 0,

@@ -114,10 +114,11 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
             told = keep_up(session, gated=gated)
             if not is_committed(session):
                 return CaughtUp(told=told)
+            known = len(session.warnings)
             commit = end(session)
     except ReadOnly:
         return CaughtUp()
-    return CaughtUp(_over(session, commit), told)
+    return CaughtUp(_over(session, commit), (*told, *session.warnings[known:]))
 
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
@@ -134,10 +135,25 @@ def _over(session: Session, commit: CommitOid) -> Verdict:
 
 
 def end(session: Session, head: CommitOid | None = None) -> CommitOid:
-    """Write the whole chain on `head`, or HEAD, and on its tree, and archive the context. Call it where `is_committed`.
+    """Seal the task, and archive its context; return the commit. Call it where `is_committed`.
 
-    Returns: the commit.
+    Where it cannot be archived a warning of the session says so, and the next verb tries again.
     """
+    commit = seal(session, head)
+    try:
+        put_away(session, reason="over")
+    except TaskctxError as error:
+        session.warnings.append(not_put_away(session.task, error))
+    return commit
+
+
+def not_put_away(task: str, error: TaskctxError) -> str:
+    """Return what to say where a task is over, and its context cannot be archived."""
+    return f"{task} is over, but was not put away: {error.message}"
+
+
+def seal(session: Session, head: CommitOid | None = None) -> CommitOid:
+    """Write the whole chain on `head`, or HEAD, and on its tree; return the commit. Call it where `is_committed`."""
     chain, repository = session.chain, session.repository
     expected, head = chain.expected, head or repository.find_commit("HEAD")
     if expected is None or head is None:
@@ -160,7 +176,6 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
         )
         on = (head, held, *found.places)
         session.commit([event], on=on, reason=f"{session.task}: sealed with {head[:12]}")
-    put_away(session, reason="over")
     return head
 
 

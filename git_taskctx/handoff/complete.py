@@ -1,4 +1,4 @@
-"""Completing a task: its commit is sealed, the context put away, and whoever wants to know is told.
+"""Completing a task: its commit is sealed, whoever wants to know is told, and the context put away.
 
 What is run then is named in `git config` alone: nothing that a repository's files say is ever run.
 """
@@ -11,10 +11,10 @@ import sys
 
 from git_taskctx.commits.bypassed import standing
 from git_taskctx.commits.commits import keep_up
-from git_taskctx.commits.seal import end, is_committed
+from git_taskctx.commits.seal import is_committed, not_put_away, put_away, seal
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
-from git_taskctx.errors import BadData, Fatal, Refused
+from git_taskctx.errors import BadData, Fatal, Refused, TaskctxError
 from git_taskctx.git.notes import NOTES_REF, read_note
 from git_taskctx.git.process import TIME_LIMIT
 from git_taskctx.git.refs import find_ref
@@ -40,6 +40,8 @@ class Completed:
     """The command that makes the commit anew."""
     notified: int | None = None
     """How the notifier ended; None where there is none."""
+    warnings: tuple[str, ...] = ()
+    """Why its context could not be put away."""
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
 
 
@@ -57,8 +59,9 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
         waits = archived and commit is None and is_committed(replace(session, archived=False))
     if waits:
         recover(caller, task)
+    active = replace(caller, task=task, context_id=None)
     if waits or not archived:
-        commit = _end(replace(caller, task=task, context_id=None))
+        commit = _seal_task(active)
     if commit is None:
         raise Refused(f"{task} was put away before it was committed", Situation("clone.recover", task=task))
     with open_session(replace(caller, task=task, context_id=context_id), write=False) as session:
@@ -67,17 +70,29 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
     if around is not None:
         done = replace(done, violated=f"commit {commit[:12]} is what was validated, but {around.reason}")
     notified = _notify(caller, done, notifier) if notifier else None
+    warnings = _put_away(active) if waits or not archived else ()
     then = Situation("chain.completed", task=task, found=around, notified=notified)
-    return replace(done, notified=notified, situation=then)
+    return replace(done, notified=notified, warnings=warnings, situation=then)
 
 
-def _end(caller: Caller) -> CommitOid:
+def _put_away(caller: Caller) -> tuple[str, ...]:
+    """Archive a sealed task, unless the notifier or another process did; return what to say where it cannot be."""
+    try:
+        with open_session(caller, write=True) as session:
+            if not session.archived:
+                put_away(session, reason="over")
+    except TaskctxError as error:
+        return (not_put_away(caller.task or "", error),)
+    return ()
+
+
+def _seal_task(caller: Caller) -> CommitOid:
     with open_session(caller, write=True) as session:
         keep_up(session)
         if not is_committed(session):
             what = "validated, and not committed yet" if session.chain.validated else "not validated"
             raise Refused(f"{session.task} is {what}", Situation("chain.next_steps", session=session))
-        return end(session)
+        return seal(session)
 
 
 def _named(caller: Caller) -> Caller:
@@ -89,13 +104,13 @@ def _named(caller: Caller) -> Caller:
     repository = caller.repository
     head = repository.find_commit("HEAD")
     lines = read_note(repository.objects, find_ref(repository.git, NOTES_REF), head) if head else []
-    seals = [record for line in lines if (record := _seal(line, head)) is not None]
+    seals = [record for line in lines if (record := _seal_of(line, head)) is not None]
     if not seals:
         raise Fatal("no task context is active here, and HEAD ended none", Situation("clone.known"))
     return replace(caller, task=seals[-1].task, context_id=seals[-1].context)
 
 
-def _seal(line: str, head: CommitOid | None) -> Record | None:
+def _seal_of(line: str, head: CommitOid | None) -> Record | None:
     try:
         record = load_record(line)
     except BadData:

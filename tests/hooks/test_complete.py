@@ -105,3 +105,33 @@ def test_one_that_was_put_away_is_sealed_too(ungated: Gated) -> None:
     repo.commit("the task")
     ungated.ok("complete", "--task", "TASK-1")
     assert len(ungated.records("seal")) == 1
+
+
+def test_the_notifier_runs_between_the_seal_and_the_purge(ungated: Gated, sealed_home: Path) -> None:
+    """It finds the proof, and the context where the task had it."""
+    look = 'git notes --ref=taskctx show HEAD | grep -c \'"type":"seal"\'; ls .agent-output/tasks/TASK-1/context.json'
+    ungated.repo.config(TELL, f'({look}) >"$HOME/found"')
+    ungated.process("complete")
+    assert (sealed_home / "found").read_text() == "1\n.agent-output/tasks/TASK-1/context.json\n"
+    assert ungated.is_over()
+
+
+@pytest.mark.parametrize("by_hook", [True, False])
+def test_a_purge_that_fails_warns_and_stops_nothing(validated: Gated, sealed_home: Path, by_hook: bool) -> None:
+    """Something lies in the place of the archive: the task is over, the notifier runs, and the next verb purges."""
+    archive = validated.repo.write(f".agent-output/archive/{validated.context()['context_id']}", "in the way\n")
+    if not by_hook:
+        for hook in (validated.repo.common_dir() / "hooks").iterdir():
+            hook.unlink()
+    validated.repo.add()
+    said = validated.passes("commit", "-q", "-m", "the task")
+    if by_hook:
+        assert "TASK-1 is over: commit" in said.err
+        assert "TASK-1 is over, but was not put away: " in said.err
+    validated.repo.config(TELL, 'echo told >>"$HOME/told"')
+    done = validated.process("complete")
+    assert (done.code, (sealed_home / "told").read_text()) == (0, "told\n")
+    assert "warning: TASK-1 is over, but was not put away: " in done.err
+    archive.unlink()
+    validated.ok("status")
+    assert validated.is_over()
