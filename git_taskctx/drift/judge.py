@@ -29,6 +29,8 @@ from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 
 IGNORE_FILE = b".gitignore"
+EDITORS_SHOWN = 5
+"""Maximum number of files of editors that are named."""
 
 
 class Present:
@@ -78,6 +80,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             if volatile
             else _explain_paths(reading, expected, changes, present)
         )
+    notices += [Cause(CauseKind.EDITORS_FILE, path) for path in reading.temporary[:EDITORS_SHOWN]]
     causes += _explain_head(context, chain, expected, present, same=not causes)
     if not causes and present.head.branch != expected.branch:
         notices.append(Cause(CauseKind.CHECKED_OUT, None, _switch(expected, present)))
@@ -85,7 +88,8 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
         detail = f"{present.operation} in progress" if present.operation else f"{expected.in_progress} is over"
         causes.append(Cause(CauseKind.OPERATION_IN_PROGRESS, None, detail))
     causes += _explain_hidden(expected.hidden, present.hidden)
-    if scope_hash_of(reading, context) != expected.scope_hash and not notices:
+    volatile_only = any(notice.kind is CauseKind.VOLATILE_KEYS for notice in notices)
+    if scope_hash_of(reading, context) != expected.scope_hash and not volatile_only:
         causes.append(Cause(CauseKind.SCOPE_CHANGED, None, "paths that the scope patterns match came or went"))
     if present.index_tree != expected.index_tree:
         staged = Cause(CauseKind.STAGED_ONLY, None, "what is staged differs, the files do not")

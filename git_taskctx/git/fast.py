@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.background import Background
 from git_taskctx.git.changes import LINK
+from git_taskctx.git.hidden import find_left_out
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
@@ -114,7 +115,9 @@ def read_fast(
 def _read_changes(
     repository: Repository, status: bytes, objects: ObjectStore, staged: Background[TreeOid | None]
 ) -> Scan:
-    paths = sorted(_paths(_entries(status)))
+    left_out = find_left_out(repository, status)
+    new_below = not repository.ignores_case  # there git takes a folder's name from the index
+    paths = sorted(path for path in _paths(_entries(status), new_below=new_below) if path[0] not in left_out)
     head = _head(repository, status)
     base = staged.result()
     if base is None:
@@ -145,8 +148,6 @@ _FALSE, _TRUE = ("false", "no", "off", "0", ""), ("true", "yes", "on", "1")
 _REFUSED_SETTINGS = {
     "core.filemode": _FALSE,
     "core.symlinks": _FALSE,
-    "core.ignorecase": _TRUE,
-    "core.precomposeunicode": _TRUE,
     "core.sparsecheckout": _TRUE,
     "core.splitindex": _TRUE,
     "index.sparse": _TRUE,
@@ -173,7 +174,7 @@ def _head(repository: Repository, status: bytes) -> Head:
     return head
 
 
-def _paths(entries: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
+def _paths(entries: Iterable[bytes], *, new_below: bool) -> Iterator[tuple[bytes, bool]]:
     """Yield each path that differs from the index, and whether nothing is there. Raises: Declined."""
     for entry in entries:
         kind = entry[:1]
@@ -184,6 +185,8 @@ def _paths(entries: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
             _require_plain_name(path)
             if path.endswith(b"/"):
                 raise Declined("there is a repository in the worktree")
+            if b"/" in path and not new_below:
+                raise Declined("a new file lies in a folder, where the disk does not know case")
             yield path, False
         elif kind == b"1":
             _, xy, submodule, _, _, mode, _, _, path = entry.split(b" ", 8)

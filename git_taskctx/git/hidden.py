@@ -1,4 +1,4 @@
-"""What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
+"""What no tree shows: dirty submodules, edits under assume-unchanged or skip-worktree, and editors' own files."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ REGULAR = ("100644", "100755")
 _FLAGGED = re.compile(rb"\0([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
 """Entries of a NUL and `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
 
+_UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
+_EDITORS = re.compile(
+    rb"(?:^|(?<=\0))\? ((?:[^\0]*/)?(?:"
+    rb"\.(?:[^/\0]+\.)?sw[a-px]|4913|"  # Vim: swap files, and the file with which it tries a folder
+    rb"[^/\0]+~|\.#[^/\0]+|#[^/\0]+#|"  # backups; Emacs: locks and auto-saves
+    rb"\.~lock\.[^/\0]+#|~\$[^/\0]+|"  # LibreOffice and Office: locks
+    rb"\.[^/\0]+\.kate-swp|\.goutputstream-[^/\0]{6}|[^/\0]+___jb_(?:tmp|old)___"  # Kate, GNOME, JetBrains
+    rb"))(?=\0|\Z)"
+)
+
 StateOf = Callable[[Repository], str]
 """Names the whole state of a worktree, hidden changes included."""
 
@@ -28,6 +38,26 @@ StateOf = Callable[[Repository], str]
 def list_index(repository: Repository) -> bytes:
     """Return every entry of the index with its flags, as `find_hidden` reads them."""
     return repository.git.run("ls-files", "-v", "-s", "-z").out
+
+
+def find_temporary(status: bytes) -> frozenset[bytes]:
+    """Return the untracked files that an editor keeps beside those that are open in it; `status` is from git."""
+    return frozenset(_EDITORS.findall(status))
+
+
+def find_left_out(repository: Repository, status: bytes) -> frozenset[bytes]:
+    """Return the untracked files that are in no tree of ours: editors' own, and what is ignored but for its case.
+
+    Where `core.ignorecase` stands on a disk that knows case, git is asked as if it did not, for it loses a file whose
+    name changed in case alone (2.39); the rules for what is ignored still mean what they mean to the user's git.
+    """
+    left_out = find_temporary(status)
+    if not repository.ignores_known_case or not (untracked := _UNTRACKED.findall(status)):
+        return left_out
+    git = repository.git.with_settings(("core.ignorecase=true",))
+    asked = b"".join(path + b"\0" for path in untracked)
+    ignored = git.run("check-ignore", "--stdin", "-z", stdin=asked, ok=(0, 1)).out
+    return left_out | frozenset(filter(None, ignored.split(b"\0")))
 
 
 def find_flagged(index: bytes) -> frozenset[bytes]:

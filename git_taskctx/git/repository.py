@@ -259,6 +259,23 @@ class Repository:
         done = self.as_written.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))
         return {0: True, 1: False}.get(done.code)
 
+    @functools.cached_property
+    def ignores_case(self) -> bool:
+        """Whether git is to see names that differ in case as one, and the disk does."""
+        return self._is_set("core.ignorecase") and not self.ignores_known_case
+
+    @functools.cached_property
+    def ignores_known_case(self) -> bool:
+        """Whether git is to, and the disk does not: a repository that was copied from another disk."""
+        if not self._is_set("core.ignorecase"):
+            return False
+        # As git itself looks when it makes a repository (`init-db.c`), but at the worktree's disk where it can.
+        probe = self.toplevel / ".gIT" if (self.toplevel / ".git").exists() else self.git_dir / "hEAD"
+        return not os.path.lexists(probe)
+
+    def _is_set(self, key: str) -> bool:
+        return key in self.core and (self.core[key] or "true").lower() in ("true", "yes", "on", "1")
+
     def operation(self) -> Operation | None:
         """Name the operation in progress, as `git status` would."""
         for name, operation in _OPERATIONS:

@@ -11,7 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from git_taskctx.errors import GitFailed, hint_in
 from git_taskctx.files import ReadOnly
@@ -20,12 +20,14 @@ from git_taskctx.git.change import Change
 from git_taskctx.git.changes import NO_INDEX, compare_trees
 from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
-from git_taskctx.git.hidden import find_flagged, find_hidden, list_index
+from git_taskctx.git.hidden import find_flagged, find_hidden, find_left_out, find_temporary, list_index
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine, release
 from git_taskctx.git.process import Git, trace
+from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Head, Repository
+from git_taskctx.git.tree import Tree
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import HiddenChange
 
@@ -54,7 +56,7 @@ class Reading:
         self.repository = view
         """The repository, with the objects of the reading in quarantine."""
         self.tree = tree
-        """Tracked files plus untracked files that are not ignored."""
+        """Tracked files plus untracked files that are neither ignored nor an editor's own."""
         self._real = repository
         self._scan = scan
         self._status = scan.raw if scan is not None else status
@@ -116,6 +118,11 @@ class Reading:
         return find_hidden(self.repository, self.status, listing, _state_of)
 
     @functools.cached_property
+    def temporary(self) -> tuple[str, ...]:
+        """Files that an editor keeps beside those that are open in it, which the tree leaves out: quoted and sorted."""
+        return tuple(sorted(map(quote, find_temporary(self.status))))
+
+    @functools.cached_property
     def flagged(self) -> frozenset[bytes]:
         """Paths under assume-unchanged or skip-worktree."""
         if self._index.unflagged:
@@ -142,6 +149,9 @@ def read_worktree(
         index = IndexCopy(repository, folder)
         view = repository.view(**quarantine(repository, folder / "objects"), GIT_INDEX_FILE=os.fspath(index.path))
         view.git = view.git.with_env(**_no_config_hooks(repository))
+        view.ignores_case, view.ignores_known_case = repository.ignores_case, repository.ignores_known_case
+        if view.ignores_known_case:
+            view.git = view.git.with_settings(("core.ignorecase=false",))
         view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
         listing = Background(lambda: list_index(view))
         staged = Background(lambda: index.write_tree(view.git))
@@ -157,7 +167,12 @@ def read_worktree(
                     view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
             if scan is None:
                 staged.start()  # its trees are kept with the others, however late it is asked for
-            tree = scan.tree if scan is not None else read_exact(index, view.git, folder, cold=cold)
+            if scan is not None:
+                tree = scan.tree
+            else:
+                tree = read_exact(index, view.git, folder, cold=cold)
+                status = _status_git(view).run(*STATUS).out if status is None else status
+                tree = _without(view, tree, find_left_out(view, status))
             reading = Reading(
                 repository,
                 view,
@@ -176,6 +191,15 @@ def read_worktree(
             listing.wait()
             staged.wait()
             view.close()
+
+
+def _without(view: Repository, tree: TreeOid, paths: Collection[bytes]) -> TreeOid:
+    if not paths:
+        return tree
+    made = Tree(view.objects, tree)
+    for path in sorted(paths):
+        made.remove(path)
+    return made.write()
 
 
 def _status_git(view: Repository) -> Git:

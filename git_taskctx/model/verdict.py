@@ -38,6 +38,7 @@ class CauseKind(StrEnum):
     SCOPE_CHANGED = "scope changed"
     STAGED_ONLY = "staged only"
     VOLATILE_KEYS = "volatile task keys"
+    EDITORS_FILE = "an editor's own file, left out"
 
 
 @dataclass(frozen=True)

@@ -197,7 +197,7 @@ def removed_from_the_index_and_ignored(repo: GitRepo) -> None:
     repo.write(".gitignore", "*.o\n")
 
 
-@ignoring.declined("ignorecase")
+@ignoring.fast
 def ignore_case(repo: GitRepo) -> None:
     repo.config("core.ignoreCase", "true")
     repo.write(".gitignore", "*.O\nBUILD\n")

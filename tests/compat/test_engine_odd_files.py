@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 
@@ -19,16 +20,19 @@ odd = Cases()
 refused = Cases()
 
 
-@odd.declined("ignorecase")
-def names_that_differ_in_case_where_case_is_ignored(repo: GitRepo) -> None:
+@odd.fast
+def plain_names_where_case_is_ignored_and_names_are_composed(repo: GitRepo) -> None:
     repo.write("readme", "x")
+    repo.write("d/e", "x")
     repo.commit()
     repo.config("core.ignoreCase", "true")
-    repo.write("README", "y")
+    repo.config("core.precomposeUnicode", "true")
     repo.write("readme", "z")
+    repo.write("d/new", "y")
+    repo.remove("d/e")
 
 
-@odd.declined("precomposeunicode")
+@odd.declined("unusual name")
 def names_composed_by_git(repo: GitRepo) -> None:
     repo.config("core.precomposeUnicode", "true")
     repo.write("e\u0301", "decomposed")
@@ -295,3 +299,46 @@ def test_files_too_large_for_us_are_left_to_git(repo: GitRepo) -> None:
         with repo.at(f"half-{number}").open("wb") as file:
             file.truncate(30 * 1024 * 1024)
     agree(repo, declines="large")
+
+
+def test_names_that_differ_in_case_alone_where_the_disk_knows_case(repo: GitRepo) -> None:
+    """git itself loses them there (2.39): a renamed file is gone, a second one unseen. Our tree holds what lies there.
+
+    What is ignored but for its case stays ignored, as for the user's git.
+    """
+    repo.write("readme", "x")
+    repo.write("Src/file", "x")
+    repo.write("twin", "x")
+    repo.write(".gitignore", "*.LOG\n")
+    repo.commit()
+    repo.config("core.ignoreCase", "true")
+    repo.at("readme").rename(repo.at("README"))
+    repo.at("Src").rename(repo.at("src"))
+    repo.write("Twin", "y")
+    tree = read(repo, keep=True)
+    held = repo.git("ls-tree", "-r", "--name-only", tree).split()
+    assert held == [".gitignore", "README", "Twin", "src/file", "twin"]
+    repo.write("build.log", "x")
+    assert {read(repo), read(repo, exact=True)} == {tree}
+
+
+EDITORS = (
+    ".parser.py.swp", ".parser.py.swo", ".swp", "d/4913", "parser.py~", ".#parser.py", "#parser.py#", "d/.~lock.x.odt#",
+    "~$x.docx", ".parser.py.kate-swp", ".goutputstream-AB12CD", "d/x.py___jb_tmp___",
+)  # fmt: skip
+
+
+def test_what_editors_keep_beside_open_files_is_in_no_tree(repo: GitRepo) -> None:
+    """By either engine; a file of such a name that git tracks is a file as any other."""
+    repo.write("notes~", "tracked\n")
+    repo.write("d/file", "x\n")
+    repo.commit()
+    repo.write("notes~", "changed\n")
+    repo.write("swp", "no editor's\n")
+    wanted = repo.oracle()
+    for name in EDITORS:
+        repo.write(name, "x")
+    for exact in (False, True):
+        repository = open_repository(repo.path, dict(os.environ))
+        with contextlib.closing(repository), read_worktree(repository, keep=False, exact=exact) as reading:
+            assert (reading.tree, len(reading.temporary)) == (wanted, len(EDITORS))

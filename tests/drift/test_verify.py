@@ -338,3 +338,19 @@ def test_drift_names_the_hashes_of_each_path(begun: Desk) -> None:
     assert f"    expected {expected}\n    present  {present}\n" in said
     assert f"    expected nothing\n    present  {new}\n" in said
     assert expected not in begun.ends(1, "verify").out
+
+
+def test_an_open_editor_is_no_drift(begun: Desk) -> None:
+    """Its swap file is named and counts for nothing: there at one snapshot, gone at the next, and in no commit."""
+    begun.repo.write(".parser.py.swp", "vim\n")
+    assert ".parser.py.swp is left out" in begun.implement().err
+    (notice,) = begun.data("verify")["notices"]
+    assert (notice["kind"], notice["path"]) == ("an editor's own file, left out", ".parser.py.swp")
+    begun.ok("snapshot", "--agent", "reviewer")
+    begun.repo.write(".parser.py.swo", "another\n")
+    begun.repo.remove(".parser.py.swp")
+    begun.ok("snapshot", "--agent", "validator", "--done")
+    begun.repo.remove(".parser.py.swo")
+    assert begun.data("verify")["notices"] == []
+    begun.repo.commit("the task")
+    assert begun.ok("verify", "HEAD").out.startswith("commit: verified\n")
