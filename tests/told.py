@@ -119,7 +119,7 @@ class Told:
         usual: dict[str, Any] = {
             "n": n, "base_commit": None, "head": None, "branch": "main", "snapshot_time": "2026-01-01T00:00:00Z",
             "actor": "somebody", "wip": False, "tree": tree, "tree_ref": "refs/x", "commit_tree": tree,
-            "index_tree": None, "files": "f", "files_sha": "f" * 64, "files_count": 12, "untracked": (),
+            "index_tree": tree, "files": "f", "files_sha": "f" * 64, "files_count": 12, "untracked": (),
             "untracked_count": 0, "hidden": (), "diff_from_base": "d", "diff_sha": "d" * 64, "diff_stat": "+145 -32",
             "previous_agent": "init", "diff_from_previous": None, "incremental_diff_sha": None,
             "incremental_diff_error": None, "scope_hash": "", "out_of_scope": (), "in_progress": None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Literal
 
+from git_taskctx.context.committree import commit_tree_of
 from git_taskctx.context.session import Session
 from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.git.patch import Patch, make_patches
@@ -58,11 +59,14 @@ def _is_pending(session: Session, agent: str | None) -> bool:
 
 
 def _pending(session: Session, kind: DiffKind) -> StoredDiff:
-    """Return what the owner changed since it was handed the tree, or all that differs from the base."""
+    """Return what the owner changed since it was handed the tree, or all of the task's work since the base."""
     chain = session.chain
     with read_worktree(session.repository, keep=False) as reading:
-        since = session.repository.tree_of(chain.base) if kind == "from-base" else chain.tenure_tree
-        patch = make_patches(reading.repository, [(since, reading.tree)])[0]
+        since, tree = chain.tenure_tree, reading.tree
+        if kind == "from-base":
+            since = session.repository.tree_of(chain.base)
+            tree = commit_tree_of(reading.repository, chain, tree, chain.parent)
+        patch = make_patches(reading.repository, [(since, tree)])[0]
     return StoredDiff(chain.owner, None, None, patch)
 
 
@@ -108,4 +112,5 @@ def _make(session: Session, taken: Expectation, kind: DiffKind) -> Patch:
     since: TreeOid | None = repository.tree_of(taken.base) if kind == "from-base" else taken.previous_tree
     if since is None:
         raise CouldNotTell(f"the tree before {taken.agent}'s snapshot {taken.n} is not on record")
-    return make_patches(repository, [(since, taken.tree)])[0]
+    tree = taken.commit_tree if kind == "from-base" else taken.tree
+    return make_patches(repository, [(since, tree)])[0]

@@ -82,6 +82,7 @@ def _common(context: Context) -> Common:
             quality_gates=task.quality_gates,
         ),
         task_id=context.task_id,
+        dirty=_listed(context.git.dirty, context.git.dirty_count),
     )
 
 

@@ -28,6 +28,7 @@ from git_taskctx.ledger.entry import anchor_of, on_anchors
 from git_taskctx.ledger.kept import TASK_FILE, add_kept
 from git_taskctx.ledger.refs import context_ref_name, keep_commits, refs_of, snapshots_folder
 from git_taskctx.model.context import SCHEMA_VERSION, Audit, Context, GitState, TaskSnapshot
+from git_taskctx.model.export import LISTED
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
 from git_taskctx.model.payloads import Init
 from git_taskctx.model.policy import Policy
@@ -111,7 +112,9 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
                 actor=caller.actor, base=base, tree=reading.tree, commit=head.commit,
             )  # fmt: skip
             context = _new_context(caller, config.policy, draft, captured, head.branch)
-            context = replace(context, pipelines=config.pipelines)
+            names = tuple(quote(change.path) for change in dirty)
+            state = replace(context.git, dirty=names[:LISTED], dirty_count=len(names))
+            context = replace(context, pipelines=config.pipelines, git=state)
             uncommitted = _uncommitted_policy(caller, base, reading)
         refuse_task(caller, config.policy.secrets, context.immutable, captured.path, captured.data)
         check_records(caller, [draft])
@@ -120,7 +123,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
         _write_first(caller, context, first, captured.data)
         store.write(request.task, context_files(context, fold([draft])))
         store.activate(request.task, context_id)
-    return Begun(context, tuple(quote(change.path) for change in dirty), warnings)
+    return Begun(context, names, warnings)
 
 
 def _end_committed(caller: Caller) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from git_taskctx.context.committree import commit_tree_of
 from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import Refused
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Rebase

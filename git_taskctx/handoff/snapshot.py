@@ -10,6 +10,7 @@ import stat
 from collections.abc import Mapping
 
 from git_taskctx.context.caller import Caller
+from git_taskctx.context.committree import commit_tree_of
 from git_taskctx.context.guard import refuse_added, refuse_blobs
 from git_taskctx.context.scope import outside, scope_hash_of
 from git_taskctx.context.session import Event, Session
@@ -22,7 +23,6 @@ from git_taskctx.git.refs import RefMove
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.changed import read_files, write_list
-from git_taskctx.handoff.committree import commit_tree_of
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model import payloads
@@ -97,18 +97,21 @@ def take_snapshot(
     base, parent, events = follow_head(session, chain, reading, head, accepted=options.accepted)
     draft = _Draft(session, reading, chain, agent, len(chain.seats[agent].snapshots) + 1, head, base, parent)
     previous = chain.tenure_tree
-    patches = _make_patches(draft, previous)
+    commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
+    patches = _make_patches(draft, commit_tree, previous)
     _refuse_secrets(draft, patches)
-    changes = pair_renames(compare_trees(repository, repository.tree_of(base), reading.tree))
+    work = {change.path for change in compare_trees(repository, repository.tree_of(base), commit_tree)}
+    changes = compare_trees(repository, repository.tree_of(base), reading.tree)
+    changes = pair_renames([change for change in changes if change.path in work])
     out_of_scope, own_out_of_scope = _check_scope(draft, changes, previous)
     status = reading.status
     hidden = reading.hidden
+    draft.warnings += [f"{path} is left out: an editor keeps it beside a file" for path in reading.temporary]
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     side, side_sha = _side_file(draft, changes, status)
     untracked, untracked_count = _untracked(status, since_init=_find_changes(reading, chain.init_tree) or changes)
     prefix = f"{agent}-{draft.n}"
-    commit_tree = commit_tree_of(repository, chain, reading.tree, parent)
     index_tree = reading.index_tree
     reading.keep()
     snapshot = WorktreeSnapshot(
@@ -207,22 +210,22 @@ def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: t
     )
 
 
-def _make_patches(draft: _Draft, previous: TreeOid) -> tuple[Patch, Patch | None, Patch | None]:
-    """Return the diffs from the base, from the owner before, and from what is on record.
+def _make_patches(draft: _Draft, commit_tree: TreeOid, previous: TreeOid) -> tuple[Patch, Patch | None, Patch | None]:
+    """Return the diffs from the base to the task's work, from the owner before, and from what is on record.
 
     The last two are None where objects of the tree before are gone.
     """
     repository, tree = draft.reading.repository, draft.reading.tree
     base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
-    changes = [*compare_trees(repository, base, tree), *(_find_changes(draft.reading, settled) or ())]
+    changes = [*compare_trees(repository, base, commit_tree), *(_find_changes(draft.reading, settled) or ())]
     apart = find_large(repository.toplevel, changes)
     incremental: Patch | None
     added: Patch | None
     try:
-        pairs = [(base, tree), (previous, tree), (settled, tree)]
+        pairs = [(base, commit_tree), (previous, tree), (settled, tree)]
         from_base, incremental, added = make_patches(repository, pairs, apart=apart)
     except CouldNotTell:
-        (from_base,) = make_patches(repository, [(base, tree)], apart=apart)
+        (from_base,) = make_patches(repository, [(base, commit_tree)], apart=apart)
         incremental, added = (_find_patch(repository, old, tree, apart) for old in (previous, settled))
         draft.warnings.append(f"{_LOST}: what changed since is not told")
     if from_base.size > LARGE:

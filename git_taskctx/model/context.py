@@ -39,6 +39,9 @@ class GitState:
     """Path of the task file, relative to the worktree where it lies inside."""
     task_file_sha: BlobOid | None
     """Blob oid of the task file as it was read."""
+    dirty: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    """Paths that were dirty when the task began, the first 20: nobody's work."""
+    dirty_count: int = field(default=0, metadata={"optional": True})
 
 
 @dataclass(frozen=True)

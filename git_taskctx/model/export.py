@@ -48,6 +48,14 @@ class Citation:
 
 
 @dataclass(frozen=True)
+class Listed:
+    """Paths, the first of them by name."""
+
+    count: int
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Common:
     """What stands still during a task, the same for every agent."""
 
@@ -58,6 +66,8 @@ class Common:
     standards_citations: tuple[Citation, ...]
     task: Task
     task_id: str
+    dirty: Listed | None = field(default=None, metadata={"optional": True})
+    """Paths that were dirty when the task began, and are nobody's work."""
 
 
 @dataclass(frozen=True)
@@ -100,14 +110,6 @@ class ToDo:
     text: str
     act: Literal["mend", "close"]
     """`close` for whoever found it, once it is mended; `mend` for whoever is to see to that."""
-
-
-@dataclass(frozen=True)
-class Listed:
-    """Paths, the first of them by name."""
-
-    count: int
-    paths: tuple[str, ...]
 
 
 @dataclass(frozen=True)

@@ -180,6 +180,8 @@ def _common(common: Common) -> Iterator[BriefSection]:
         )
     if common.scope_patterns:
         yield BriefSection("paths", "Paths", (_words(_PATHS), _quote(_items(common.scope_patterns))))
+    if common.dirty is not None:
+        yield BriefSection("dirty", "Changed before the task", (_words(_DIRTY), _quote(_listed(common.dirty))))
 
 
 _HANDOFF = (
@@ -196,6 +198,7 @@ _STANDARDS = (
     "rely on it."
 )
 _PATHS = "Changes stay within these paths."
+_DIRTY = "These were changed and not committed when the task began. They are no part of it: leave them as they are."
 
 
 def _citations(citations: Sequence[Citation]) -> str:

@@ -174,3 +174,25 @@ description: It breaks.
 acceptance_criteria: [It does not break.]
 scope: {in: [parser.py]}
 """
+
+
+def test_what_was_dirty_before_is_named_and_no_part_of_the_work(desk: Desk) -> None:
+    """In every brief; neither in the whole work nor in the list of files, before and after the snapshot."""
+    desk.repo.write("README", "half a sentence\n")
+    desk.repo.write("scratch.txt", "mine\n")
+    desk.init()
+    desk.repo.write("parser.py", "mended\n")
+    before = desk.ok("diff", "--type", "from-base", "--agent", "implementer").out
+    desk.ok("snapshot", "--agent", "implementer")
+    assert set(files_of(desk, "implementer")) == {"parser.py"}
+    assert desk.seat("implementer")["worktree_snapshot"]["diff_stat"] == "+1 -1"
+    after = desk.ok("diff", "--type", "from-base", "--agent", "implementer").out
+    assert before == after
+    assert "README" not in after
+    for agent in ("implementer", "reviewer", "validator"):
+        assert "    - README\n    - scratch.txt\n" in desk.ok("get", "--role", agent, "--format", "md").out
+    (desk.folder() / "implementer-1-from-base.diff.gz").unlink()
+    assert desk.ok("diff", "--type", "from-base", "--agent", "implementer").out == after
+    desk.repo.write("README", "a whole sentence\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    assert set(files_of(desk, "implementer", 2)) == {"README", "parser.py"}
