@@ -82,6 +82,12 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
         answered = run_plainly(argv[1:])
         if answered is not None:
             return answered
+    if list(argv) == ["status", "--short"]:  # at every prompt: nothing more is loaded
+        from git_taskctx.cli.short import glance, line_of
+
+        line = line_of(glance("."))
+        sys.stdout.write(line and f"{line}\n")
+        return 0
     from git_taskctx.cli.plain import run_plain
     from git_taskctx.cli.signals import catch_signals, ignore_signals
 

@@ -239,7 +239,7 @@ def _brief(session: Session, role: str | None) -> str:
         acting = chain.owner
     warnings = [*session.warnings, *compare_text(session).warnings]
     if role is not None and acting is None:
-        warnings.append(f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})")
+        warnings.append(f"{role!r} is not an agent of {session.task} ({', '.join(chain.agents)})")
     text = render_brief(build_export(session.context, chain, acting), warnings)
     if acting is None:
         from git_taskctx.report.advice.chain import next_steps

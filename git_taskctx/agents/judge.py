@@ -90,7 +90,7 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
         return told(error)
     if role is not None and role not in chain.seats:
         return _told(
-            f"{role!r} is no agent of {session.task} ({', '.join(chain.agents)})",
+            f"{role!r} is not an agent of {session.task} ({', '.join(chain.agents)})",
             Situation("chain.act_as", agent=chain.owner),
         )
     acting = role or chain.owner

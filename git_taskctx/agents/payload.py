@@ -84,9 +84,9 @@ def _load(data: bytes) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Unreadable("the payload is no JSON that can be read") from error
+        raise Unreadable("the payload is not JSON that can be read") from error
     if not isinstance(value, dict):
-        raise Unreadable("the payload is no JSON object")
+        raise Unreadable("the payload is not a JSON object")
     return value
 
 

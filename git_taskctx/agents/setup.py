@@ -246,4 +246,4 @@ def _read(path: Path, place: Place) -> str | None:
     try:
         return data.decode("utf-8") if data is not None else None
     except UnicodeDecodeError as error:
-        raise BadData(f"{path} is no UTF-8") from error
+        raise BadData(f"{path} is not UTF-8") from error

@@ -75,7 +75,7 @@ def _add_events(text: str, wanted: dict[str, list[Any]], what: str) -> str:
         if lists is None:
             text = jsontext.insert(text, hooks, entries, key=event)
         elif lists.items is None or lists.keys is not None:
-            raise BadData(f"{what}: hooks.{event} is no list")
+            raise BadData(f"{what}: hooks.{event} is not a list")
         else:
             text = jsontext.insert(text, lists, entries[0])
     return text
@@ -160,7 +160,7 @@ def _root(text: str, what: str) -> Value:
 def _hooks(root: Value, what: str) -> Value | None:
     hooks = root.find("hooks")
     if hooks is not None and hooks.keys is None:
-        raise BadData(f"{what}: hooks is no object")
+        raise BadData(f"{what}: hooks is not an object")
     return hooks
 
 

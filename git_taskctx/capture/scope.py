@@ -142,7 +142,7 @@ def read_macros(data: bytes, *, name: str) -> dict[str, tuple[str, ...]]:
         items = node.value if isinstance(node.value, tuple) else (node,)
         macro = f":{key.removeprefix(':')}"
         if not re.fullmatch(r":[^\s:]+", macro):
-            problems.add(node.line, node.column, f"{key[:60]!r} is no macro name: write ':name'")
+            problems.add(node.line, node.column, f"{key[:60]!r} is not a macro name: write ':name'")
         for item in items:
             if not isinstance(item.value, str) or not item.value.strip():
                 problems.add(item.line, item.column, f"{key[:60]}: expected a pattern, or a list of patterns")

@@ -88,7 +88,7 @@ def _number(lines: list[str]) -> Fault:
     for number, line in enumerate(lines):
         found = _BEYOND.search(line)
         if found:
-            message = f"{found[0]} is no character: the last one is \\U0010FFFF"
+            message = f"{found[0]} is not a character: the last one is \\U0010FFFF"
             return Fault(number, found.start(), message, {number: _BEYOND.sub("\ufffd", line)})
     return Fault(0, 0, "no YAML that can be read")
 
@@ -263,6 +263,6 @@ def _indentation(lines: list[str], line: int, column: int, start: int, problem: 
             message = f"indented less than the text that begins below line {above + 1}: indent it as far"
         return Fault(line, column, message, blank(lines, line))
     if problem.startswith("could not find expected ':'"):
-        message = "text that is no key: indent it below its key, after '|' where it goes over several lines"
+        message = "text that is not a key: indent it below its key, after '|' where it goes over several lines"
         return Fault(start, 0 if start != line else column, message, blank(lines, start))
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.values import dataclass
@@ -29,3 +29,7 @@ class Answer:
     paths: tuple[str, ...] = ()
     raw: bytes | Iterable[bytes] | None = None
     """Bytes for stdout as they are, whole or in pieces."""
+    screen: Callable[[Mapping[str, str]], Iterable[str]] | None = None
+    """Returns what a screen shows in place of `raw`, in the colours of a palette."""
+    paged: str = ""
+    """The name by which git's configuration chooses the pager; none where it is not to be paged."""

@@ -45,6 +45,8 @@ class Call:
     folder: Path = field(default_factory=lambda: current_folder())
     answer: Answer | None = None
     """What the verb said; written once the command line is done with, whose library has ideas of its own on pipes."""
+    settings: dict[str, str | None] = field(default_factory=dict)
+    """git's configuration, as far as the verb has read it; the last of a key wins."""
     _repository: Repository | None = None
     _bar: Bar | None = None
 
@@ -158,6 +160,8 @@ class Call:
         if self._bar is not None:
             self._bar.close()
         if self._repository is not None:
+            read = self._repository.__dict__.get("settings", ())
+            self.settings = {key: value for key, value, _ in read}
             self._repository.close()
 
 
@@ -203,8 +207,15 @@ def finish(call: Call) -> int:
     """Write the answer of a call and return its exit code. Raises: Fatal when it cannot be written."""
     if call.answer is None:
         return 0
+    name = call.answer.paged if call.format == "text" else ""
     try:
-        emit(call.answer, call.format, actor=call.actor, agent=call.agent)
+        if name and sys.stdout.isatty():
+            from git_taskctx.cli.pager import paged
+
+            with paged(name, call.settings):
+                emit(call.answer, call)
+        else:
+            emit(call.answer, call)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -224,11 +235,19 @@ def begin(values: Mapping[str, Any], folder: str | None) -> Call:
     return Call(folder=current_folder(), **given)
 
 
-def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | None = None) -> None:
+def emit(answer: Answer, call: Call) -> None:
     """Write an answer: data to stdout, everything else to stderr; what is to be typed goes on as the actor named."""
+    form, wish = call.format, wished_colour(call.settings, answer.paged)
     if answer.raw is not None and form != "json":
-        for piece in (answer.raw,) if isinstance(answer.raw, bytes) else answer.raw:
-            write_bytes(piece)
+        colour = use_colour(sys.stdout, wish)
+        if answer.screen is not None and (colour or is_screen(sys.stdout)):
+            from git_taskctx.report.colours import palette_of
+
+            sys.stdout.writelines(answer.screen(palette_of(call.settings) if colour else {}))
+            sys.stdout.flush()
+        else:
+            for piece in (answer.raw,) if isinstance(answer.raw, bytes) else answer.raw:
+                write_bytes(piece)
         form = "raw"
     if form == "json":
         from git_taskctx.report.machine import error_object, render_json
@@ -244,12 +263,12 @@ def emit(answer: Answer, form: str, *, actor: str | None = None, agent: str | No
         if writer is not None:
             document = Document()
             writer(document)
-            if actor is not None:
+            if call.actor is not None:
                 from git_taskctx.cli.acting import keep_actors
 
-                keep_actors(document, actor, agent)
+                keep_actors(document, call.actor, call.agent)
             try:
-                document.write(stream, colour=use_colour(stream), width=find_width(stream))
+                document.write(stream, colour=use_colour(stream, wish), width=find_width(stream))
                 stream.flush()
             except OSError:
                 give_up(stream)
@@ -268,8 +287,8 @@ def write_text(text: str) -> None:
 
 
 def write_bytes(data: bytes) -> None:
-    """Write to stdout: into a pipe or a file as it is, to a terminal with all that it would obey made visible."""
-    if sys.stdout.isatty():
+    """Write to stdout: into a pipe or a file as it is, to a screen with all that it would obey made visible."""
+    if is_screen(sys.stdout):
         from git_taskctx.report.document import printable
 
         data = printable(data.decode("utf-8", "backslashreplace")).encode("utf-8")
@@ -278,13 +297,27 @@ def write_bytes(data: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def use_colour(stream: Any) -> bool:
-    """Return whether a stream wants colour: a terminal, unless NO_COLOR is set; FORCE_COLOR decides for a pipe."""
+def is_screen(stream: Any) -> bool:
+    """Return whether a person looks at a stream: on a terminal, or through git's pager."""
+    return bool(stream.isatty()) or os.environ.get("GIT_PAGER_IN_USE") == "true"
+
+
+def use_colour(stream: Any, wish: str = "auto") -> bool:
+    """Return whether a stream wants colour: NO_COLOR and FORCE_COLOR decide, then git's configuration, then TERM."""
     if os.environ.get("NO_COLOR"):
         return False
-    if os.environ.get("FORCE_COLOR"):
+    if os.environ.get("FORCE_COLOR") or wish == "always":
         return True
-    return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
+    return wish != "never" and is_screen(stream) and os.environ.get("TERM") != "dumb"
+
+
+def wished_colour(settings: Mapping[str, str | None], paged: str) -> str:
+    """Return `always`, `never` or `auto`, as git-config(1) has it: `color.diff` for what git would page, and `color.ui`."""
+    off = ("false", "no", "off", "0", "never")
+    if os.environ.get("GIT_PAGER_IN_USE") == "true" and (settings.get("color.pager") or "true").lower() in off:
+        return "never"
+    wish = (paged and settings.get("color.diff")) or settings.get("color.ui") or "auto"
+    return "never" if wish.lower() in off else "always" if wish.lower() == "always" else "auto"
 
 
 def can_draw() -> bool:
@@ -295,7 +328,7 @@ def can_draw() -> bool:
 
 def find_width(stream: Any) -> int | None:
     """Return how many columns a terminal has; None where the stream is none."""
-    if not stream.isatty():
+    if not is_screen(stream):
         return None
     import shutil
 

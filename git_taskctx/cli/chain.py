@@ -220,6 +220,7 @@ def diff(
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.diffs import find_diff
     from git_taskctx.report import text
+    from git_taskctx.report.colours import shown_diff
 
     with open_task(call.caller(), write=False) as session:
         found = find_diff(session, agent, number, kind)
@@ -239,6 +240,8 @@ def diff(
     return Answer(
         data,
         raw=found.patch.pieces(),
+        screen=lambda palette: shown_diff(found.patch.lines(), palette),
+        paged="diff",
         notes=lambda document: None if found.patch.size else text.nothing_changed(document, found.agent, found.n, kind),
     )
 

@@ -2,6 +2,7 @@
 
 # No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -157,8 +158,17 @@ def rebuild(
     )
 
 
-def status(call: Call) -> Answer:
+def status(
+    call: Call,
+    short: Annotated[bool, Option("--short", help="One line for a prompt; nothing without a task.")] = False,
+) -> Answer:
     """Show who owns the tree and what to type next."""
+    if short:
+        from git_taskctx.cli.short import glance, line_of
+
+        known = glance(os.fspath(call.folder))
+        line = line_of(known)
+        return Answer(known, text=lambda document: document.line(line) if line else None)
     from git_taskctx.hooks.health import judge, look
     from git_taskctx.hooks.place import place_of
     from git_taskctx.report import text
@@ -224,6 +234,7 @@ def log(
     return Answer(
         [json.loads(record.to_line()) for record in records],
         text=tell,
+        paged="log",
         notes=lambda document: text.notes(document, found.warnings, steps),
     )
 

@@ -121,7 +121,7 @@ def _check(
     if resource_uri is not None and form != "in-toto":
         raise Usage("--resource-uri is for in-toto", hint="git taskctx export --format in-toto --resource-uri URI")
     if resource_uri is not None and not _URI.fullmatch(resource_uri):
-        raise Usage(f"{resource_uri!a} is no URI", hint="git taskctx export --format in-toto --resource-uri URI")
+        raise Usage(f"{resource_uri!a} is not a URI", hint="git taskctx export --format in-toto --resource-uri URI")
 
 
 def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may_fail: bool) -> None:

@@ -12,19 +12,27 @@ WIDTH = 80
 _COLUMN = 24
 """Where the description of an option begins at the latest."""
 _END = """\
-'git taskctx help' shows the manual, 'git taskctx help <verb>' one verb,
-and 'git taskctx help --all' the plumbing too.
+'git taskctx help' shows the manual, 'git taskctx help <verb>' one verb, and
+'git taskctx help --all' the plumbing too, and the topics of the manual.
 """
 
 
-def render_help(*, plumbing: bool = False) -> str:
-    """Return the verbs by groups, each in one line."""
+def render_help(*, topics: Iterable[str] = ()) -> str:
+    """Return the verbs by groups, each in one line; with the topics of the manual also the plumbing, and these."""
     lines = [*_usage("git taskctx", [*map(_typed, ROOT), "<verb> [<args>]"]), "", _ABOUT]
-    groups = {name: group for name, group in GROUPS.items() if plumbing or name != PLUMBING}
+    groups = {name: group for name, group in GROUPS.items() if topics or name != PLUMBING}
     width = max(len(verb.name) for group in groups.values() for verb in group)
     for name, group in groups.items():
         lines += ["", name]
         lines += [f"   {verb.name.ljust(width)}   {verb.summary}" for verb in group]
+    if topics:
+        lines += [
+            "",
+            "topics",
+            *textwrap.wrap(
+                ", ".join(topics), WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False
+            ),
+        ]
     return "\n".join([*lines, "", _END])
 
 

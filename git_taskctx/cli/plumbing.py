@@ -106,26 +106,35 @@ def demo(
 
 def show_help(
     call: Call,
-    name: Annotated[str | None, Argument(metavar="[VERB]", help="A verb.", complete="<verbs>")] = None,
-    every: Annotated[bool, Option("--all", help="List every verb, plumbing included.")] = False,
+    name: Annotated[
+        str | None,
+        Argument(metavar="[VERB|TOPIC]", help="A verb, or a part of the manual such as drift.", complete="<verbs>"),
+    ] = None,
+    every: Annotated[bool, Option("--all", help="List every verb, plumbing included, and every topic.")] = False,
 ) -> Answer:
-    """Show the manual, or the help of one verb."""
+    """Show the manual, a part of it, or the help of one verb."""
     from git_taskctx.cli.help import render_help, render_verb
     from git_taskctx.cli.verbs import VERBS
+    from git_taskctx.report.manual import render_manual, topics_of
+
+    whole = render_manual(shared("man/man1/git-taskctx.1").decode("utf-8"))
+    topics = topics_of(whole)
 
     if every and name is not None:
         raise Usage("--all lists every verb, and takes none", hint=f"git taskctx help {shlex.quote(name)}")
     if every:
-        manual = render_help(plumbing=True)
+        manual = render_help(topics=topics)
     elif name is None:
-        from git_taskctx.report.manual import render_manual
-
-        manual = render_manual(shared("man/man1/git-taskctx.1").decode("utf-8"))
+        manual = whole
     elif name in VERBS:
         manual = render_verb(VERBS[name])
+    elif name.lower() in topics:
+        manual = topics[name.lower()]
     else:
         from git_taskctx.cli.corrections import nearest
 
-        near = nearest(name, VERBS)
-        raise Usage(f"there is no verb {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h")
-    return Answer({"verb": name, "manual": manual}, raw=manual.encode())
+        near = nearest(name, [*VERBS, *topics])
+        raise Usage(
+            f"there is no verb or topic {name!r}", hint=f"git taskctx help {near}" if near else "git taskctx -h"
+        )
+    return Answer({"verb": name, "manual": manual}, raw=manual.encode(), paged="help")

@@ -26,7 +26,7 @@ def record_qa(
     """Record a run of tests or linters from its log.
 
     Its numbers and failures go into the context, and the log is kept. A log of no known tool is unknown, and an exit
-    code that contradicts the log is no pass.
+    code that contradicts the log is not a pass.
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.qa import QaRequest, record_qa

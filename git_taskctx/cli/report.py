@@ -93,7 +93,7 @@ def _require_ours(place: Path, given: str) -> None:
         found = b""
     if found is not None and not found.startswith(MARK):
         raise Refused(
-            f"{place} is no report of git-taskctx, and is not replaced",
+            f"{place} is not a report of git-taskctx, and is not replaced",
             hint=f"git taskctx report --force -o {shell_words([given])}   # replaces it",
         )
 

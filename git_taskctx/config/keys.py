@@ -100,7 +100,7 @@ def _bypasses(value: Sequence[str]) -> str | None:
 
 def _macros(value: Mapping[str, Any]) -> str | None:
     wrong = [name for name in value if not re.fullmatch(r":[^\s:]+", name)]
-    return f"{wrong[0]!r} is no macro name: write ':name'" if wrong else None
+    return f"{wrong[0]!r} is not a macro name: write ':name'" if wrong else None
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ def _names(value: Any) -> tuple[str, ...]:
 
 def _command(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
-        raise _Wrong(f'is no shell line: write a list of words, as in ["sh", "-c", {value[:40]!r}]')
+        raise _Wrong(f'is not a shell line: write a list of words, as in ["sh", "-c", {value[:40]!r}]')
     words = _texts(value)
     if not words:
         raise _Wrong("the command is empty")
@@ -216,7 +216,7 @@ def _usd(value: Any) -> str:
     try:
         return format(Decimal(str(value)), "f")
     except InvalidOperation as error:
-        raise _Wrong("is no number") from error
+        raise _Wrong("is not a number") from error
 
 
 def _inner(keys: Mapping[str, Callable[[Any], Any]], made: Callable[..., Any]) -> Callable[[Any], Any]:

@@ -192,7 +192,7 @@ def _excerpt(source: EvidenceSource, lines: str) -> EvidenceSource:
     found = re.fullmatch(r"[Ll]?([0-9]{1,9})(?:-[Ll]?([0-9]{1,9}))?", lines, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
-        raise Usage(f"{lines!r} are no lines: write L10-L20, or L10", Situation("clone.help_on", verb="attach"))
+        raise Usage(f"{lines!r} are not lines: write L10-L20, or L10", Situation("clone.help_on", verb="attach"))
     every = _split(source.data)
     if last > len(every):
         count = f"{len(every)} line{'s' * (len(every) != 1)}"

@@ -224,5 +224,5 @@ def _odd(session: Session, run: QaRun) -> tuple[str, ...]:
     if commands and run.command is not None and run.command not in commands:
         told.append(f"`{run.command}` is none of the task's commands: {', '.join(commands)}")
     if run.status == "contradiction":
-        told.append(f"the log and the exit code {run.exit_code} contradict each other: this is no pass")
+        told.append(f"the log and the exit code {run.exit_code} contradict each other: this is not a pass")
     return tuple(told)

@@ -29,6 +29,7 @@ from git_taskctx.model.qa import QaResults
 from git_taskctx.model.record import Record, RecordType, draft_record, link, type_of
 from git_taskctx.model.snapshot import WorktreeSnapshot, describe_unfinished
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.verdict import count_of
 from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
@@ -108,8 +109,7 @@ class Session:
         if blocked and not may_be_blocked:
             agent, budget = blocked
             raise Refused(
-                f"drift after {agent}'s snapshot is unresolved (drift budget {budget}, "
-                f"allowance {self.context.policy.drift.allowance})",
+                f"{count_of(budget, self.context.policy.drift.allowance)} since {agent}'s snapshot",
                 Situation("drift.noted" if put_right else "drift.unresolved"),
                 paths=drifted_paths(self.entries) if put_right else (),
             )

@@ -97,7 +97,7 @@ class Player:
 
     def taskctx(self, *args: str, code: int = 0) -> None:
         """Run one of our verbs, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
-        self._perform("git taskctx " + shell_words(args), (*_OURS, *args), code)
+        self._perform("git taskctx " + shell_words(args), (*_OURS, *args), code, **_SCREEN)
 
     def shell(self, command: str, *, code: int = 0) -> None:
         """Run a line of shell, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
@@ -107,20 +107,20 @@ class Player:
         """Run Python, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
         self._perform("python3 " + shell_words(args), (sys.executable, *args), code)
 
-    def _perform(self, command: str, argv: Sequence[str], code: int) -> None:
+    def _perform(self, command: str, argv: Sequence[str], code: int, **variables: str) -> None:
         if self._last == "output":
             self._part()
         self._show(Document().line(("$ ", "dim"), (command, "command")))
         self._last = "command"
-        self._finish(command, self._run(argv), code, show=True)
+        self._finish(command, self._run(argv, **variables), code, show=True)
 
-    def _run(self, argv: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    def _run(self, argv: Sequence[str], **variables: str) -> subprocess.CompletedProcess[bytes]:
         self._stream.flush()
         try:
             return subprocess.run(
                 argv,
                 cwd=self.project,
-                env={**self._environ, "GIT_TASKCTX_ACTOR": self.actor},
+                env={**self._environ, "GIT_TASKCTX_ACTOR": self.actor, **variables},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -150,6 +150,10 @@ class Player:
 
 _OURS = (sys.executable, "-P", "-m", "git_taskctx")
 """What `git taskctx` runs, also where it is not on PATH; -P because the project's own modules are none of ours."""
+
+
+_SCREEN = {"GIT_PAGER_IN_USE": "true", "COLUMNS": "80"}
+"""Has our verbs print as on a terminal of that width."""
 
 
 def _sealed(environ: Mapping[str, str], home: Path, *, colour: bool) -> dict[str, str]:

@@ -124,7 +124,8 @@ def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdic
 
 def with_budget(session: Session, verdict: Verdict) -> Verdict:
     seat = session.chain.seats.get(verdict.expected_agent or "")
-    return replace(verdict, warnings=tuple(session.warnings), budget=seat.budget if seat else None)
+    allowance = session.context.policy.drift.allowance
+    return replace(verdict, warnings=tuple(session.warnings), budget=seat.budget if seat else None, allowance=allowance)
 
 
 def _at_work(session: Session, reading: Reading) -> Verdict:
@@ -139,5 +140,6 @@ def _at_work(session: Session, reading: Reading) -> Verdict:
         expected_agent=chain.owner,
         expected_tree=chain.settled_tree,
         tree=reading.tree,
+        in_use=True,
         situation=Situation("chain.at_work", chain=chain),
     )

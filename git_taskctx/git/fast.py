@@ -242,7 +242,7 @@ def _entry(
             hashes.add(path, target)
             return TreeEntry(LINK, name, objects.add("blob", target))
         if not stat.S_ISREG(before.st_mode) or before.st_size > MOST:
-            raise Declined("a changed path is no plain file, or a large one")
+            raise Declined("a changed path is not a plain file, or a large one")
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             data = _read(descriptor, before.st_size)

@@ -204,7 +204,9 @@ class ObjectStore:
         if found is None:
             raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
         if found.kind != kind:
-            raise CouldNotTell(f"{name} is no {kind}, but a {found.kind}", hint=f"git cat-file -p {shlex.quote(name)}")
+            raise CouldNotTell(
+                f"{name} is not a {kind}, but a {found.kind}", hint=f"git cat-file -p {shlex.quote(name)}"
+            )
         return found.data
 
     def sizes(self, oids: Collection[str]) -> dict[str, int]:

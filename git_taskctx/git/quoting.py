@@ -48,7 +48,7 @@ def unquote(text: str) -> bytes:
             return raw
         return _ESCAPE.sub(_unescape, raw[1:-1])
     except (KeyError, UnicodeEncodeError) as error:
-        raise BadData(f"{text!a} is no path as git quotes one") from error
+        raise BadData(f"{text!a} is not a path as git quotes one") from error
 
 
 def _escape(byte: int) -> str:

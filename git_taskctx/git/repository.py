@@ -39,7 +39,7 @@ DISCOVERY_LIMIT = 20.0
 """Seconds that git may take to say where the repository is; it reads three small files for that."""
 _SETTINGS = (
     "config", "-z", "--show-origin", "--get-regexp",
-    r"^(core|index|extensions|taskctx)\.|^user\.name$|^hook\..*\.(command|event|enabled)$|^remote\..*\.promisor$",
+    r"^(core|index|extensions|taskctx|color|pager)\.|^user\.name$|^hook\..*\.(command|event|enabled)$|^remote\..*\.promisor$",
 )  # fmt: skip
 _WAITED_FOR = (
     "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
@@ -119,7 +119,7 @@ class Repository:
     @functools.cached_property
     def core(self) -> dict[str, str | None]:
         """git's settings that say how worktree and index are read, and hooks that are configured; last one wins."""
-        return {key: value for key, value, _ in self.settings if not key.startswith("taskctx.")}
+        return {key: value for key, value, _ in self.settings if not key.startswith(("taskctx.", "color.", "pager."))}
 
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
@@ -148,7 +148,7 @@ class Repository:
         try:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode):
-                raise GitFailed("the index is no regular file", hint='ls -l "$(git rev-parse --git-path index)"')
+                raise GitFailed("the index is not a regular file", hint='ls -l "$(git rev-parse --git-path index)"')
             with os.fdopen(descriptor, "rb", closefd=False) as file:
                 return file.read(), found
         finally:
@@ -421,7 +421,7 @@ def _refuse_special_files(git_dir: Path, common_dir: Path) -> None:
             mode = place.stat().st_mode
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise GitFailed(
-                    f"{quote(os.fsencode(place))} is no regular file, and git would wait for it for ever",
+                    f"{quote(os.fsencode(place))} is not a regular file, and git would wait for it for ever",
                     hint=f"ls -l {shlex.quote(os.fspath(place))}",
                 )
 

@@ -55,7 +55,7 @@ def parse_ttl(text: str) -> timedelta:
         return timedelta(**{_UNITS[found[2]]: int(found[1])})
     if text == "0":
         return timedelta()
-    raise Usage(f"{text!r} is no age: write 30m, 12h, 7d, 2w or 0", Situation("clone.sweep_with_age"))
+    raise Usage(f"{text!r} is not an age: write 30m, 12h, 7d, 2w or 0", Situation("clone.sweep_with_age"))
 
 
 def policy_ttl(policy: Policy) -> timedelta:

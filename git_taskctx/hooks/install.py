@@ -380,7 +380,7 @@ def _put_into_content(plan: InstallPlan, place: Place, *, write_tracked: bool) -
         elif data is None:
             plan.steps.append(steps.put(path, shim(event)))
         elif place.husky is None and not is_shell(data):
-            plan.left.append((event, f"{path} is no shell script: have it run `git-taskctx hook {event}`"))
+            plan.left.append((event, f"{path} is not a shell script: have it run `git-taskctx hook {event}`"))
         else:
             rest, whole = without_shim(data, event) if author(data, event) == "ours" else (data, True)
             if rest and whole:

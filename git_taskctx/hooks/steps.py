@@ -144,7 +144,7 @@ def require_script(path: Path) -> None:
     """Check that a hook's place holds a file, a link to one, or nothing. Raises: Fatal."""
     if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
         raise Fatal(
-            f"{path} is no file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"
+            f"{path} is not a file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"
         )
 
 

@@ -78,5 +78,14 @@ class Verdict:
     """What is odd about the records themselves: a file edited by hand, lines that are none of ours."""
     budget: int | None = None
     """The expected agent's drift budget after this verification; None when it was not counted."""
+    allowance: int = field(default=0, repr=False, metadata=ASIDE)
+    """How many unresolved drifts policy allows."""
+    in_use: bool = field(default=False, repr=False, metadata=ASIDE)
+    """Whether nothing can be said because the expected agent is at work."""
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
     """What `report.advice` is asked about; None once `hints` has its answer."""
+
+
+def count_of(drifts: int, allowance: int) -> str:
+    """Return a drift budget in plain words."""
+    return f"{drifts} unresolved drift{'s' * (drifts != 1)} ({allowance} allowed)"

@@ -22,6 +22,7 @@ from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.qa import missing_runs
 from git_taskctx.model.record import Record, load_record, record_id
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.verdict import count_of
 
 NOTE_LIMIT = 8 * 1024 * 1024
 """Bytes of a note; a task of a thousand records has one."""
@@ -485,7 +486,7 @@ def _against(
         yield Reason(Code.FINDING_OPEN, cut(f"finding {finding.id} by {finding.by} is open: {finding.text}"))
     for agent, seat in chain.seats.items():
         if seat.budget > policy.drift.allowance:
-            yield Reason(Code.BUDGET_OPEN, f"drift after {agent}'s snapshot is unresolved (drift budget {seat.budget})")
+            yield Reason(Code.BUDGET_OPEN, f"{count_of(seat.budget, policy.drift.allowance)} since {agent}'s snapshot")
     for one in facts.unexplained:
         yield Reason(Code.NO_NOTE, f"record {one.id} ({one.type}) does not say why", one.id)
     yield from _edits(chain, policy)

@@ -73,7 +73,7 @@ def read_job(environ: Mapping[str, str], event: Any) -> CiJob:
         return _github(environ, event)
     if environ.get("GITLAB_CI") == "true":
         return _gitlab(environ)
-    raise Usage("this is no job of GitHub or GitLab, so the commits must be named", NAME_A_RANGE)
+    raise Usage("this is not a job of GitHub or GitLab, so the commits must be named", NAME_A_RANGE)
 
 
 def name_job(revision: str) -> CiJob:
@@ -81,7 +81,7 @@ def name_job(revision: str) -> CiJob:
     start, dots, end = revision.partition("..")
     if end.startswith("."):
         then = Situation("proof.not_a_range", start=start, end=end[1:], job=True)
-        raise Usage(f"'{revision}' is no range with a base", then)
+        raise Usage(f"'{revision}' is not a range with a base", then)
     if not dots:
         return CiJob(revision, name_commit(revision))
     return CiJob(revision, name_commit(end or "HEAD"), (name_commit(start or "HEAD"),))

@@ -156,7 +156,7 @@ def _oddities(notes: Iterable[Note]) -> list[Reason]:
         told += note.reasons
         if note.foreign:
             lines = f"{note.foreign} line{'s' * (note.foreign != 1)}"
-            told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
+            told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are not records"))
     return told
 
 

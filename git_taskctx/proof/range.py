@@ -77,7 +77,7 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
     """
     start, dots, end = text.partition("..")
     if end.startswith("."):
-        raise Usage(f"'{text}' is no range with a base", Situation("proof.not_a_range", start=start, end=end[1:]))
+        raise Usage(f"'{text}' is not a range with a base", Situation("proof.not_a_range", start=start, end=end[1:]))
     if dots:
         base, tip = (resolve_name(repository, word or "HEAD") for word in (start, end))
         what = Range(text, tip, (base,), base, start=base)

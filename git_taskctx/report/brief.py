@@ -289,7 +289,8 @@ def _standing(role: Role, state: State) -> Iterator[str]:
     if state.stale:
         yield "What you approved was a tree or a text that has been replaced since."
     for agent, budget in state.drift_budgets.items():
-        yield f"Drift after {agent}'s snapshot stands unresolved (drift budget {budget}): see `git taskctx status`."
+        drifts = f"{budget} unresolved drift{'s' * (budget != 1)}"
+        yield f"There {'are' if budget != 1 else 'is'} {drifts} since {agent}'s snapshot: see `git taskctx status`."
 
 
 def _findings(role: Role, findings: Sequence[ToDo]) -> Iterator[BriefSection]:

@@ -47,6 +47,8 @@ class Paragraph:
     """A sentence, broken between words at the edge of a terminal; one line in a pipe."""
 
     spans: tuple[Span, ...]
+    indent: tuple[Span, ...] = ("  ",)
+    """What its further lines begin with."""
 
 
 @dataclass
@@ -66,9 +68,9 @@ class Document:
             self.line(text)
         return self
 
-    def sentence(self, *spans: Span) -> Document:
+    def sentence(self, *spans: Span, indent: Iterable[Span] = ("  ",)) -> Document:
         """Add a line that may be broken between words; never one that is to be copied."""
-        self.parts.append(Paragraph(spans))
+        self.parts.append(Paragraph(spans, tuple(indent)))
         return self
 
     def table(self, headings: Sequence[str], rows: Iterable[Sequence[Span]], *, cut: bool = False) -> Document:
@@ -99,8 +101,9 @@ class Document:
             if isinstance(part, Table):
                 _print_table(console, part)
             elif isinstance(part, Paragraph):
-                first, *more = _broken(_text(part.spans), room - 2)
-                console.print(first, *(_text(("  ",)) + line for line in more), sep="\n", soft_wrap=True)
+                indent = _text(part.indent)
+                first, *more = _broken(_text(part.spans), room, len(indent))
+                console.print(first, *(indent + line for line in more), sep="\n", soft_wrap=True)
             else:
                 console.print(_text(part), soft_wrap=True)
 
@@ -141,19 +144,24 @@ def _print_table(console: Console, table: Table) -> None:
     console.print(grid)
 
 
-def _broken(text: Text, width: int) -> Iterable[Text]:
-    """Divide a line between words; unlike rich, leave a word that is longer whole, as it may be copied."""
+def _broken(text: Text, width: int, indent: int) -> Iterable[Text]:
+    """Divide a line between words, all but the first shorter by `indent`.
+
+    Unlike rich, leave a word that is longer whole, as it may be copied.
+    """
     import textwrap
 
-    ends, at = [], 0
+    ends, at = list[int](), 0
     for line in textwrap.wrap(
         text.plain,
         max(width, 1),
+        subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
         replace_whitespace=False,
         expand_tabs=False,
     ):
+        line = line[indent:] if ends else line
         at = text.plain.index(line, at) + len(line)
         ends.append(at + 1)
     for piece in (lines := text.divide(ends[:-1])):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from git_taskctx.ledger.chain import fold
 from git_taskctx.model.values import dataclass
 from git_taskctx.report.document import Document, Span
-from git_taskctx.report.history import in_several_clones, line_of, notes_of
+from git_taskctx.report.history import INDENT, in_several_clones, line_of, notes_of
 
 if TYPE_CHECKING:
     from git_taskctx.ledger.forks import Sides
@@ -109,9 +109,12 @@ class _Drawing:
         self._document.line((self._drawn(words), style))
 
     def _write(self, cells: _Cells, record: Record, after: _Cells, *, aside: str) -> None:
-        self._document.line(*self._lanes(cells), *line_of(record, several=self._several), (aside, "dim"))
+        indent = [*self._lanes(after), INDENT]
+        self._document.sentence(
+            *self._lanes(cells), *line_of(record, several=self._several), (aside, "dim"), indent=indent
+        )
         for line in notes_of(record):
-            self._document.line(*self._lanes(after), f"                                 {line}")
+            self._document.sentence(*indent, line, indent=indent)
 
     def _lanes(self, cells: _Cells) -> Iterator[Span]:
         for column in range(2 * self._agents + 2):

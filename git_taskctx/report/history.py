@@ -12,12 +12,17 @@ if TYPE_CHECKING:
     from git_taskctx.model.record import Record
 
 
+INDENT = " " * 33
+"""Columns of a record's time and type."""
+
+
 def history(document: Document, records: Sequence[Record]) -> None:
     """Write the ledger as a history, newest first."""
     several = in_several_clones(records)
     for record in reversed(records):
-        document.line(*line_of(record, several=several))
-        document.lines(f"                                 {line}" for line in notes_of(record))
+        document.sentence(*line_of(record, several=several), indent=(INDENT,))
+        for line in notes_of(record):
+            document.sentence(f"{INDENT}{line}", indent=(INDENT,))
 
 
 def in_several_clones(records: Sequence[Record]) -> bool:

@@ -29,6 +29,12 @@ def render_manual(page: str) -> str:
     return "\n".join(writer.lines).strip("\n") + "\n"
 
 
+def topics_of(manual: str) -> dict[str, str]:
+    """Return the parts of a manual page in plain text by their headings, as in `exit-status`."""
+    parts = re.split(r"^(?=[A-Z][A-Z ]*$)", manual, flags=re.MULTILINE)
+    return {part.partition("\n")[0].lower().replace(" ", "-"): part.rstrip("\n") + "\n" for part in parts[1:]}
+
+
 @dataclass
 class _Writer:
     """Where on the page one is."""

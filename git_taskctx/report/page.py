@@ -17,6 +17,7 @@ from git_taskctx.model.verdict import Outcome
 from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
 from git_taskctx.report.document import printable
 from git_taskctx.report.history import event_of, notes_of
+from git_taskctx.report.text import word_of
 
 if TYPE_CHECKING:
     import jinja2
@@ -38,11 +39,7 @@ CAUSES = 50
 """Maximum number of causes of drift that are named, and of characters of a text that are shown."""
 TEXT = 8192
 _FIRST = 50
-_VERDICTS = {
-    Outcome.YES: ("ok", "as recorded"),
-    Outcome.NO: ("bad", "drift"),
-    Outcome.COULD_NOT_TELL: ("warn", "could not tell"),
-}
+_STYLES = {Outcome.YES: "ok", Outcome.NO: "bad", Outcome.COULD_NOT_TELL: "warn"}
 _PROVEN = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
 _WORDS = {
     Outcome.YES: ("ok", "not worse"),
@@ -119,7 +116,7 @@ def _word(account: Account) -> tuple[str, str, str]:
     if account.proof is not None:
         return _PROVEN[account.proof.verdict], account.proof.verdict.value, account.proof.summary
     if account.verdict is not None:
-        return (*_VERDICTS[account.verdict.outcome], account.verdict.summary)
+        return _STYLES[account.verdict.outcome], word_of(account.verdict), account.verdict.summary
     return ("warn", "could not tell", "nothing was proved here")
 
 

@@ -17,8 +17,8 @@ SHOWN = 20
 """Maximum number of failures that are named before they are only counted."""
 _STYLES = {"passed": "ok", "failed": "bad", "contradiction": "bad", "unknown": "warn", "open": "warn"}
 _WORDS = {
-    Outcome.YES: ("yes", "ok"),
-    Outcome.NO: ("no", "bad"),
+    Outcome.YES: ("not worse", "ok"),
+    Outcome.NO: ("worse", "bad"),
     Outcome.COULD_NOT_TELL: ("could not tell", "warn"),
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.step import WHY, Step, taskctx
-from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict, count_of
 from git_taskctx.report.document import Document, Span
 from git_taskctx.report.hooks import health
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """How many paths a list shows before it only counts."""
 
+_OUTCOME_STYLE = {Outcome.YES: "ok", Outcome.NO: "bad", Outcome.COULD_NOT_TELL: "warn"}
 _STATUS_STYLE = {"done": "ok", "blocked": "bad", "in_progress": "bold", "pending": "dim"}
 
 
@@ -147,7 +148,7 @@ def status(document: Document, seen: Overview) -> None:
         where = _where(seen.branch, seen.parent, began_on=seen.init_branch)
         document.sentence((f"{where}, context {seen.context_id}{', archived' if seen.archived else ''}", "dim"))
         document.line()
-        document.table(("", "agent", "status", "round", "snapshot", "since base", "drift budget"), _overview_rows(seen))
+        document.table(("", "agent", "status", "round", "snapshot", "since base", "drifts"), _overview_rows(seen))
         document.line()
         if seen.verdict is not None:
             verdict(document, seen.verdict)
@@ -212,18 +213,21 @@ def recorded(document: Document, what: Recorded) -> None:
 
 def verdict(document: Document, what: Verdict, *, hashes: bool = False) -> None:
     """Write a verdict with every cause; with `hashes` what each path was recorded with, and what it holds."""
-    word, style = {
-        Outcome.YES: ("yes", "ok"),
-        Outcome.NO: ("no", "bad"),
-        Outcome.COULD_NOT_TELL: ("could not tell", "warn"),
-    }[what.outcome]
-    document.line((f"{what.subject}: ", "dim"), (word, style))
+    document.line((f"{what.subject}: ", "dim"), (word_of(what), _OUTCOME_STYLE[what.outcome]))
     document.sentence(what.summary)
     _listing(document, [line for cause in what.causes for line in (_cause(cause), *_hashes(cause, hashes))])
     for notice in what.notices:
         document.line(("  notice: ", "dim"), *_cause(notice))
     if what.outcome is Outcome.NO and what.budget:
-        document.line(("drift budget of ", "dim"), f"{what.expected_agent}: {what.budget}")
+        document.line(count_of(what.budget, what.allowance))
+
+
+def word_of(what: Verdict) -> str:
+    """Return a verdict in plain words."""
+    if what.in_use:
+        return f"in use by {what.expected_agent}"
+    different = "drifted" if what.subject == "worktree" else "differs"
+    return {Outcome.YES: "matches", Outcome.NO: different}.get(what.outcome, "could not tell")
 
 
 def resolved(document: Document, what: Resolved) -> None:
@@ -250,7 +254,9 @@ def side_chosen(document: Document, holds: str, aside: int) -> None:
 def restored(document: Document, what: Restored) -> None:
     """Show what `restore` wrote."""
     exact = "the worktree is exactly that tree" if what.exact else "other paths differ from that tree"
-    document.line(("restored ", "ok"), f"{what.agent}'s snapshot {what.round}; {exact}")
+    nothing = not (what.written or what.deleted)
+    word = "nothing to restore of " if nothing and not what.left else "restored "
+    document.line((word, "ok"), f"{what.agent}'s snapshot {what.round}; {exact}")
     for verb, style, paths in (
         ("wrote", "added", what.written),
         ("deleted", "deleted", what.deleted),
@@ -258,7 +264,8 @@ def restored(document: Document, what: Restored) -> None:
     ):
         _listing(document, [[(verb, style), " ", (path, "path")] for path in paths])
     _listing(document, [[("left as it is: ", "bad"), (one.path, "path"), f": {one.why}"] for one in what.left])
-    document.line(("undo: ", "dim"), (what.undo, "command"))
+    if not nothing:
+        document.line(("undo: ", "dim"), (what.undo, "command"))
 
 
 def rebuilt(document: Document, what: Rebuilt) -> None:

@@ -80,12 +80,12 @@ def read_response(ctx: StageContext, result: Any) -> tuple[dict[str, Any], list[
     """Return what a handler brings in any way, as the fields of a response, and what is wrong with it."""
     if result is not None and not isinstance(result, Mapping):
         if not all(hasattr(result, name) for name in _FIELDS):
-            return {}, [f"{type(result).__name__} is no response: return data, flags and logs"]
+            return {}, [f"{type(result).__name__} is not a response: return data, flags and logs"]
         result = {name: getattr(result, name) for name in _FIELDS}
     fields = {name: value for name, value in (result or {}).items() if name in _FIELDS and value is not None}
     rest = {name: value for name, value in (result or {}).items() if name not in _FIELDS}
     if not isinstance(flags := fields.pop("flags", {}), Mapping):
-        return fields, ["flags is no object"]
+        return fields, ["flags is not an object"]
     wrong = []
     if "output" in rest:
         ctx._notice("output", "return it as data")

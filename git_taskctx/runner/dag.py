@@ -101,13 +101,13 @@ def _faults_of(tasks: tuple[Task, ...]) -> Iterator[str]:
     names = [task.id for task in tasks]
     for task in tasks:
         if not IDS.fullmatch(task.id):
-            yield f"{task.id!r} is no id: a letter, a digit or _ first, no dot, blank or slash, and not {RESERVED}"
+            yield f"{task.id!r} is not an id: a letter, a digit or _ first, no dot, blank or slash, and not {RESERVED}"
         if names.count(task.id) > 1:
             yield f"two tasks are {task.id!r}"
         try:
             digest(task.definition)
         except (TypeError, ValueError) as error:
-            yield f"the definition of {task.id} is no JSON: {error}"
+            yield f"the definition of {task.id} is not JSON: {error}"
 
 
 def _faults_among(tasks: tuple[Task, ...], graph: Graph) -> Iterator[str]:

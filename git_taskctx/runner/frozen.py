@@ -52,7 +52,7 @@ def freeze(value: object, what: str = "the value") -> Any:
     try:
         return _freeze(value, MAX_DEPTH)
     except _NotJson as error:
-        raise BadValue(f"{what}{error.place and ' at '}{error.place} is no JSON value: {error}") from None
+        raise BadValue(f"{what}{error.place and ' at '}{error.place} is not a JSON value: {error}") from None
 
 
 def _freeze(value: Any, depth: int) -> Any:

@@ -17,7 +17,7 @@ class Graph:
 
     def __init__(self, after: Mapping[str, Iterable[str]]) -> None:
         self.after = {name: tuple(dict.fromkeys(needs)) for name, needs in after.items()}
-        wrong = [f"{name} comes after {need!r}, which is no task" for name in self.after for need in self.after[name]
+        wrong = [f"{name} comes after {need!r}, which is not a task" for name in self.after for need in self.after[name]
                  if need not in self.after]  # fmt: skip
         try:
             self.order = tuple(self._ordered())

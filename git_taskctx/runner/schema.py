@@ -26,7 +26,7 @@ _KNOWN = {"type", "properties", "required", "additionalProperties", "items", "de
 def check_schema(schema: Any, where: str = "the schema") -> None:
     """Raise BadConfig for a keyword or a type that is not understood: nothing may seem checked that is not."""
     if not isinstance(schema, Mapping):
-        raise BadConfig(f"{where} is no mapping")
+        raise BadConfig(f"{where} is not a mapping")
     unknown = [*sorted(schema.keys() - _KNOWN), *sorted(set(_types_of(schema)) - _TYPES)]
     unknown += ["enum" for one in schema.get("enum", ()) if isinstance(one, (Mapping, list, tuple))]
     if unknown:
@@ -42,6 +42,11 @@ def _types_of(schema: Mapping[str, Any]) -> tuple[str, ...]:
     return (kinds,) if isinstance(kinds, str) else tuple(kinds)
 
 
+def not_one_of(kinds: tuple[str, ...]) -> str:
+    """Return how a value is that has none of these types."""
+    return f"not {'an' if kinds[0][0] in 'aio' else 'a'} {' or '.join(kinds)}"
+
+
 def violations_in(value: Any, schema: Any, where: str) -> Iterator[str]:
     """Yield everything in which a frozen value does not meet a schema."""
     if isinstance(schema, bool):
@@ -49,7 +54,7 @@ def violations_in(value: Any, schema: Any, where: str) -> Iterator[str]:
         return
     kind, kinds = kind_of(value), _types_of(schema)
     if kinds and kind not in kinds and not (kind == "number" and "integer" in kinds and value == int(value)):
-        yield f"{where} is no {' or '.join(kinds)}"
+        yield f"{where} is {not_one_of(kinds)}"
         return
     for keyword, (about, is_met, what) in _LIMITS.items():
         if keyword in schema and about in ("", kind) and not is_met(value, schema[keyword]):

@@ -10,7 +10,7 @@ from typing import Any
 from git_taskctx.runner.compat import StageContext, read_response
 from git_taskctx.runner.faults import BadResponse, BadValue
 from git_taskctx.runner.frozen import freeze, kind_of
-from git_taskctx.runner.schema import check_schema, violations_in
+from git_taskctx.runner.schema import check_schema, not_one_of, violations_in
 from git_taskctx.runner.task import Task, TaskContext, name_of
 
 Handler = Callable[[Any], Any]
@@ -52,7 +52,7 @@ class StageFunction:
         flags = {name: _frozen(value, f"flags.{name}", wrong) for name, value in found.get("flags", {}).items()}
         logs = found.get("logs", ())
         if isinstance(logs, str) or not all(isinstance(line, str) for line in logs):
-            wrong.append("logs is no list of strings")
+            wrong.append("logs is not a list of strings")
         if not wrong and self.schema is not None:
             wrong += violations_in(data, self.schema, "data")
         wrong += self._violations_in(flags)
@@ -69,7 +69,7 @@ class StageFunction:
         for name, value in flags.items():
             kind = kind_of(value) if self.flags is None else self.flags.get(name)
             if kind != kind_of(value):
-                yield f"flags.{name} is {f'no {kind}' if kind else 'not declared'}"
+                yield f"flags.{name} is {not_one_of((kind,)) if kind else 'not declared'}"
 
 
 def _frozen(value: Any, what: str, wrong: list[str]) -> Any:

@@ -114,7 +114,7 @@ def test_writes_while_drift_is_unresolved(hooked: Hooked) -> None:
     hooked.repo.write("src/parser.py", "by hand\n")
     hooked.ends(1, "verify")
     assert hooked.denied("claude", "src/parser.py") == (
-        "git taskctx: drift after implementer's snapshot is unresolved (drift budget 1, allowance 0)\n"
+        "git taskctx: 1 unresolved drift (0 allowed) since implementer's snapshot\n"
         "hint: git taskctx verify   # what differs, and how to put it right\n"
         'hint: git taskctx resolve-drift --note "what happened"   # when it is put right'
     )
@@ -150,7 +150,7 @@ def test_roles(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
     assert hooked.call("claude", "PreToolUse", payload) is None
     monkeypatch.setenv("GIT_TASKCTX_AGENT", "helper")
     assert hooked.denied("claude", "src/a") == (
-        "git taskctx: 'helper' is no agent of TASK-1 (implementer, reviewer, validator)\n"
+        "git taskctx: 'helper' is not an agent of TASK-1 (implementer, reviewer, validator)\n"
         "hint: export GIT_TASKCTX_AGENT=implementer   # as whom this session acts"
     )
 

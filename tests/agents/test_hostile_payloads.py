@@ -20,10 +20,10 @@ TOLD = "git taskctx: {}, so what it would write is unknown"
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        ('{"tool_name": ', "the payload is no JSON that can be read"),
-        ("[" * 100_000, "the payload is no JSON that can be read"),
-        ('{"a": %s}' % ("1" * 5000), "the payload is no JSON that can be read"),
-        ('["tool_name", "Write"]', "the payload is no JSON object"),
+        ('{"tool_name": ', "the payload is not JSON that can be read"),
+        ("[" * 100_000, "the payload is not JSON that can be read"),
+        ('{"a": %s}' % ("1" * 5000), "the payload is not JSON that can be read"),
+        ('["tool_name", "Write"]', "the payload is not a JSON object"),
         ('{"a": "%s"}' % ("x" * (33 << 20)), "the payload has more than 32 MiB"),
     ],
     ids=["broken", "deep", "number", "list", "huge"],

@@ -388,10 +388,10 @@ def test_a_skill_that_was_changed_stays(hooked: Hooked) -> None:
         ('{\n  "a": 1\n  "b": 2\n}', ".claude/settings.json:3:3: a comma is missing"),
         ("{} {}", ".claude/settings.json:1:4: the file goes on after its value: remove the rest"),
         ("[]", ".claude/settings.json holds no JSON object"),
-        ('{"hooks": []}', ".claude/settings.json: hooks is no object"),
-        ('{"hooks": {"Stop": {}}}', ".claude/settings.json: hooks.Stop is no list"),
+        ('{"hooks": []}', ".claude/settings.json: hooks is not an object"),
+        ('{"hooks": {"Stop": {}}}', ".claude/settings.json: hooks.Stop is not a list"),
         ("[" * 5000, ".claude/settings.json:1:33: nested more than 32 deep"),
-        (b"\xff", ".claude/settings.json is no UTF-8"),
+        (b"\xff", ".claude/settings.json is not UTF-8"),
     ],
 )
 def test_what_cannot_be_changed(hooked: Hooked, text: str | bytes, why: str) -> None:

@@ -175,7 +175,7 @@ def test_a_file_of_macros() -> None:
     with pytest.raises(BadData) as caught:
         read_macros(b'{"a b": ["x"],\n "c": [{}], "d": ["x",]}', name="m.json")
     assert caught.value.message.splitlines() == [
-        "m.json:1:9: 'a b' is no macro name: write ':name'",
+        "m.json:1:9: 'a b' is not a macro name: write ':name'",
         "m.json:2:8: c: expected a pattern, or a list of patterns",
         "m.json:2:22: a comma before the ']': remove it",
     ]

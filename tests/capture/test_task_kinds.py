@@ -175,7 +175,7 @@ def test_a_plan_in_markdown(desk: Desk) -> None:
     text = MARKDOWN + "\n## Plan\n- [x] open\n- [ ] read\n  ```sh\n  make\n  ```\n\n```sh\nmake all\n```\n"
     desk.repo.write(path, text)
     desk.repo.commit("task")
-    assert f"{path}:19: plan: code is no step, and is left out" in desk.ok("init", TASK).err
+    assert f"{path}:19: plan: code is not a step, and is left out" in desk.ok("init", TASK).err
     assert desk.context()["immutable"]["task_snapshot"]["plan"] == ["[x] open", "read\n```sh\nmake\n```\n"]
     desk.repo.write("parser.py", "fixed\n")
     desk.ok("snapshot", "--agent", "implementer")

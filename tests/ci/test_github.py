@@ -328,7 +328,7 @@ def test_no_platform(server: Serve) -> None:
     code, out, err = run_taskctx("verify", "--ci", cwd=place)
     assert (code, out) == (129, "")
     assert err == (
-        "error: this is no job of GitHub or GitLab, so the commits must be named\n"
+        "error: this is not a job of GitHub or GitLab, so the commits must be named\n"
         "hint: git taskctx verify --ci BASE..HEAD   # name the commits\n"
     )
 

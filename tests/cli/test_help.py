@@ -17,9 +17,11 @@ def test_verbs_are_listed_by_groups(desk: Desk) -> None:
     """Each verb in one line under its group, and plumbing only where all is asked for."""
     said, every = desk.ok("-h"), desk.ok("help", "--all")
     assert (said.err, desk.ok("--help").out, desk.ok("-C", ".", "-h").out) == ("", said.out, said.out)
-    for text, groups in ((every.out, list(GROUPS)), (said.out, [name for name in GROUPS if name != PLUMBING])):
+    for text, groups in ((every.out, [*GROUPS, "topics"]), (said.out, [name for name in GROUPS if name != PLUMBING])):
         assert re.findall(r"(?<=\n\n)([a-z][A-Za-z ]+)\n(?=   )", text) == groups
-        assert [name for name, _ in _ROW.findall(text)] == [verb.name for name in groups for verb in GROUPS[name]]
+        assert [name for name, _ in _ROW.findall(text)] == [
+            verb.name for name in groups for verb in GROUPS.get(name, ())
+        ]
     assert {name for name, _ in _ROW.findall(every.out)} == set(OPTIONS)
 
 
@@ -72,3 +74,15 @@ def test_help_lists_all_or_shows_one(desk: Desk) -> None:
     """A verb with `--all` makes no sense, and a wrong name gets the right one."""
     assert desk.refuses("help", "--all", "start", code=129).endswith("hint: git taskctx help start\n")
     assert desk.refuses("help", "strat", code=129).endswith("hint: git taskctx help start\n")
+
+
+def test_help_on_a_topic(desk: Desk) -> None:
+    """A part of the manual is had by its heading, in any case; `--all` names each of them, and a near miss is named."""
+    said = desk.ok("help", "Exit-Status").out
+    assert said.startswith("EXIT STATUS\n")
+    assert said in desk.ok("help").out
+    topics = desk.ok("help", "--all").out.split("\ntopics\n")[1].split("\n\n")[0]
+    names = "".join(topics.split()).split(",")
+    assert {"drift", "exit-status", "task-files"} <= set(names)
+    assert all(desk.ok("help", name).out.startswith(name.upper().replace("-", " ")) for name in names)
+    assert desk.refuses("help", "exit-statsu", code=129).endswith("hint: git taskctx help exit-status\n")

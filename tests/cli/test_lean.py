@@ -65,6 +65,23 @@ def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) 
     assert loaded.isdisjoint(HEAVY)
 
 
+def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
+    """`status --short` runs at every prompt: neither the verbs nor anything that starts git is loaded."""
+    code, loaded = modules_after("status", "--short", cwd=repo.path)
+    ours = {name for name in loaded if name.startswith("git_taskctx.")}
+    assert (code, ours - {"git_taskctx.__main__"}) == (
+        0,
+        {
+            "git_taskctx.agents",
+            "git_taskctx.agents.here",
+            "git_taskctx.cli",
+            "git_taskctx.cli.short",
+            "git_taskctx.errors",
+        },
+    )
+    assert "subprocess" not in loaded
+
+
 @pytest.mark.parametrize(
     "words",
     [("verify",), ("get",), ("fingerprint",), ("hook", "post-commit"), ("hook", "post-checkout", "1", "2", "0")],

@@ -1,4 +1,4 @@
-"""Nothing that others wrote is obeyed by a terminal: what it would obey is shown; into a pipe go the bytes."""
+"""A terminal obeys nothing that others wrote, and gets diffs and logs as git shows them; a pipe gets the bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ BAD = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f\b\r"
 """Sets the title, wipes the screen, colours by C1, turns the text round, rubs out, goes back."""
 
 
-def on_terminal(desk: Desk, *args: str) -> bytes:
-    """Run a verb with a terminal on all three ends; return what arrived there."""
+def on_terminal(desk: Desk, *args: str, **variables: str) -> bytes:
+    """Run a verb with a terminal on all three ends; return what arrived there. The pager is none unless named."""
     ours, theirs = os.openpty()
     subprocess.run(["stty", "raw"], stdin=theirs, check=True)
     with subprocess.Popen(
         [sys.executable, "-m", "git_taskctx", *args],
         cwd=desk.repo.path,
-        env=desk.environment({"NO_COLOR": "1", "TERM": "xterm", "GIT_TASKCTX_TRACE": "1"}),
+        env=desk.environment({"NO_COLOR": "1", "TERM": "xterm", "PAGER": "cat", **variables}),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -72,7 +72,7 @@ VERBS: Sequence[tuple[str, ...]] = (
 @pytest.mark.parametrize("verb", VERBS, ids=[" ".join(verb).encode("ascii", "replace").decode() for verb in VERBS])
 def test_a_terminal_is_told_to_do_nothing(hostile: Desk, verb: tuple[str, ...]) -> None:
     """Whatever a verb shows: no escape sequence, no control character, no direction of text."""
-    data = on_terminal(hostile, *verb)
+    data = on_terminal(hostile, *verb, GIT_TASKCTX_TRACE="1")
     assert data
     assert obeyed(data) == []
 
@@ -93,3 +93,80 @@ def test_a_pipe_gets_the_bytes(hostile: Desk) -> None:
     )
     assert f"+mended {BAD}\n".encode() in done.stdout
     assert re.search(rb"\\x1b", done.stdout) is None
+
+
+@pytest.fixture
+def edited(desk: Desk) -> Desk:
+    """A task in which one line was replaced, and which has a snapshot."""
+    desk.run("init", "TASK-1", "--title", "colours")
+    desk.repo.write("parser.py", "replaced\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    return desk
+
+
+def test_long_answers_go_through_gits_pager(edited: Desk) -> None:
+    """GIT_PAGER wins over core.pager, which wins over PAGER; pager.<verb> names one, or none; other verbs have none."""
+    marked = {"PAGER": "sed 's/^/PAGER:/'"}
+    for words in (("diff",), ("log",), ("help",), ("help", "drift")):
+        lines = on_terminal(edited, *words, **marked).splitlines()
+        assert lines
+        assert all(line.startswith(b"PAGER:") for line in lines)
+    assert b"PAGER:" not in on_terminal(edited, "status", **marked)
+    edited.repo.git("config", "core.pager", "sed 's/^/core:/'")
+    assert on_terminal(edited, "diff", **marked).startswith(b"core:diff --git")
+    assert on_terminal(edited, "diff", GIT_PAGER="sed 's/^/env:/'").startswith(b"env:diff --git")
+    edited.repo.git("config", "pager.diff", "sed 's/^/own:/'")
+    assert on_terminal(edited, "diff").startswith(b"own:diff --git")
+    for off in ("false", ""):
+        edited.repo.git("config", "pager.diff", off)
+        assert on_terminal(edited, "diff").startswith(b"diff --git")
+    assert b"snapshot  implementer" in on_terminal(edited, "log", GIT_PAGER="no-such-pager")
+
+
+def test_a_reader_who_has_seen_enough_ends_nothing_badly(edited: Desk) -> None:
+    """A pager that is left early is no error, and nothing of the rest reaches the terminal."""
+    edited.ok("start", "--agent", "reviewer")
+    edited.repo.write("long.txt", "line\n" * 200_000)
+    edited.ok("snapshot", "--agent", "reviewer")
+    assert on_terminal(edited, "diff", GIT_PAGER="head -n 1").count(b"\n") == 1
+
+
+def test_a_diff_has_the_colours_of_gits_configuration(edited: Desk) -> None:
+    """git's own where nothing is set; each slot, `color.diff` and `color.ui` hold, and NO_COLOR above all."""
+
+    def shown(**settings: str) -> list[bytes]:
+        for key, value in settings.items():
+            edited.repo.git("config", key.replace("_", "."), value)
+        return on_terminal(edited, "diff", NO_COLOR="").splitlines()
+
+    first = shown()
+    assert (first[0], first[-1]) == (b"\x1b[1mdiff --git a/parser.py b/parser.py\x1b[m", b"\x1b[32m+replaced\x1b[m")
+    assert first[4] == b"\x1b[36m@@ -1 +1 @@\x1b[m"
+    assert shown(color_diff_new="bold blue ul", color_diff_old="#ff0000 12")[-2:] == [
+        b"\x1b[38;2;255;0;0;48;5;12m-" + edited.repo.git("show", "HEAD:parser.py").encode() + b"\x1b[m",
+        b"\x1b[1;34;4m+replaced\x1b[m",
+    ]
+    assert shown(color_ui="never")[-1] == b"+replaced"
+    assert shown(color_diff="always")[-1].endswith(b"+replaced\x1b[m")
+    assert on_terminal(edited, "diff").splitlines()[-1] == b"+replaced"
+    assert (
+        b"\x1b["
+        in subprocess.run(
+            [sys.executable, "-m", "git_taskctx", "diff"],
+            cwd=edited.repo.path,
+            env=edited.environment(),
+            capture_output=True,
+            check=True,
+        ).stdout
+    )
+
+
+def test_a_screen_gets_short_names_and_no_binary_content(edited: Desk) -> None:
+    """Blobs are abbreviated and binary content is left out, where a pipe has both whole."""
+    edited.ok("start", "--agent", "reviewer")
+    edited.repo.write("parser.py", "\0\1")
+    edited.ok("snapshot", "--agent", "reviewer")
+    lines = on_terminal(edited, "diff").splitlines()
+    assert re.fullmatch(rb"index [0-9a-f]{7}\.\.[0-9a-f]{7} 100644", lines[1])
+    assert lines[-1] == b"Binary content is not shown"
+    assert "GIT binary patch" in edited.ok("diff").out

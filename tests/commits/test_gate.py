@@ -83,7 +83,7 @@ def test_drift_blocks_and_is_counted_once(validated: Gated) -> None:
     validated.repo.write("README", "broken\n")
     validated.repo.add()
     assert validated.blocked("commit", "-m", "x") == [
-        "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
+        "error: 1 unresolved drift (0 allowed) since validator's snapshot",
         "paths: README",
         'hint: git taskctx resolve-drift --note "what happened"',
     ]

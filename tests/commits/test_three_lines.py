@@ -205,7 +205,7 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
     ),
     (
         _unresolved,
-        "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
+        "error: 1 unresolved drift (0 allowed) since validator's snapshot",
         "paths: stray",
         'hint: git taskctx resolve-drift --note "what happened"',
     ),
@@ -258,7 +258,7 @@ def test_drift_that_is_gone_is_named_by_its_own_paths(validated: Gated) -> None:
     validated.ends(1, "verify")
     validated.repo.remove("extra.txt")
     assert validated.blocked("commit", "-q", "-a", "-m", "final") == [
-        "error: drift after validator's snapshot is unresolved (drift budget 1, allowance 0)",
+        "error: 1 unresolved drift (0 allowed) since validator's snapshot",
         "paths: extra.txt",
         'hint: git taskctx resolve-drift --note "what happened"',
     ]

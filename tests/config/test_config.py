@@ -192,7 +192,7 @@ def test_every_key_has_a_rule() -> None:
         (b"[limits]\ncontext_kib = 0", "limits.context_kib: must be 1 or more, not 0", None),
         (b"[scope]\noutside = 'wran'", "scope.outside: expected 'warn' or 'block', found the string \"wran\"", None),
         (b"[scope]\noutside = []", "scope.outside: expected 'warn' or 'block', found a list", None),
-        (b"[scope.macros]\nui = ['a']", "scope.macros: 'ui' is no macro name: write ':name'", None),
+        (b"[scope.macros]\nui = ['a']", "scope.macros: 'ui' is not a macro name: write ':name'", None),
         (
             b"[scope.macros]\n':ui' = 'a'",
             'scope.macros.":ui": expected a table of lists of strings, found the string "a"',

@@ -59,7 +59,7 @@ WRONG = {
         "stage.a.after: there is no stage 'bild'; did you mean build?"
     ],
     "[run]\nbudjet = {}": ["run.budjet: unknown key; did you mean budget?", "stage: there is no stage"],
-    '[stage.a]\nrun = "make test"': ["stage.a.run: is no shell line: write a list of words"],
+    '[stage.a]\nrun = "make test"': ["stage.a.run: is not a shell line: write a list of words"],
     "[stage.a]\nrun = []": ["stage.a.run: the command is empty"],
     '[stage.a]\nrun = ["x", "{promt}"]': ["nothing is filled in for {promt}; did you mean {prompt}?"],
     '[stage.a]\nrun = ["x"]\nlimit = { idle = "soon", cpu = 3 }': [

@@ -106,7 +106,7 @@ def test_lines_of_a_file(noted: Desk, lines: str, first: int, last: int, name: s
 @pytest.mark.parametrize(
     ("lines", "code", "told"),
     [
-        ("L0", 129, "'L0' are no lines: write L10-L20, or L10"),
+        ("L0", 129, "'L0' are not lines: write L10-L20, or L10"),
         ("L5-L4", 129, "no lines"),
         ("five", 129, "no lines"),
         ("L1-", 129, "no lines"),

@@ -119,7 +119,7 @@ def test_a_contradiction_is_told_and_an_unknown_log_is_kept(begun: Desk) -> None
     """Both sides are on record, and neither is a pass."""
     said = begun.ok("record-qa", "--agent", "implementer", "--from", PASSED, "--exit-code", "1")
     assert said.out.startswith("contradiction: pytest (exit code 1), by implementer\n  pytest: passed: 3 passed\n")
-    assert "warning: the log and the exit code 1 contradict each other: this is no pass\n" in said.err
+    assert "warning: the log and the exit code 1 contradict each other: this is not a pass\n" in said.err
     said = begun.ok("record-qa", "--agent", "implementer", "--from", UNKNOWN)
     assert said.out.startswith(
         "unknown: (an unknown log) (no exit code given), by implementer\n"
@@ -194,7 +194,7 @@ def test_who_may_not_record(begun: Desk) -> None:
     begun.implement()
     begun.repo.write("parser.py", "drift\n")
     begun.ends(1, "verify")
-    assert "drift after implementer's snapshot is unresolved" in begun.refuses(
+    assert "1 unresolved drift (0 allowed) since implementer's snapshot" in begun.refuses(
         "record-qa", "--agent", "implementer", "--from", PASSED
     )
     assert not (begun.folder() / "evidence").exists()

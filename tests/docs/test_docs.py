@@ -239,7 +239,8 @@ def test_reasons() -> None:
 
 def test_configuration() -> None:
     """The example is a policy that is read, and sets each key that it names to something else than the default."""
-    (example,) = blocks(PAGES["docs/configuration.md"], "toml")
+    example, starship = blocks(PAGES["docs/configuration.md"], "toml")
+    assert tomllib.loads(starship)["custom"]["taskctx"]["command"] == "git-taskctx status --short"
     shown, default = flatten(parse_policy(example.encode(), what="docs/configuration.md")), flatten(Policy())
     differing = {key for key in shown if shown[key] != default[key]}
     named = {
@@ -248,6 +249,33 @@ def test_configuration() -> None:
         for name in (value if isinstance(value, dict) else [""])
     }
     assert named == differing | {"agents"}
+
+
+@pytest.mark.usefixtures("git_taskctx")
+def test_the_prompt(repo: GitRepo) -> None:
+    """The recipe for bash shows the task, its owner and what is open, and nothing before a task begins."""
+    (recipe,) = blocks(PAGES["docs/configuration.md"], "bash")
+    shown = ["bash", "-c", f'PS1=\'$ \'\n{recipe}\neval "$PROMPT_COMMAND"; printf %s "${{PS1@P}}"']
+
+    def prompt() -> str:
+        return subprocess.run(shown, cwd=repo.path, capture_output=True, text=True, check=True).stdout
+
+    repo.write("prices.py", "1\n")
+    repo.commit()
+    assert prompt() == "$ "
+    run('git taskctx init TASK-1 --title "discount"', repo)
+    assert prompt() == "[TASK-1 implementer] $ "
+    repo.write("prices.py", "2\n")
+    run("git taskctx snapshot --agent implementer", repo)
+    run("git taskctx start --agent reviewer", repo)
+    for text in ("wrong", "worse"):
+        run(f"git taskctx block --agent reviewer --finding {text}", repo)
+    run("git taskctx snapshot --agent reviewer --allow-clean", repo)
+    repo.write("notes.txt", "")
+    run("git taskctx verify   # (exit code 1)", repo)
+    assert prompt() == "[TASK-1 reviewer, 2 findings, 1 drift] $ "
+    repo.write(".agent-output/tasks/TASK-1/context.json", "{")
+    assert prompt() == "[task context does not read] $ "
 
 
 def test_the_task_file_is_one() -> None:

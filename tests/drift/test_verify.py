@@ -14,7 +14,7 @@ from gitrepo import GitRepo
 def drift(desk: Desk) -> list[str]:
     """Verify, which must say no; return the causes."""
     said = desk.ends(1, "verify").out
-    assert said.startswith("worktree: no\ndrift since "), said
+    assert said.startswith("worktree: drifted\ndrift since "), said
     return [line.strip() for line in said.splitlines()[1:] if line.startswith("  ")]
 
 
@@ -45,7 +45,7 @@ def test_head_that_moved_is_drift_in_the_reflogs_own_words(desk: Desk, move: str
     [line] = [line for line in said.splitlines() if line.startswith("  HEAD moved (<oid> to <oid>")]
     assert MOVES[move][1] in line
     assert ("  other.py: added\n" in said) == (move in ("merge", "checkout", "pull"))
-    assert "drift after reviewer's snapshot is unresolved" in desk.refuses("start", "--agent", "validator")
+    assert "1 unresolved drift (0 allowed) since reviewer's snapshot" in desk.refuses("start", "--agent", "validator")
 
 
 def test_a_rebase_between_agents_is_drift(desk: Desk) -> None:
@@ -79,7 +79,7 @@ def test_committed_early(begun: Desk) -> None:
     begun.to_reviewer()
     begun.repo.commit("too early")
     said = plain(begun.ends(1, "verify").out)
-    assert said.startswith("worktree: no\ndrift since reviewer's snapshot 1 (<time>): committed early\n")
+    assert said.startswith("worktree: drifted\ndrift since reviewer's snapshot 1 (<time>): committed early\n")
     assert "  committed early (<oid> to <oid>, same tree)\n" in said
 
 
@@ -189,7 +189,7 @@ def test_another_worktrees_stash_is_not_our_drift(begun: Desk, tmp_path: Path) -
     other = GitRepo(tmp_path / "other")
     other.write("parser.py", "other\n")
     other.git("stash")
-    assert begun.ok("verify").out.startswith("worktree: yes\n")
+    assert begun.ok("verify").out.startswith("worktree: matches\n")
     begun.repo.git("checkout", "-q", "--", "parser.py")
     assert drift(begun) == ["parser.py: checked out (it is as in HEAD again)"]
 
@@ -204,7 +204,7 @@ def test_a_real_hook_sees_its_own_repository(begun: Desk, tmp_path: Path) -> Non
     hook.chmod(0o755)
     begun.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
     said = (tmp_path / "said").read_text()
-    assert said.startswith("worktree: yes\n"), said
+    assert said.startswith("worktree: matches\n"), said
     assert said.endswith("\n0\n")
 
 

@@ -213,7 +213,7 @@ def test_the_verdict_stands_on_a_full_disk(small_disk: Callable[[str], Path]) ->
     desk = begun_on(place)
     _fill(place / "fill")
     assert desk.ok("status").out.startswith("TASK-1  Mend the parser\n")
-    assert desk.ok("verify").out.startswith("worktree: yes\n")
+    assert desk.ok("verify").out.startswith("worktree: matches\n")
     desk.repo.at("parser.py").chmod(0o755)
     assert "(not counted: " in desk.ends(1, "verify").out
 
@@ -234,4 +234,4 @@ def test_an_init_on_a_full_disk_begins_nothing(small_disk: Callable[[str], Path]
     let_time_pass(desk)
     desk.init()
     desk.implement()
-    assert copy_of(desk, place / "copy").ok("verify").out.startswith("worktree: yes")
+    assert copy_of(desk, place / "copy").ok("verify").out.startswith("worktree: matches")

@@ -109,7 +109,7 @@ def test_wrong_kind_and_missing_are_told(store: tuple[GitRepo, ObjectStore]) -> 
     """An object of another kind, or none, is `could not tell`."""
     _, objects = store
     blob = objects.add_blob(b"x")
-    with pytest.raises(CouldNotTell, match=f"{blob} is no tree, but a blob"):
+    with pytest.raises(CouldNotTell, match=f"{blob} is not a tree, but a blob"):
         objects.get(blob, "tree")
     with pytest.raises(CouldNotTell):
         objects.get(objects.zero, "blob")

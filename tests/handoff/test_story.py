@@ -55,7 +55,7 @@ def test_the_whole_story(desk: Desk) -> None:
         "F1 closed, 0 open\n"
         "snapshot 1 of reviewer: tree <oid>, 2 paths changed since the base (+2 -1)\n"
         "  new, untracked: test_parser.py\n"
-        "worktree: yes\n"
+        "worktree: matches\n"
         "the worktree is as reviewer left it (snapshot 1, <time>)\n"
         "snapshot 1 of validator: tree <oid>, 2 paths changed since the base (+2 -1)\n"
         "validator owns the tree now\n"
@@ -91,12 +91,12 @@ def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
         "TASK-1  Mend the parser\n"
         "on main at <oid>, context <context>\n"
         "\n"
-        "   agent        status       round  snapshot         since base  drift budget\n"
+        "   agent        status       round  snapshot         since base  drifts\n"
         "*  implementer  in_progress  1      1: <oid>  +1 -1       0\n"
         "   reviewer     pending      -      -                -           0\n"
         "   validator    pending      -      -                -           0\n"
         "\n"
-        "worktree: yes\n"
+        "worktree: matches\n"
         "the worktree is as implementer left it (snapshot 1, <time>)\n"
         "hooks: not installed   # git taskctx install\n"
         "next: git taskctx start --agent reviewer\n"
@@ -216,7 +216,8 @@ def test_a_checkpoint_stays_at_work(begun: Desk) -> None:
     begun.repo.write("parser.py", "half\n")
     said = begun.ok("snapshot", "--agent", "implementer", "--wip")
     assert said.out.startswith("checkpoint 1 of implementer: ")
-    assert begun.ends(3, "verify").out.startswith("worktree: could not tell\nimplementer has been at work since ")
+    said = begun.ends(3, "verify").out
+    assert said.startswith("worktree: in use by implementer\nimplementer has been at work since ")
     begun.refuses("start", "--agent", "reviewer")
     begun.implement()
     begun.ok("start", "--agent", "reviewer")
@@ -263,7 +264,7 @@ def test_stash_and_pop(begun: Desk) -> None:
     assert "  new.txt: stashed (git stash list)\n" in said
     assert "  parser.py: stashed (git stash list)\n" in said
     begun.repo.git("stash", "pop")
-    assert begun.ends(0, "verify").out.startswith("worktree: yes\n")
+    assert begun.ends(0, "verify").out.startswith("worktree: matches\n")
     begun.ok("resolve-drift", "--note", "I needed a clean tree")
     begun.ok("start", "--agent", "reviewer")
 

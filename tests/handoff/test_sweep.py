@@ -139,7 +139,7 @@ def test_the_policy_in_force_says_how_long(put_away: Desk, later: Later) -> None
 def test_no_age(put_away: Desk, age: str) -> None:
     """129, with a line to copy, and nothing went."""
     said = put_away.refuses("sweep", f"--ttl={age}", code=129)
-    assert said.endswith("is no age: write 30m, 12h, 7d, 2w or 0\nhint: git taskctx sweep --ttl 7d\n")
+    assert said.endswith("is not an age: write 30m, 12h, 7d, 2w or 0\nhint: git taskctx sweep --ttl 7d\n")
     assert len(refs(put_away)) == 4
 
 

@@ -112,7 +112,7 @@ def test_a_folder_in_a_hooks_place(bench: Bench) -> None:
     before = bench.hooks()
     said = bench.run("install")
     assert (said.code, said.out) == (128, "")
-    assert "pre-push is no file" in said.err
+    assert "pre-push is not a file" in said.err
     assert bench.hooks() == before
 
 
@@ -279,7 +279,7 @@ def test_a_tracked_hooks_folder(bench: Bench, link: bool) -> None:
         assert bench.hooks() == before
     said = bench.run("install", "--write-tracked")
     assert said.code == 1
-    assert "post-commit is no shell script: have it run `git-taskctx hook post-commit`" in said.err
+    assert "post-commit is not a shell script: have it run `git-taskctx hook post-commit`" in said.err
     bench.activate()
     bench.hold_both()
     bench.repo.git("checkout", "-q", "HEAD~2", "--", "parser.py")

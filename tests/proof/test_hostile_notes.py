@@ -175,7 +175,7 @@ def test_missing_and_damaged_notes(attacker: Attacker) -> None:
         repo.git("update-ref", "refs/notes/taskctx", name)
         found = attacker.clone.prove("HEAD", code=3)
         (reason,) = found["commits"][0]["reasons"]
-        assert reason["message"] == f"the notes do not read: {name} is no commit, but a {kind}"
+        assert reason["message"] == f"the notes do not read: {name} is not a commit, but a {kind}"
         assert found["hints"] == [
             "git for-each-ref refs/notes/taskctx refs/taskctx/remotes   "
             "# each is a commit; git fsck tells what is missing"

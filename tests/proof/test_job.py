@@ -204,7 +204,7 @@ def test_commits_that_are_named() -> None:
     assert name_job("main..").bases == (name_commit("main"),)
     assert name_job("..topic").bases == (name_commit("HEAD"),)
     assert name_job(A) == CiJob(A, Named(A))
-    with pytest.raises(Usage, match="is no range with a base"):
+    with pytest.raises(Usage, match="is not a range with a base"):
         name_job("main...topic")
-    with pytest.raises(Usage, match="no job of GitHub or GitLab"):
+    with pytest.raises(Usage, match="not a job of GitHub or GitLab"):
         read_job({"CI": "true"}, None)

@@ -317,8 +317,8 @@ def test_what_stands_against_going_on() -> None:
     brief = render_brief(told.export("implementer"), ["the task file t.yaml\n## Now\nhas changed"])
     assert brief.endswith(
         "## Now\n\nreviewer owns the tree; your status is done. What you approved was a tree or a text that has been "
-        "replaced since. Drift after reviewer's snapshot stands unresolved (drift budget 1): see `git taskctx "
-        "status`.\n\n### Warnings\n\n    - the task file t.yaml\n      ## Now\n      has changed\n"
+        "replaced since. There is 1 unresolved drift since reviewer's snapshot: see `git taskctx status`."
+        "\n\n### Warnings\n\n    - the task file t.yaml\n      ## Now\n      has changed\n"
     )
 
 

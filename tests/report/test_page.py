@@ -230,7 +230,7 @@ def test_to_a_file(desk: Desk, tmp_path: Path) -> None:
     assert b"F1" in path.read_bytes()
     path.write_bytes(b"mine\n")
     assert desk.refuses("report", "-o", str(path)) == (
-        f"error: {path} is no report of git-taskctx, and is not replaced\n"
+        f"error: {path} is not a report of git-taskctx, and is not replaced\n"
         f"hint: git taskctx report --force -o {path}   # replaces it\n"
     )
     assert path.read_bytes() == b"mine\n"
@@ -256,7 +256,7 @@ def test_no_odd_place_is_written(desk: Desk, tmp_path: Path) -> None:
     with large.open("wb") as file:
         file.write(MARK)
         file.truncate(LIMIT + 1)
-    assert "is no report" in desk.refuses("report", "-o", str(large))
+    assert "is not a report" in desk.refuses("report", "-o", str(large))
     assert "the name of the output file is empty" in desk.refuses("report", "-o", "", code=129)
 
 
@@ -319,10 +319,10 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
     page = read(desk, TASK)
     seen.append(page.lines[5:9])
     assert [[plain(line) for line in lines] for lines in seen] == [
-        ["Worktree: could not tell", "implementer has been at work since <time>; nothing changed yet"],
-        ["Worktree: as recorded", "the worktree is as implementer left it (snapshot 1, <time>)"],
+        ["Worktree: in use by implementer", "implementer has been at work since <time>; nothing changed yet"],
+        ["Worktree: matches", "the worktree is as implementer left it (snapshot 1, <time>)"],
         [
-            "Worktree: drift",
+            "Worktree: drifted",
             "drift since implementer's snapshot 1 (<time>): 1 path changed",
             "parser.py edited",
         ],

@@ -64,12 +64,12 @@ def test_tasks_run_in_dependency_order() -> None:
 @pytest.mark.parametrize(("tasks", "wrong"), [
     ([], ["there are no tasks"]),
     ([Task("a", fail, after=["b"]), Task("b", fail, after=["a"])], ["a cycle: "]),
-    ([Task("a", fail, after=["x"])], ["'x', which is no task"]),
+    ([Task("a", fail, after=["x"])], ["'x', which is not a task"]),
     ([Task("a", fail), Task("a", fail)], ["two tasks are 'a'"]),
     ([Task("a.b", fail), Task("", fail), Task("data", fail), Task("a/b", fail)], ["'a.b'", "''", "'data'", "'a/b'"]),
     ([Task("a", fail), Task("b", fail, reads=["a.x"])], ["b reads 'a.x', and does not come after a"]),
     ([Task("a", fail), Task("b", fail, again=Again("a"))], ["b goes back to 'a'"]),
-    ([Task("a", fail, definition={1, 2})], ["the definition of a is no JSON"]),
+    ([Task("a", fail, definition={1, 2})], ["the definition of a is not JSON"]),
     ([Task("a b", fail), Task("b", fail, after=["x", "y"])], ["'a b'", "'x'", "'y'"]),
 ])  # fmt: skip
 def test_everything_that_is_wrong_is_reported_before_anything_starts(tasks: list[Task], wrong: list[str]) -> None:

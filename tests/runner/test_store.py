@@ -261,7 +261,7 @@ def test_a_cycle_and_an_unknown_task_are_refused_together() -> None:
     """One error has everything that is wrong with a graph."""
     with pytest.raises(BadGraph) as caught:
         SharedStore(None, {"a": ("b",), "b": ("a",), "c": ("x",)})
-    assert "'x', which is no task" in str(caught.value)
+    assert "'x', which is not a task" in str(caught.value)
     assert "a cycle: " in str(caught.value)
 
 

@@ -225,7 +225,8 @@ def _add_section(keys: dict[str, Node], field: str, lines: list[Line], problems:
         fences = [item for item in found if str(item.value).startswith(("```", "~~~"))]
         found = [item for item in found if item not in fences]
         problems.warnings += [
-            f"{problems.name}:{item.line}: plan: code is no step, and is left out: indent it below its step to keep it"
+            f"{problems.name}:{item.line}: plan: "
+            "code is not a step, and is left out: indent it below its step to keep it"
             for item in fences
         ]
     if field == "repo_paths":

@@ -60,7 +60,7 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
         if found is None:
             spent += end - begin
             if spent > budget:
-                reports.append(_unread(head, "too much of it is no report that reads"))
+                reports.append(_unread(head, "too much of it is not a report that reads"))
                 break
             head = _HEAD.search(text, head.end())
             continue

@@ -142,7 +142,7 @@ class _Reader:
         value = attributes.get(key, "0")
         number = _NUMBER.fullmatch(value)
         if number is None:
-            self.note = f"{key}: {line(value)[:40]!r} is no number"
+            self.note = f"{key}: {line(value)[:40]!r} is not a number"
         return int(number[1]) if number else 0
 
     def _refuse(self, name: str, *_: object) -> NoReturn:

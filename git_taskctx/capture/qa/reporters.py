@@ -82,7 +82,7 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
     elif names or not fits:
         status, note = "unknown", MISFIT
     elif not success:
-        status, note = "failed", "it was no success" if counts["passed"] else NONE_RAN
+        status, note = "failed", "it was not a success" if counts["passed"] else NONE_RAN
     elif interrupted:
         status, note = "unknown", _INTERRUPTED
     elif not counts["passed"]:

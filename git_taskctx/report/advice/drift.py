@@ -157,7 +157,7 @@ def _nested(repository: Repository, expected: Expectation, verdict: Verdict) -> 
         elif cause.path is not None and cause.kind is CauseKind.ADDED and (place / ".git").exists():
             out = os.fspath(repository.toplevel.parent / place.name)
             words = ("git", "worktree", "move") if _is_linked(repository, place) else ("mv",)
-            yield cause.path, Step((*words, os.fspath(place), out), "a repository of its own is no file of the task")
+            yield cause.path, Step((*words, os.fspath(place), out), "a repository of its own is not a file of the task")
 
 
 def _is_linked(repository: Repository, folder: Path) -> bool:

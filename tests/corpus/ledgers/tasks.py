@@ -175,7 +175,7 @@ def drifting(work: Work) -> None:
     work.ok("resolve-drift", "--note", "it is right", "--accept", "--actor", "somebody else")
     work.ok("start", "--agent", "reviewer")
     work.ok("block", "--agent", "reviewer", "--finding", "tabs still break,\nsee line 3")
-    work.ok("block", "--agent", "reviewer", "--finding", "a name is no word")
+    work.ok("block", "--agent", "reviewer", "--finding", "a name is not a word")
     work.ok("start", "--agent", "implementer")  # back, implied
     work.edit("fixed\n")
     work.snapshot("implementer")

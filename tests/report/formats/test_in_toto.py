@@ -292,8 +292,8 @@ def test_a_range_leaves_out_what_need_not_be_proved(tmp_path: Path) -> None:
     [
         (("HEAD", "--task", TASK), "a revision and --task exclude each other"),
         (("--human", "A"), "--human is for agent-trace"),
-        (("--resource-uri", "nonsense"), "'nonsense' is no URI"),
-        (("--resource-uri", "x:a b"), "'x:a b' is no URI"),
+        (("--resource-uri", "nonsense"), "'nonsense' is not a URI"),
+        (("--resource-uri", "x:a b"), "'x:a b' is not a URI"),
         (("--task", "../x"), "'../x' cannot be a task id"),
     ],
 )

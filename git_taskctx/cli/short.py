@@ -1,0 +1,65 @@
+"""The task in one line, for a prompt: read from the context's own files, without git and without the ledger.
+
+It is shown at every prompt, so nothing heavy is imported, and whatever goes wrong is a word in the line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from git_taskctx.agents.here import FOLDER, find_worktree
+
+TYPE_CHECKING = False  # as in agents.here
+if TYPE_CHECKING:
+    from typing import Any
+
+_LARGEST = 16 << 20
+"""Bytes of a file that is read."""
+
+
+def glance(folder: str) -> dict[str, Any] | None:
+    """Return the active task of a folder's worktree, its owner, and what is open; None where there is none."""
+    found = find_worktree(folder)
+    if found is None:
+        return None
+    store = f"{found[0]}/{FOLDER}"
+    try:
+        task = _read(f"{store}/active").decode().strip()
+        tasks = f"{store}/tasks/{task}"
+        coordination = json.loads(_read(f"{tasks}/context.json"))["coordination"]
+        state = json.loads(_read(f"{tasks}/context-{next(iter(coordination))}.json"))["state"]
+        return {
+            "task": task,
+            "owner": state["owner"],
+            "end": state.get("end"),
+            "findings": sum(
+                finding["closed_at"] is None for seat in coordination.values() for finding in seat["blocking_findings"]
+            ),
+            "drifts": sum(state["drift_budgets"].values()),
+        }
+    except FileNotFoundError:
+        return {"task": None} if os.path.lexists(f"{found[1]}/taskctx/context") else None
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration):
+        return {"task": None}
+
+
+def line_of(seen: dict[str, Any] | None) -> str:
+    """Return it as a prompt shows it; an empty string where no task is active."""
+    if seen is None:
+        return ""
+    if seen["task"] is None:
+        return "task context does not read"
+    words = [f"{seen['task']} {seen['end'] or seen['owner']}"]
+    words += [f"{seen[key]} {key.removesuffix('s' * (seen[key] == 1))}" for key in ("findings", "drifts") if seen[key]]
+    line = ", ".join(words)
+    return line if line.isprintable() else "task context does not read"
+
+
+def _read(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        with open(descriptor, "rb", closefd=False) as stream:
+            return stream.read(_LARGEST)
+    finally:
+        os.close(descriptor)
