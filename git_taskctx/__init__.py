@@ -1,3 +1,3 @@
 """One immutable task context, and a verified handoff, for agents that share a dirty git worktree."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

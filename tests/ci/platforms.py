@@ -24,7 +24,7 @@ from ruamel.yaml import YAML
 
 from git_taskctx.model.schema import build_schema
 
-ACTION = ROOT / ".github" / "actions" / "verify"
+ACTION = ROOT / "action.yml"
 COMPONENT = ROOT / "templates" / "verify.yml"
 ZERO = "0" * 40
 SHELLS = {"sh": ["sh", "-e"], "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"]}
@@ -155,7 +155,7 @@ class GitHub:
 
     def __init__(self, server: Server) -> None:
         self.server = server
-        self.action = documents(ACTION / "action.yml")[0]
+        self.action = documents(ACTION)[0]
         self.temp = server.folder / "runner"
         self.temp.mkdir()
         self.workspace = server.folder / "workspace"
@@ -184,7 +184,7 @@ class GitHub:
         variables = {
             **machine(), "CI": "true", "GITHUB_ACTIONS": "true", "GITHUB_EVENT_NAME": name, "GITHUB_SHA": sha,
             "GITHUB_REF": ref, "GITHUB_EVENT_PATH": os.fspath(payload), "GITHUB_WORKSPACE": os.fspath(self.workspace),
-            "GITHUB_ACTION_PATH": os.fspath(ACTION), "GITHUB_SERVER_URL": "https://github.example",
+            "GITHUB_ACTION_PATH": os.fspath(ROOT), "GITHUB_SERVER_URL": "https://github.example",
             "RUNNER_TEMP": os.fspath(self.temp), **{f"GITHUB_{kind}": os.fspath(file) for kind, file in files.items()},
             **(env or {}),
         }  # fmt: skip

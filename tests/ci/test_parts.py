@@ -40,7 +40,7 @@ def check(document: Any, name: str) -> None:
 
 def test_the_action_is_one() -> None:
     """`action.yml` fits the schema of actions, and has no expression where a shell would read what it becomes."""
-    (action,) = documents(ACTION / "action.yml")
+    (action,) = documents(ACTION)
     check(action, "github-actions")
     (step,) = action["runs"]["steps"]
     assert "${{" not in step["run"]
@@ -69,9 +69,9 @@ def test_the_page_shows_what_works() -> None:
     check(gitlab, "gitlab-ci")
     assert github["permissions"] == {"contents": "read"}
     (_, step) = github["jobs"]["taskctx"]["steps"]
-    assert (ROOT / step["uses"].split("/", 2)[2].split("@")[0] / "action.yml").is_file()
+    assert re.fullmatch(r"[\w-]+/[\w-]+@v[\d.]+", step["uses"])
     (include,) = gitlab["include"]
-    assert (ROOT / "templates" / f"{include['component'].rsplit('/', 1)[1].split('@')[0]}.yml").is_file()
+    assert include["remote"].endswith(f"/{COMPONENT.relative_to(ROOT).as_posix()}")
     assert set(include["inputs"]) <= set(documents(COMPONENT)[0]["spec"]["inputs"])
 
 
@@ -97,7 +97,7 @@ def test_the_script_is_plain() -> None:
     """shellcheck, where it is here, finds nothing."""
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is not on PATH")
-    done = subprocess.run(["shellcheck", ACTION / "verify.sh"], capture_output=True, text=True, check=False)
+    done = subprocess.run(["shellcheck", ROOT / ".github" / "verify.sh"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
 
 
@@ -188,7 +188,7 @@ def test_nothing_of_a_hostile_repository_is_run(server: Serve, tmp_path: Path, p
     if part == "action":
         runner = GitHub(platform)
         lay_traps(runner.checkout(platform.head, "refs/heads/main").path, trap)
-        env["GITHUB_ACTION_PATH"] = os.fspath(tmp_path / "checkout" / ACTION.relative_to(ROOT))
+        env["GITHUB_ACTION_PATH"] = os.fspath(tmp_path / "checkout")
         event = pushed(platform, "refs/heads/main", platform.base, platform.head)
         done = runner.run("push", event, platform.head, "refs/heads/main", env=env, tool="")
         assert list((tmp_path / "checkout").rglob("*.egg-info")) == []

@@ -177,7 +177,9 @@ def test_one_manager_after_the_other(bench: Bench) -> None:
 def test_named_in_their_configuration(bench: Bench, tool: str) -> None:
     """Users of pre-commit and prek may name us by our id: the gate runs among their own hooks, and doctor knows."""
     source = GitRepo.init(bench.program.parent.with_name("source"))
-    source.write(".pre-commit-hooks.yaml", (ROOT / ".pre-commit-hooks.yaml").read_bytes())
+    hooks = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    assert hooks.count("language: python\n") == hooks.count("- id: ")
+    source.write(".pre-commit-hooks.yaml", hooks.replace("language: python", "language: system"))  # no index is asked
     commit = source.commit("hooks")
     set_up(bench, PRE_COMMIT)
     ids = "".join(f"  - id: {name}\n" for name in ("taskctx", "taskctx-post-commit"))

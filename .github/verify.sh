@@ -66,7 +66,7 @@ lend_token() {
 
 place=$(mktemp -d "${RUNNER_TEMP:-${TMPDIR:-/tmp}}/taskctx.XXXXXX")
 reports=$place/reports
-root=$(cd "$(dirname "$0")/../../.." && pwd -P)
+root=$(cd "$(dirname "$0")/.." && pwd -P)
 directory=$(cd "${GITHUB_WORKSPACE:-.}" && cd -- "${TASKCTX_DIRECTORY:-.}" && pwd -P) ||
 	fail "there is no folder of that name: see the input working-directory" 128
 command -v git >/dev/null || fail "git is not on PATH: it is needed in this job's container" 128
