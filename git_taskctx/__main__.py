@@ -83,7 +83,7 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
         if answered is not None:
             return answered
     if list(argv) == ["status", "--short"]:  # at every prompt: nothing more is loaded
-        from git_taskctx.cli.short import glance, line_of
+        from git_taskctx.agents.prompt import glance, line_of
 
         line = line_of(glance("."))
         sys.stdout.write(line and f"{line}\n")

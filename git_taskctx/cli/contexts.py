@@ -164,7 +164,7 @@ def status(
 ) -> Answer:
     """Show who owns the tree and what to type next."""
     if short:
-        from git_taskctx.cli.short import glance, line_of
+        from git_taskctx.agents.prompt import glance, line_of
 
         known = glance(os.fspath(call.folder))
         line = line_of(known)

@@ -42,7 +42,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
     "tasks": (
         Verb("list", "contexts.list_contexts", common=("format",), bare="reads"),
         Verb("log", "contexts.log", common=READS, bare="reads"),
-        Verb("report", "report.report", common=READS, bare="reads"),
+        Verb("report", "export.report", common=READS, bare="reads"),
         Verb("rebuild", "contexts.rebuild", common=WRITES),
         Verb("complete", "contexts.complete", common=(*READS, "actor")),
         Verb("purge", "contexts.purge", common=("format", "actor")),

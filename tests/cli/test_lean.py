@@ -74,8 +74,7 @@ def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
         {
             "git_taskctx.agents",
             "git_taskctx.agents.here",
-            "git_taskctx.cli",
-            "git_taskctx.cli.short",
+            "git_taskctx.agents.prompt",
             "git_taskctx.errors",
         },
     )
