@@ -422,7 +422,8 @@ uninstall() {
         return
     fi
     say "git-taskctx is removed"
-    say "repositories are left alone: contexts stay in their .agent-output and refs"
+    say "repositories are left alone: contexts stay in their .agent-output and refs; hooks of coding agents,"
+    say "which do nothing now, go with git taskctx agent-setup AGENT --remove, before the next time"
 }
 
 # --- test --------------------------------------------------------------------------------------------

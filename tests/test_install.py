@@ -309,7 +309,9 @@ def test_install_twice_and_uninstall(place: Place, tool: str) -> None:
     gone = place.run("--uninstall")
     assert (gone.returncode, gone.stderr) == (0, "")
     assert gone.stdout == (
-        "git-taskctx is removed\nrepositories are left alone: contexts stay in their .agent-output and refs\n"
+        "git-taskctx is removed\n"
+        "repositories are left alone: contexts stay in their .agent-output and refs; hooks of coding agents,\n"
+        "which do nothing now, go with git taskctx agent-setup AGENT --remove, before the next time\n"
     )
     left = {name for name in place.listing() if "stand-in" not in name}
     assert left == {".local", ".local/share"}

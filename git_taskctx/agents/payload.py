@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from git_taskctx.agents.tools import FILES, kind_of, patched, places_in, served_name, words_of
+from git_taskctx.agents.tools import FILES, holds_patch, kind_of, patched, places_in, served_name, words_of
 
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _parsed(given: Any) -> Any:
 def _paths(given: Any) -> Iterator[str]:
     """Yield the paths that a tool's input names: in fields that the agents have for it, or in a patch."""
     if isinstance(given, str):
-        if "*** Begin Patch" in given:
+        if holds_patch(given):
             yield from patched(given)
             return
         given = _parsed(given)
@@ -182,5 +182,7 @@ def _paths(given: Any) -> Iterator[str]:
     for key in ("command", "input", "patch"):
         words = given.get(key)
         text = "\n".join(map(str, words)) if isinstance(words, list) else words
-        if isinstance(text, str) and "*** Begin Patch" in text:
-            yield from patched(text)
+        if isinstance(text, str) and holds_patch(text):
+            folder = given.get("workdir")
+            base = folder if isinstance(folder, str) else ""
+            yield from (os.path.join(base, name) for name in patched(text))  # noqa: PTH118 - as it is written

@@ -36,7 +36,7 @@ WRITES = frozenset({
     "edit", "erase", "fix", "format", "generate", "init", "insert", "install", "link", "make", "merge", "mkdir",
     "modify", "move", "mv", "overwrite", "patch", "prepend", "purge", "put", "rebase", "remove", "rename",
     "replace", "reset", "restore", "rewrite", "rm", "save", "scaffold", "set", "stash", "store", "sync", "touch",
-    "truncate", "undo", "update", "upload", "upsert", "write",
+    "truncate", "undo", "update", "upsert", "write",
 })  # fmt: skip
 FILES = frozenset({
     "body", "buffer", "class", "code", "content", "definition", "dir", "directory", "document", "documents", "edit",
@@ -53,13 +53,17 @@ _WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
 _NAMES_A_FILE = frozenset({
     "dir", "directory", "file", "filename", "filepath", "files", "folder", "notebook", "path", "paths",
 })  # fmt: skip
+_NAMES_A_DIFF = frozenset({"command", "diff", "diffs", "input", "patch", "patches"})
 _NAMES_AN_END = frozenset({"destination", "dest", "dst", "source", "src", "target", "uri"})
 """Of a move between files, or between anything else."""
 _NAMES_A_ROOT = frozenset({
     "base", "cwd", "project", "repo", "repository", "root", "workdir", "worktree", "working", "workspace",
 })  # fmt: skip
-_PATCHED = r"(?m)^[ \t]*\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+?)[ \t\r]*$"
-"""Headers of a Codex patch (codex-rs/apply-patch/src/parser.rs)."""
+_PATCHED = r"(?m)^[^\S\n]*\*\*\*\s(?:(?:Add|Update|Delete)\sFile|Move\sto):[^\S\n]*(.+?)[^\S\n]*$"
+"""Headers of a Codex patch, whose white space may be any of Unicode's (codex-rs/apply-patch/src/parser.rs)."""
+_PATCH = r"\*\*\*\sBegin\sPatch"
+_MOVED = r"(?m)^\s*cd\s+(['\"]?)([^\n'\"]+?)\1\s*&&"
+_BEGINS_A_DIFF = r"\s*(?:diff --git |--- \S|\*\*\*\s)"
 _DIFFED = r"(?m)^(?:---|\+\+\+) (?:[ab]/)?([^\t\r\n]+)"
 _FILE_ADDRESS = r"(?i)file:(?=/)(?://(?:localhost(?=/))?)?"
 _ESCAPED = rb"%([0-9A-Fa-f]{2})"
@@ -111,9 +115,15 @@ def words_of(name: str) -> list[str]:
     return [word.lower() for word in re.findall(_WORD, name)]
 
 
+def holds_patch(text: str) -> bool:
+    """Return whether a Codex patch is in a text."""
+    return re.search(_PATCH, text) is not None
+
+
 def patched(patch: str) -> Iterator[str]:
-    """Yield the files that a Codex patch names; in a command it may be told to apply it from elsewhere."""
-    moved = re.match(r"\s*cd\s+(['\"]?)([^\n'\"]+?)\1\s*&&", patch)
+    """Yield the files that a Codex patch names; a command may apply it from elsewhere."""
+    begins = re.search(_PATCH, patch)
+    moved = re.search(_MOVED, patch[: begins.start() if begins else 0])
     return (os.path.join(moved[2], match[1]) if moved else match[1] for match in re.finditer(_PATCHED, patch))  # noqa: PTH118
 
 
@@ -134,6 +144,8 @@ def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, 
         for value in given:
             yield from places_in(value, key, depth + 1)
     elif isinstance(given, str) and "\n" in given:
+        if not re.match(_BEGINS_A_DIFF, given) and _NAMES_A_DIFF.isdisjoint(words_of(key)):
+            return  # text that quotes a diff, as a comment may
         yield from ((name, "file") for name in patched(given))
         yield from ((match[1], "file") for match in re.finditer(_DIFFED, given) if match[1] != "/dev/null")
     elif isinstance(given, str) and given:

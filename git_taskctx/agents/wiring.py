@@ -20,10 +20,14 @@ BEGIN, END = "# git-taskctx: begin", "# git-taskctx: end"
 _ROLE = r" --role [^\s\"]+"
 
 
+_IF_THERE = "! command -v git-taskctx >/dev/null || "
+"""Keeps a hook silent for whoever has not installed the program."""
+
+
 def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
-    """Return the command that an agent is told to run."""
+    """Return the command that an agent runs."""
     option = f" --role {role}" if role else ""
-    return f"git taskctx agent-hook {dialect.events[moment]} --agent {dialect.name}{option}"
+    return f"{_IF_THERE}git taskctx agent-hook {dialect.events[moment]} --agent {dialect.name}{option}"
 
 
 def wiring(dialect: Dialect, role: str | None) -> dict[str, list[Any]]:
@@ -129,7 +133,7 @@ def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Value],
     """Yield each entry that is ours: the containers down to it, and its place in the last of them."""
     root = _root(text, what)
     hooks = _hooks(root, what)
-    mine = re.compile(rf"\s*git[ -]taskctx agent-hook \S+ --agent {dialect.name}(?:\s|$)")
+    mine = re.compile(rf"\s*(?:{re.escape(_IF_THERE)})?git[ -]taskctx agent-hook \S+ --agent {dialect.name}(?:\s|$)")
 
     def is_mine(node: Value) -> bool:
         run = node.find("command")

@@ -14,6 +14,7 @@ from git_taskctx.errors import Fatal, Usage
 
 if TYPE_CHECKING:
     from git_taskctx.agents import setup
+    from git_taskctx.model.step import Step
 
 Agent = Literal["claude", "codex", "gemini", "cursor"]
 
@@ -47,7 +48,9 @@ def agent_setup(
     project: Annotated[
         bool, Option("--project", help="For everyone in this repository; the default.", excludes="--user")
     ] = False,
-    user: Annotated[bool, Option("--user", help="For you, in every repository.", excludes="--project")] = False,
+    user: Annotated[
+        bool, Option("--user", help="For the current user, in every repository.", excludes="--project")
+    ] = False,
     role: Annotated[
         str | None,
         Option("--role", metavar="R", help="Make the hooks act as R, whatever the session is.", complete="<agents>"),
@@ -132,15 +135,33 @@ def _planned(
         for one in plan.changes
     ]
     warnings = list(plan.warnings)
-    if changes and not dry_run and not place.user and call.caller().store.active() is not None:
+    done = bool(changes) and not dry_run and not place.user
+    active = done and call.caller().store.active() is not None
+    if active:
         warnings.append("a task is active here, and these files are a change of its worktree")
     if changes and not remove and agent == "codex":
         warnings.append("Codex runs a new hook only once it has been looked at: type /hooks there")
+    steps = _commits(call, agent, [one.name for one in plan.changes]) if done and not active and not remove else ()
     return Answer(
         {"agent": agent, "dry_run": dry_run, "changes": changes, "warnings": warnings},
         text=lambda document: agents.planned(document, agent, plan.changes, dry_run=dry_run, remove=remove),
-        notes=lambda document: text.warnings(document, warnings),
+        notes=lambda document: text.notes(document, warnings, steps),
     )
+
+
+def _commits(call: Call, agent: Agent, names: list[str]) -> tuple[Step, ...]:
+    """Advise to commit the files before a task begins, but for those that git ignores."""
+    from git_taskctx.agents.dialects import DIALECTS
+    from git_taskctx.model.step import Step
+
+    asked = b"".join(os.fsencode(name) + b"\0" for name in names)
+    ignored = call.repository.git.run("check-ignore", "-z", "--stdin", stdin=asked, ok=(0, 1)).out.split(b"\0")
+    top = "" if call.folder.resolve() == call.repository.toplevel.resolve() else ":/"
+    shared = [f"{top}{name}" for name in names if os.fsencode(name) not in ignored]
+    if not shared:
+        return ()
+    add = Step(("git", "add", "--", *shared), "before a task begins: then they are no change of its tree")
+    return (add.then("git", "commit", "-m", f"Have {DIALECTS[agent].title} follow tasks", "--", *shared),)
 
 
 def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:

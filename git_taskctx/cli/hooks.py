@@ -96,8 +96,19 @@ def uninstall(
 
     if everywhere:
         return _everywhere(call, write_tracked=write_tracked, dry_run=dry_run, away=True)
-    plan = hooks.uninstall(find_place(call.folder, os.environ), write_tracked=write_tracked, dry_run=dry_run)
-    return _answer(plan, dry_run=dry_run, again="uninstall")
+    place = find_place(call.folder, os.environ)
+    plan = hooks.uninstall(place, write_tracked=write_tracked, dry_run=dry_run)
+    return _answer(plan, dry_run=dry_run, again="uninstall", hints=tuple(_agents_left(place.top)))
+
+
+def _agents_left(top: Path | None) -> Iterator[str]:
+    """Yield what takes our hooks out of the configuration of the coding agents of a worktree."""
+    from git_taskctx.agents import setup
+    from git_taskctx.agents.dialects import DIALECTS
+
+    for dialect in DIALECTS.values():
+        if top is not None and setup.is_there(dialect, setup.place_of(dialect, top, user=False)):
+            yield f"git taskctx agent-setup {dialect.name} --remove   # the hooks of {dialect.title} are still there"
 
 
 def doctor(call: Call) -> Answer:

@@ -143,7 +143,9 @@ def test_what_is_no_path(hooked: Hooked) -> None:
     for arguments in (
         {"text": "README"}, {"url": "https://example.com/README"}, {"uri": "http://localhost/README"}, {"path": 7},
         {"path": None}, {"path": ""}, {"source": "main", "target": "topic/x"}, {"command": "./make all"},
-        {"image": "/9j/" + "4AAQ" * 2000}, {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
+        {"image": "/9j/" + "4AAQ" * 2000},
+        {"body": "See:\n--- a/README\n+++ b/README\n*** Update File: README\n"},
+        {"cwd": str(hooked.repo.path), "path": "src/a"}, [], "", 3,
     ):  # fmt: skip
         assert called(hooked, "claude", "write_note", arguments) == ("passes", "")
 
@@ -169,8 +171,8 @@ def test_a_patch_as_a_command(hooked: Hooked) -> None:
     hooked.begin()
     patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: {}\n+x\n*** End Patch\nEOF\n"
 
-    def run(command: str) -> str | None:
-        payload = hooked.payload("codex", "PreToolUse", tool_name="Bash", tool_input={"command": command})
+    def run(command: str | list[str], **more: str) -> str | None:
+        payload = hooked.payload("codex", "PreToolUse", tool_name="Bash", tool_input={"command": command, **more})
         answer = hooked.call("codex", "PreToolUse", payload)
         return reason_in(answer).split("\n")[0] if answer is not None else None
 
@@ -179,6 +181,11 @@ def test_a_patch_as_a_command(hooked: Hooked) -> None:
     assert run("cd src && " + patch.format("README")) is None
     assert run(patch.format("src/a")) is None
     assert run("echo x > README") is None
+    assert run(["bash", "-lc", "cd src && " + patch.format("../README")]) == OUTSIDE
+    assert run(["apply_patch", patch.format("a")], workdir="src") is None
+    assert run(["apply_patch", patch.format("README")], workdir="src") is None
+    assert run(["apply_patch", patch.format("../README")], workdir="src") == OUTSIDE
+    assert run(patch.format("README").replace("File: ", "File:\u00a0").replace("Begin ", "Begin\u00a0")) == OUTSIDE
 
 
 def test_too_many_arguments(hooked: Hooked) -> None:
@@ -223,11 +230,12 @@ def test_arguments_that_are_not_read_to_their_end(hooked: Hooked) -> None:
             "writes",
             "write_file edit_file create_directory move_file replace_symbol_body insert_after_symbol delete_lines "
             "git_commit git_add git_reset createTextFile replaceTextInFile search_and_replace search_replace "
-            "find_replace get_or_create rename_symbol push_and_update upload-asset apply_diff XMLWrite download_file "
+            "find_replace get_or_create rename_symbol push_and_update apply_diff XMLWrite download_file "
             "list_then_delete preview_then_apply read_and_commit",
         ),
         (
             "unknown",
+            "browser_file_upload upload-asset "
             "frobnicate execute_command run bash eval browser_click take_screenshot export_pdf 1 _ 书 "
             "diff_apply tail_append status_set check_out_file fetch_to_file load_to_disk describe_image_to_file "
             "viewAllSaveSome getIntoFolder",

@@ -193,14 +193,18 @@ def test_names(hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "--- /dev/null", f"+++ b/{FILE['claude']}",
     ]  # fmt: skip
     added = f"added {SKILL['claude']}\nchanged AGENTS.md\nadded {FILE['claude']}\n"
-    assert hooked.ok("agent-setup", "claude", cwd=sub).out == added
+    start = "to start one as its role: GIT_TASKCTX_AGENT=reviewer"
+    said = hooked.ok("agent-setup", "claude", cwd=sub)
+    assert said.out == f"{added}{start} claude\n"
+    assert f"git add -- :/{SKILL['claude']} :/AGENTS.md " in said.err
     data = hooked.data("agent-setup", "claude", "--remove")
     assert [one["path"] for one in data["changes"]] == [FILE["claude"], "AGENTS.md", SKILL["claude"]]
     assert "+++ ~/.cursor/hooks.json\n" in hooked.ok("agent-setup", "cursor", "--user", "--dry-run").out
-    assert hooked.ok("agent-setup", "cursor", "--user").out == f"added ~/{SKILL['cursor']}\nadded ~/{FILE['cursor']}\n"
+    out = hooked.ok("agent-setup", "cursor", "--user").out
+    assert out == f"added ~/{SKILL['cursor']}\nadded ~/{FILE['cursor']}\n{start} cursor-agent\n"
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
     out = hooked.ok("agent-setup", "codex", "--user").out
-    assert out == f"added ~/{SKILL['codex']}\nadded {tmp_path}/codex/hooks.json\n"
+    assert out == f"added ~/{SKILL['codex']}\nadded {tmp_path}/codex/hooks.json\n{start} codex\n"
 
 
 def test_the_diff_is_one(hooked: Hooked) -> None:
@@ -345,7 +349,7 @@ def test_codex_with_hooks_in_its_toml(hooked: Hooked) -> None:
     hooks = tomllib.loads(after[".codex/config.toml"].decode())["hooks"]
     assert [entry["hooks"][0]["command"] for entry in hooks["Stop"]] == [
         "say done",
-        "git taskctx agent-hook Stop --agent codex --role reviewer",
+        "! command -v git-taskctx >/dev/null || git taskctx agent-hook Stop --agent codex --role reviewer",
     ]
     assert set(hooks) == set(DIALECTS["codex"].events.values())
     assert hooked.ok("agent-setup", "codex", "--role", "reviewer").out == "codex is set up already\n"
@@ -423,6 +427,41 @@ def test_links_out_of_the_worktree(hooked: Hooked, tmp_path: Path) -> None:
     hooked.ok("agent-setup", "cursor", "--remove")
     assert (hooked.repo.path / "AGENTS.md").is_symlink()
     assert (hooked.repo.path / "CLAUDE.md").read_text() == "# Ours\n"
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_what_comes_next(hooked: Hooked, agent: str) -> None:
+    """The files are to be committed, those that git ignores left out, and how a role is given is said."""
+    said = hooked.ok("agent-setup", agent)
+    assert f"GIT_TASKCTX_AGENT=reviewer {agent}" in said.out
+    (line,) = (line for line in said.err.splitlines() if line.startswith("hint: "))
+    hooked.repo.git("config", "user.name", "n")
+    subprocess.run(
+        ["sh", "-c", line.removeprefix("hint: ")], cwd=hooked.repo.path, env=hooked.environment(), check=True
+    )
+    assert hooked.repo.git("status", "--porcelain") == ""
+    said = hooked.ok("uninstall")
+    title = DIALECTS[agent].title
+    assert f"hint: git taskctx agent-setup {agent} --remove   # the hooks of {title} are still there\n" in said.err
+    hooked.ok("agent-setup", agent, "--remove")
+    assert "agent-setup" not in hooked.ok("uninstall").err
+    hooked.repo.git("checkout", "-q", "--", ".")
+    hooked.repo.git("rm", "-rq", ".")
+    hooked.repo.write(".gitignore", "*\n")
+    assert "git add" not in hooked.ok("agent-setup", agent).err
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_colleague_without_the_program(hooked: Hooked, agent: str) -> None:
+    """Hooks that are committed end well and in silence where git-taskctx is not installed."""
+    hooked.ok("agent-setup", agent)
+    entries = json.loads(files(hooked.repo.path)[FILE[agent]])["hooks"]
+    for (entry,) in entries.values():
+        command = (entry if agent == "cursor" else entry["hooks"][0])["command"]
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], env={"PATH": "/nonexistent"}, capture_output=True, check=False
+        )
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_while_a_task_is_active(hooked: Hooked) -> None:
