@@ -20,6 +20,9 @@ from git_taskctx.model.values import dataclass, replace
 
 _AUTHOR = ("git-taskctx", "git-taskctx@localhost", "@0 +0000")
 AUTHOR = "git-taskctx <git-taskctx@localhost> 0 +0000"
+SSH = "-----BEGIN SSH SIGNATURE-----"
+KINDS = (SSH, "-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SIGNED MESSAGE-----")
+"""How a signature begins that git knows; `git log` ends at another one."""
 LIMIT = 64 * 1024
 """Characters of a signature."""
 PATIENCE = 120.0
@@ -50,7 +53,7 @@ def find_signature(value: object) -> Signature | None:
     committer, text = value["committer"], value["value"]
     if not (isinstance(committer, str) and isinstance(text, str) and _IDENTITY.fullmatch(committer)):
         return None
-    if len(text) > LIMIT or not text.startswith("-----BEGIN ") or not text.isascii() or "\0" in text:
+    if len(text) > LIMIT or not text.startswith(KINDS) or not text.isascii() or "\0" in text:
         return None
     return Signature(committer, text)
 
@@ -59,7 +62,7 @@ def key_in(value: object) -> tuple[str, ...]:
     """Return the ssh key that a record's signature names, by its fingerprint, unchecked; nothing for another one."""
     found = find_signature(value)
     lines = found.value.split("\n") if found is not None else []
-    if not lines or lines[0] != "-----BEGIN SSH SIGNATURE-----":
+    if not lines or lines[0] != SSH:
         return ()
     try:
         data = base64.b64decode("".join(lines[1 : lines.index("-----END SSH SIGNATURE-----")]), validate=True)

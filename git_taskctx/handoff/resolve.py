@@ -102,7 +102,7 @@ def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
     """
     note = check_text(note, what="note")
     chain = session.chain
-    require_distinct(session, chain, chain.owner, words=("resolve-drift", "--note", note, "--holds", holds))
+    require_distinct(session, chain, chain.agents[-1], words=("resolve-drift", "--note", note, "--holds", holds))
     named = find_named(session.entries, holds)
     if not session.aside or named is None:
         raise Refused(f"no record {holds} is on a side of a fork", Situation("clone.log_of", task=session.task))

@@ -235,7 +235,8 @@ def _start(chain: Chain, record: Record, payload: payloads.Start) -> Chain:
 
 def _snapshot(chain: Chain, record: Record, payload: payloads.Snapshot) -> Chain:
     agent = cast(str, record.agent)
-    taken = expectation_of(record, payload, handed=chain.tenure_tree, previous=chain.previous_owner)
+    handed, previous, worked = chain.tenure_tree, chain.previous_owner, chain.seats[agent].actor
+    taken = expectation_of(record, payload, handed=handed, previous=previous, worked=worked)
     if taken.accepted:
         chain = chain._void(taken.tree)
     seat = chain.seats[agent]
@@ -361,9 +362,9 @@ def _qa(chain: Chain, record: Record, payload: payloads.Qa) -> Chain:
 
 
 def _rebuild(chain: Chain, _: Record, payload: payloads.Rebuild) -> Chain:
-    named = chain.commands if payload.commands is None else payload.commands
+    before, named = chain.commands, chain.commands if payload.commands is None else payload.commands
     chain = replace(chain, capture=payload.capture or chain.capture, commands=named)
-    if payload.same_text:
+    if payload.same_text and before in (None, named):
         return chain
     seats = {agent: replace(seat, stale=seat.done_tree is not None) for agent, seat in chain.seats.items()}
     return replace(chain, seats=seats)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.payloads import Resolve, Snapshot, Start, Takeover, Unblock, Update
+from git_taskctx.model.payloads import Part, Resolve, Snapshot, Start, Takeover, Unblock, Update
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code
 from git_taskctx.model.record import Record
@@ -40,6 +40,8 @@ def editors_of(chain: Chain, keys: Mapping[int, Collection[str]] | None = None) 
         for taken in seat.snapshots:
             if taken.edits:
                 names = (taken.actor, *(keys or {}).get(taken.seq, ()))
+                if taken.takeover and taken.worked is not None:
+                    found.setdefault(agent, {})[taken.worked] = taken.worked
                 found.setdefault(agent, {}).update(dict.fromkeys(names, taken.actor))
     return found
 
@@ -73,8 +75,11 @@ def refuse_record(
         case Unblock() as payload:
             closed = refuse_closing(chain, agent, payload.finding)
             return closed or refuse_actor(chain, agent, who, policy, editors)
-        case Resolve():
-            return refuse_actor(chain, chain.owner, who, policy, editors)
+        case Part() as payload if payload.parent not in (record.commit, chain.parent):
+            text = f"{record.commit} is a part of the task, which must not sit on another commit for that"
+            return Objection(Code.OUT_OF_TURN, text)
+        case Resolve() as payload:  # which side of a fork holds is for who may approve: the other may hold a finding
+            return refuse_actor(chain, chain.agents[-1] if payload.holds else chain.owner, who, policy, editors)
     return None
 
 

@@ -31,6 +31,8 @@ class Expectation:
     accepted: bool = False
     takeover: bool = False
     """True when somebody else recorded it, who must take the tree over with it."""
+    worked: str | None = None
+    """Who had been at work then, by the name that was given at the start."""
     seq: int = 0
     """Number of its record."""
     diff_sha: str | None = None
@@ -90,7 +92,9 @@ class Seat:
         return self.rounds > 1 and finding.at <= (self.started_at or "")
 
 
-def expectation_of(record: Record, payload: payloads.Snapshot, *, handed: TreeOid, previous: str) -> Expectation:
+def expectation_of(
+    record: Record, payload: payloads.Snapshot, *, handed: TreeOid, previous: str, worked: str | None
+) -> Expectation:
     """Return what a `snapshot` record makes of the tree that its agent was handed by `previous`."""
     tree, commit_tree = cast(TreeOid, record.tree), cast(TreeOid, record.commit_tree)
     return Expectation(
@@ -108,6 +112,7 @@ def expectation_of(record: Record, payload: payloads.Snapshot, *, handed: TreeOi
         actor=record.actor,
         accepted=payload.accepted,
         takeover=payload.takeover,
+        worked=worked,
         seq=record.seq,
         diff_sha=record.diff_sha,
         base=record.base,

@@ -14,7 +14,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.forks import follow_all
-from git_taskctx.ledger.rules import refuse_record
+from git_taskctx.ledger.rules import refuse_actor, refuse_record
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
 from git_taskctx.model.payloads import Rebase, Resolve, Snapshot, Start
 from git_taskctx.model.policy import NO_VERIFY, Policy
@@ -69,18 +69,30 @@ class Claim:
     """What its first parent must be."""
     chain: Chain | None
     """The chain before this record; None where it could not be added up."""
-    parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
-    """The task's commits before this one, each with its tree."""
+    parts: tuple[Claim, ...] = ()
+    """What is said of the task's commits before this one."""
     reasons: tuple[Reason, ...] = ()
     """What stands against the chain at this point."""
     notices: tuple[Reason, ...] = ()
     around: tuple[ForbiddenBypass, ...] = ()
     """Commits that bypassed the gate, and that the records alone do not place in the history of this one."""
+    vouched: bool = True
+    """True when who wrote the record may approve, so that its word holds for what cannot be read here."""
 
     @property
     def is_part(self) -> bool:
         """True when the commit does not end the task."""
         return self.record.type == "part"
+
+    @property
+    def rests_on(self) -> Iterator[Claim]:
+        """The parts between this commit and what the task began on, the last one first."""
+        said = {part.record.commit: part for part in self.parts}
+        at = self.parent
+        for part in reversed(self.chain.parts if self.chain is not None else ()):
+            if part.commit == at and at in said:
+                yield said[at]
+                at = part.parent
 
 
 @dataclass(frozen=True)
@@ -191,6 +203,10 @@ class Trust:
         """Return by what, beside the name that it gives itself, the actor of a record is known."""
         return ()
 
+    def without_copies(self, entries: list[Entry]) -> list[Entry]:
+        """Return records without what anybody can make of one of them."""
+        return entries
+
 
 @dataclass
 class _Facts:
@@ -222,7 +238,7 @@ def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None
     for context, mine in lines.contexts.items():
         whole = sorted((*mine, *lines.beside.get(context, ())), key=_place)
         near = {entry.line for entry in mine}
-        sound = [entry for entry in whole if trust.is_sound(entry)]
+        sound = trust.without_copies([entry for entry in whole if trust.is_sound(entry)])
         judged = _Judge(policy, agents, trust, near).judge(sound) if sound else None
         if len(sound) < len(whole) and (judged is None or all(claim.chain is None for claim in judged.claims)):
             judged, sound = _Judge(policy, agents, trust, near).judge(whole), whole
@@ -265,6 +281,8 @@ class _Judge:
         """The lines of the note that is judged; what comes after the last of them is only known besides."""
         self._editors: dict[str, dict[str, str]] = {}
         """Who edited in which seat, by names and keys."""
+        self._at_work: dict[str, dict[str, str]] = {}
+        """Who sat last in which seat."""
         self._moves: list[Record] = []
         """Records that moved what the task's commit must sit on."""
         self._objections: list[tuple[Record, Reason]] = []
@@ -328,11 +346,14 @@ class _Judge:
         return states, None
 
     def _note_edit(self, chain: Chain, entry: Entry) -> None:
-        record = entry.record
-        last = chain.seats[record.agent].last if record.agent is not None and record.type == "snapshot" else None
+        record, agent = entry.record, entry.record.agent or chain.owner
+        names = dict.fromkeys((record.actor, *self._trust.names_of(record, entry.line)), record.actor)
+        last = chain.seats[agent].last if record.type == "snapshot" else None
         if last is not None and last.edits:
-            names = (record.actor, *self._trust.names_of(record, entry.line))
-            self._editors.setdefault(last.agent, {}).update(dict.fromkeys(names, record.actor))
+            others = self._at_work.get(agent, {}) if last.takeover else {}
+            self._editors.setdefault(agent, {}).update(names | others)
+        if isinstance(record.payload, Start) or (last is not None and not last.takeover and not last.accepted):
+            self._at_work[agent] = names
 
     def _note_objection(self, chain: Chain, entry: Entry) -> None:
         record = entry.record
@@ -347,7 +368,7 @@ class _Judge:
         self, path: Sequence[Entry], states: Mapping[int, Chain], end: int, stop: Reason | None
     ) -> Iterator[Claim]:
         """Yield what the records say of commits; where the chain does not hold, with the reason for that alone."""
-        facts, parts = _Facts(), list[tuple[CommitOid, TreeOid]]()
+        facts, parts = _Facts(), list[Claim]()
         for number, entry in enumerate(path):
             record = entry.record
             _note_facts(facts, record)
@@ -355,18 +376,18 @@ class _Judge:
                 continue
             chain = states.get(number) if number < end else None
             if chain is None:
-                yield Claim(record, record.commit_tree, None, None, tuple(parts), (stop,) if stop is not None else ())
+                claim = Claim(record, record.commit_tree, None, None, (), (stop,) if stop is not None else ())
             elif len(facts.bypasses) > BYPASSES_LIMIT:
                 wrong = Reason(Code.TOO_LARGE, f"the records tell of more than {BYPASSES_LIMIT} bypasses")
-                yield Claim(record, record.commit_tree, None, None, tuple(parts), (wrong,))
+                claim = Claim(record, record.commit_tree, None, None, (), (wrong,))
             else:
-                yield self._claim(record, chain, facts, tuple(parts))
-            if record.type == "part":
-                parts.append((record.commit, record.commit_tree))
+                claim = self._claim(entry, chain, facts, tuple(parts))
+            yield claim
+            if claim.is_part:
+                parts.append(claim)
 
-    def _claim(
-        self, record: Record, chain: Chain, facts: _Facts, parts: tuple[tuple[CommitOid, TreeOid], ...]
-    ) -> Claim:
+    def _claim(self, entry: Entry, chain: Chain, facts: _Facts, parts: tuple[Claim, ...]) -> Claim:
+        record, who = entry.record, (entry.record.actor, *self._trust.names_of(entry.record, entry.line))
         around = tuple(_bypassed(chain, facts, self._policy))
         snapshot = chain.expected.seq if chain.expected is not None else 0
         moved = next((one for one in reversed(self._moves) if one.seq < record.seq), None)
@@ -386,6 +407,7 @@ class _Judge:
             tuple(dict.fromkeys(reasons))[:REASONS_LIMIT],
             tuple(itertools.islice(_tolerated(chain, record, facts, self._policy), REASONS_LIMIT)),
             tuple(one for one in around if one.commit is not None),
+            refuse_actor(chain, chain.agents[-1], who, self._policy, self._editors) is None,
         )
 
     def _refused(self, claim: Record) -> Iterator[Reason]:

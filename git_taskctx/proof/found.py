@@ -55,6 +55,11 @@ class Found:
         return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
 
 
+def is_open(reasons: Sequence[Reason]) -> bool:
+    """Return whether a commit is a part of a task that lacks nothing but the one that ends it."""
+    return {reason.code for reason in reasons} == {Code.PART_OPEN}
+
+
 def having_asked(proof: Proof, remote: str, *, beside: Sequence[Situation] = ()) -> Proof:
     """Return a proof whose advice knows that `remote` was asked for records, and what else was seen on the way."""
     if proof.situation is None or proof.situation.kind != "proof.not_proved":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell
@@ -16,9 +16,11 @@ from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.model.values import dataclass
 from git_taskctx.proof.claims import Claim, ForbiddenBypass
-from git_taskctx.proof.range import Commit, find_commit, reaches
+from git_taskctx.proof.range import Commit, find_commit, reaches, read_commit
 
 if TYPE_CHECKING:
+    from git_taskctx.git.change import Change
+    from git_taskctx.ledger.chain import Chain
     from git_taskctx.ledger.patches import PatchPlace
 
 SHOWN = 20
@@ -45,13 +47,20 @@ class ClaimMatcher:
         """The trees of claims that are about others, by the commit's tree and what is told of it."""
         self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
         self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
+        self._parts: dict[str, tuple[Reason, ...]] = {}
 
     def fit(self, commit: Commit, claim: Claim) -> ClaimMatch:
         """Return whether a claim is about a commit, and what stands against it."""
         notices: tuple[Reason, ...] = ()
         record = claim.record
         if commit.tree != claim.tree:
-            if not self._is_put_back(commit, claim):
+            put_back = self._is_put_back(commit, claim)
+            if put_back is None:
+                lost = (
+                    f"the task file as it was validated is not in this clone, and {record.id} is by an actor who edited"
+                )
+                return ClaimMatch(True, (Reason(Code.OBJECTS_MISSING, lost, record.id),))
+            if not put_back:
                 return ClaimMatch(False, (self._other_tree(commit, claim),))
             notices = (Reason(Code.VOLATILE_KEYS, f"{record.id} allows for keys that may change", record.id),)
         if claim.chain is None:  # the chain does not hold, and says nothing of the parent that could be believed
@@ -63,10 +72,61 @@ class ClaimMatcher:
             at = f"{(claim.parent or 'no commit')[:12]}, and it sits on {(commit.parent or 'no commit')[:12]}"
             code = Code.PARENT_DIFFERS if record.commit == commit.oid else Code.OTHER_PARENT
             return ClaimMatch(True, (Reason(code, f"the task's commit must sit on {at}", record.id),), notices)
+        if (other := self._dropped(commit, claim.chain)) is not None:
+            more = f"it merges {other[:12]}, whose changes may not be in the tree; no merge was approved"
+            return ClaimMatch(True, (Reason(Code.OTHER_PARENT, more, record.id),), notices)
         if claim.is_part:
-            return ClaimMatch(True, (Reason(Code.PART_OPEN, "the task goes on after this commit", record.id),), notices)
+            goes_on = Reason(Code.PART_OPEN, "the task goes on after this commit", record.id)
+            return ClaimMatch(True, (*self._beyond(commit, claim), goes_on), notices)
         around, undone = self.judge_bypasses(commit, claim)
-        return ClaimMatch(True, (*self._base(commit, claim), *around), (*notices, *undone))
+        rests = (reason for part in claim.rests_on for reason in self._judge_part(part))
+        return ClaimMatch(True, (*self._base(commit, claim), *rests, *around), (*notices, *undone))
+
+    def is_patch(self, claim: Claim, place: PatchPlace) -> bool:
+        """Return whether a patch is the one between what a task's commit sits on and its tree.
+
+        Where these are not here it goes by the record's word, if that holds.
+        """
+        from git_taskctx.ledger.patches import find_patches
+
+        parent = find_commit(self._repository, claim.parent) if claim.parent else None
+        made = find_patches(self._repository, [(parent.tree, claim.tree)])[0] if parent is not None else None
+        return claim.vouched if made is None else made == place
+
+    def _judge_part(self, part: Claim) -> tuple[Reason, ...]:
+        """Return what is wrong with a part that a later commit of the task sits on."""
+        record = part.record
+        if record.id not in self._parts:
+            name = record.commit
+            commit = find_commit(self._repository, self._renamed.get(name, name)) if name is not None else None
+            lost = Reason(
+                Code.OBJECTS_MISSING, f"{(name or '')[:12]}, a part of the task, is not in this clone", record.id
+            )
+            reasons = self.fit(commit, part).reasons if commit is not None else (lost,)
+            self._parts[record.id] = tuple(one for one in (*part.reasons, *reasons) if one.code is not Code.PART_OPEN)
+        return self._parts[record.id]
+
+    def _beyond(self, commit: Commit, claim: Claim) -> Iterator[Reason]:
+        """Yield what a part changes otherwise than the agents left it."""
+        record, objects = claim.record, self._repository.objects
+        expected = claim.chain.expected if claim.chain is not None else None
+        if expected is None:
+            yield Reason(Code.NOT_DONE, "nobody had left a tree for it", record.id)
+            return
+        try:
+            start = read_commit(self._repository, commit.parent).tree if commit.parent else objects.empty_tree
+            pairs = [(start, commit.tree), (expected.commit_tree, commit.tree)]
+            touched, missing = compare_many(self._repository, pairs)
+        except CouldNotTell as error:
+            if self.policy.commit.require == "validated":  # else what a part must be was nobody's to approve
+                yield Reason(Code.OBJECTS_MISSING, error.message, record.id)
+            return
+        mine = {change.path for change in touched}
+        odd = [one for one in missing if one.path in mine and not self._is_same_text(one, claim)]
+        if odd:
+            verb = "is" if len(odd) == 1 else "are"
+            what = f"{len(odd)} path{'s' * (len(odd) != 1)} of it {verb} not as the agents left the tree"
+            yield Reason(Code.TREE_DIFFERS, what, record.id, tuple(quote(one.path) for one in odd[:SHOWN]))
 
     def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
         """Return what counts against a commit, and what is to be known, of those that bypassed the gate.
@@ -133,19 +193,32 @@ class ClaimMatcher:
 
     def _is_parent(self, commit: Commit, claim: Claim) -> bool:
         """Return whether a commit sits where it must: on that commit, one that it became, or one with its tree."""
-        if commit.parent == claim.parent or (
-            claim.parent is not None and self._renamed.get(claim.parent) == commit.parent
-        ):
-            return True
         if commit.parent is None or claim.parent is None:
-            return False
+            return commit.parent == claim.parent
+        if commit.parent in (claim.parent, self._renamed.get(claim.parent)):
+            return True
         actual = find_commit(self._repository, commit.parent)
         if actual is None:
             return False
         wanted = find_commit(self._repository, claim.parent)
         said = claim.record.payload
-        on_record = said.parent_tree if isinstance(said, Seal) else None
+        on_record = said.parent_tree if isinstance(said, Seal) and claim.vouched else None
         return actual.tree == (wanted.tree if wanted else on_record)
+
+    def _dropped(self, commit: Commit, chain: Chain) -> CommitOid | None:
+        """Return what a commit merges and its tree may not hold; None where it does, or a merge was going on.
+
+        Whoever has the commit after that one would lose what others did there.
+        """
+        if chain.expected is not None and chain.expected.in_progress == "merge":
+            return None
+        below = find_commit(self._repository, commit.parents[0]) if len(commit.parents) > 1 else None
+        for oid in commit.parents[1:]:
+            other = find_commit(self._repository, oid)
+            is_held = other is not None and other.tree == commit.tree
+            if not is_held and (below is None or not self._has(below, oid)):
+                return oid
+        return None
 
     def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
         """Warn when the base of the reviewed diffs is not in a commit's history, where that can be told."""
@@ -192,40 +265,56 @@ class ClaimMatcher:
             self._held[key] = told
         return self._held[key]
 
-    def _is_put_back(self, commit: Commit, claim: Claim) -> bool:
+    def _is_put_back(self, commit: Commit, claim: Claim) -> bool | None:
         """Return whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
 
-        The record says which blob it was, and what its text hashes to without those keys; which keys may change is for
-        the policy to say.
+        The record says which blob it was; which keys may change is for the policy to say. None where that blob is not
+        here, and who wrote the record may not vouch for what it hashes to without those keys.
         """
         said = claim.record.payload
         file = said.task_file if isinstance(said, Seal) else None
-        if file is None or file.volatile != self.policy.task.volatile:
+        if file is None or file.volatile != self.policy.task.volatile or not _is_task_file(claim, file.path):
             return False
+        tree, raw = Tree(self._repository.objects, commit.tree), unquote(file.path)
         try:
-            return self._text_sha(commit, file.path, claim.record.task) == file.text_sha and self._is_with(
-                commit, file.path, file.blob, claim.tree
-            )
+            held = tree.find(raw)
+            if held is None:
+                return False
+            tree.put(raw, held.oid, held.mode)
+            if tree.name() != commit.tree:  # not as git writes trees: a name may stand twice in one
+                return False
+            tree.put(raw, file.blob, held.mode)
+            if tree.name() != claim.tree:
+                return False
+            text, wanted = (self._text_sha(oid, file.path, claim) for oid in (held.oid, file.blob))
         except (BadData, CouldNotTell, ValueError):  # a record may name a blob by what is no oid
             return False
+        if wanted is None and not claim.vouched:
+            return None
+        return text == (wanted or file.text_sha)
 
-    def _text_sha(self, commit: Commit, path: str, task: str) -> str | None:
+    def _text_sha(self, blob: str, path: str, claim: Claim) -> str | None:
+        """Return what a task file hashes to without volatile keys; None where it is not here. Raises: BadData."""
         from git_taskctx.capture.taskfile import lasting_sha
 
-        name = unquote(path).decode("utf-8", "surrogateescape")
-        found = self._repository.objects.find(f"{commit.tree}:{name}", limit=BLOB_LIMIT)
+        found = self._repository.objects.find(blob, limit=BLOB_LIMIT)
         if found is None or found.kind != "blob" or not found.whole:
             return None
-        return lasting_sha(found.data, self.policy.task.volatile, name=path, task=task)
+        return lasting_sha(found.data, self.policy.task.volatile, name=path, task=claim.record.task)
 
-    def _is_with(self, commit: Commit, path: str, blob: str, wanted: TreeOid) -> bool:
-        """Return whether a commit's tree with another blob at a path is `wanted`; nothing is written."""
-        tree, raw = Tree(self._repository.objects, commit.tree), unquote(path)
-        held = tree.find(raw)
-        if held is None:
+    def _is_same_text(self, change: Change, claim: Claim) -> bool:
+        """Return whether a change is to the task file, in volatile keys alone."""
+        path = quote(change.path)
+        if change.status != "M" or change.mode != change.old_mode or not _is_task_file(claim, path):
             return False
-        tree.put(raw, held.oid, held.mode)
-        if tree.name() != commit.tree:  # not as git writes trees: a name may stand twice in one
+        try:
+            text, wanted = (self._text_sha(oid, path, claim) for oid in (change.oid, change.old_oid))
+        except (BadData, CouldNotTell):
             return False
-        tree.put(raw, blob, held.mode)
-        return tree.name() == wanted
+        return text is not None and text == wanted
+
+
+def _is_task_file(claim: Claim, path: str) -> bool:
+    """Return whether the task was read from a file; records of before do not say from which."""
+    capture = claim.chain.capture if claim.chain is not None else None
+    return capture is None or not capture.tools or path in capture.oids("task")

@@ -59,7 +59,9 @@ def prove_merges(
         one, open_parents = found[merge.oid], _open_parents(merge, found)
         if open_parents:
             names = ", ".join(parent[:12] for parent in merge.parents if parent in open_parents)
-            found[merge.oid] = replace(one, reasons=(Reason(Code.PARENT_UNPROVEN, f"not proved: {names}"),))
+            codes = {reason.code for parent in open_parents for reason in found[parent].reasons}
+            own = (reason for reason in one.reasons if reason.code is Code.OTHER_PARENT)
+            found[merge.oid] = replace(one, reasons=(_open(repository, names, codes), *own))
         elif (reason := told[merge.oid]) is not None:
             found[merge.oid] = replace(one, reasons=(reason,))
         else:
@@ -85,9 +87,7 @@ def prove_first(
         if told.commits[0].verdict is Proven.VERIFIED:  # whatever `proof.scope` lets be
             return
         codes = {reason.code for one in told.commits for reason in one.reasons}
-        reason = Reason(Code.PARENT_UNPROVEN, f"not proved: {what.first[:12]}")
-        if repository.is_shallow and codes & CUT_OFF:
-            reason = _unchecked(f"history is cut, and what the proof of {what.first[:12]} rests on")
+        reason = _open(repository, what.first[:12], codes)
     for oid in rests:
         found[oid] = replace(found[oid], reasons=(reason,), by=None)
 
@@ -159,6 +159,13 @@ def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterato
         bases = [CommitOid(base) for base in found]
         if not cuts.isdisjoint(between(repository, merge.parents, bases if len(bases) == 1 else ())):
             yield merge.oid
+
+
+def _open(repository: Repository, parents: str, codes: Collection[Code]) -> Reason:
+    """Return why parents that are not proved, for these reasons, prove no merge."""
+    if repository.is_shallow and not CUT_OFF.isdisjoint(codes):
+        return _unchecked(f"history is cut, and what the proof of {parents} rests on")
+    return Reason(Code.PARENT_UNPROVEN, f"not proved: {parents}")
 
 
 def _unchecked(why: str) -> Reason:

@@ -20,7 +20,7 @@ from git_taskctx.model.payloads import Seal
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import replace
 from git_taskctx.proof.claims import Note, RecordedContext, cut
-from git_taskctx.proof.found import Candidate, Found
+from git_taskctx.proof.found import Candidate, Found, is_open
 from git_taskctx.proof.match import ClaimMatcher
 from git_taskctx.proof.range import Commit, Range, count_dropped, find_commit, find_cuts, first_parents, list_commits
 from git_taskctx.proof.reader import Reader
@@ -151,12 +151,14 @@ def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
 
 
 def _oddities(notes: Iterable[Note]) -> list[Reason]:
-    told: list[Reason] = []
-    for note in notes:
-        told += note.reasons
-        if note.foreign:
-            lines = f"{note.foreign} line{'s' * (note.foreign != 1)}"
-            told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are not records"))
+    some = list(notes)
+    told, foreign = (
+        [reason for note in some for reason in note.reasons],
+        max((note.foreign for note in some), default=0),
+    )
+    if foreign:
+        lines = f"{foreign} line{'s' * (foreign != 1)}"
+        told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
     return told
 
 
@@ -193,10 +195,11 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
     told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
     if proving is not None:
-        parts = proving.claim.parts if proving.claim is not None else ()
+        some = proving.claim.parts if proving.claim is not None else ()
+        parts = tuple((one.record.commit, one.tree) for one in some if one.record.commit is not None)
         notices = (*proving.notices, *told)
         return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts, proving)
-    chosen = next((one for one in candidates if one.is_violated), None) or next(iter(candidates), None)
+    chosen = next(iter(sorted(candidates, key=lambda one: (not one.is_violated, not is_open(one.reasons)))), None)
     if chosen is not None:
         reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *told)
         return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context, candidate=chosen)
@@ -224,6 +227,8 @@ def _by_patch(
                 patch = said.patch if isinstance(said, Seal) else None
                 if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
                     continue
+                if not matcher.is_patch(claim, places[oid]):
+                    continue
                 if signers is not None and signers.against(told, claim, _when(reader, known[oid])):
                     continue
                 around, undone = matcher.judge_bypasses(known[oid], claim)
@@ -235,11 +240,11 @@ def _by_patch(
 
 
 def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
-    """Let the parts of a task count where the commit that ends it is in the range, and proved."""
+    """Let the parts of a task count that lack nothing but the commit that ends it, where it is in the range, proved."""
     for one in list(found.values()):
         parts = dict(one.parts)
         for commit in first_parents(known, one.commit) if parts else ():
-            if parts.get(commit.oid) == commit.tree and found[commit.oid].by is None and commit.odd is None:
+            if parts.get(commit.oid) == commit.tree and is_open(found[commit.oid].reasons):
                 part = replace(found[commit.oid], task=one.task, context=one.context, candidate=one.candidate)
                 found[commit.oid] = replace(part, reasons=(), by="part")
 

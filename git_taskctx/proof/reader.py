@@ -117,6 +117,10 @@ class Reader:
         for lines in self._lines.values():
             for context in lines.contexts:
                 about.setdefault(context, []).append(lines)
+        for context, some in about.items():  # what one note lacks another may have
+            known = [entry.line for lines in some for entry in lines.contexts[context]]
+            for lines in some if len(some) > 1 else ():
+                lines.add_beside(context, known)
         done = dict.fromkeys(about, 0)
         while done:
             pages = {

@@ -19,10 +19,10 @@ from collections.abc import Iterable, Iterator
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.repository import Repository
-from git_taskctx.git.signing import SignatureStatus, check_signatures, find_signature
+from git_taskctx.git.signing import SSH, SignatureStatus, check_signatures, find_signature
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.model.record import Record
+from git_taskctx.model.record import SIGNATURE, Record
 from git_taskctx.model.values import dataclass
 from git_taskctx.proof.claims import Claim, RecordedContext, Trust, cut
 
@@ -69,6 +69,8 @@ class Signers(Trust):
     def __init__(self, repository: Repository, data: bytes | None) -> None:
         self._repository = repository
         self._allowed, self._for_ssh = read_signers(data or b"")
+        self._kinds = {key.startswith("SHA256:") for key in self._allowed}
+        """True for ssh, False for OpenPGP."""
         self._checked: dict[str, SignatureStatus] = {}
         self._failed: str | None = None
 
@@ -98,9 +100,27 @@ class Signers(Trust):
         return reason is None or reason.code is Code.SIGNATURE_UNCHECKED
 
     def names_of(self, record: Record, line: str) -> tuple[str, ...]:
-        """Return the keys that a record was signed with: one person may be allowed to sign by many names."""
+        """Return the keys that a record was signed with, and whose they are: one person may have many names, and keys.
+
+        Whose a key is says the first name in its line.
+        """
         checked = self._checked.get(line)
-        return checked.fingerprints if checked is not None else ()
+        keys = checked.fingerprints if checked is not None else ()
+        firsts = (one.names[0] for key in keys for one in self._allowed.get(key, ()) if one.names)
+        return (*keys, *(name for name in firsts if not set(name) & set("*?!")))
+
+    def without_copies(self, entries: list[Entry]) -> list[Entry]:
+        """Return the records without those that say the same in other bytes, which a signature does not show.
+
+        The one that is kept is the one that another was built upon.
+        """
+        after = {entry.record.prev for entry in entries}
+        kept: dict[str, Entry] = {}
+        for entry in entries:
+            text = entry.record.signed_text()
+            if text not in kept or entry.sha in after:
+                kept[text] = entry
+        return list(kept.values())
 
     def against(self, told: RecordedContext, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
         """Return what stands against the signatures of a chain, up to the record that names a commit of that time."""
@@ -119,6 +139,8 @@ class Signers(Trust):
         if find_signature(record.signature) is None:
             return Reason(Code.UNSIGNED, f"record {record.id} ({record.type}) is not signed", record.id)
         checked = self._checked.get(line)
+        if record.body[SIGNATURE]["value"].startswith(SSH) not in self._kinds:
+            return Reason(Code.SIGNER_UNKNOWN, f"record {record.id} is signed with another kind of key", record.id)
         if checked is None or checked.status == "E":
             if checked is not None and checked.key and not self._may_be_known(checked.key):
                 return Reason(Code.SIGNER_UNKNOWN, cut(f"record {record.id} is signed with {checked.key}"), record.id)

@@ -234,7 +234,7 @@ ATTACKS: list[tuple[Attack, str]] = [
     (commit_more, "unproven no-record"),
     (replace_the_tree, "unproven misplaced"),
     (replace_the_commit, "unproven no-record"),
-    (seal_another_tree, "violated"),
+    (seal_another_tree, "unproven misplaced"),
     (forge_the_whole_chain, "violated signer-unknown"),
     (change_the_policy, "violated"),
     (loosen_at_home, "violated"),

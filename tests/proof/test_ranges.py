@@ -597,7 +597,7 @@ def test_a_merge_whose_base_is_cut_off(tmp_path: Path, words: tuple[str, ...]) -
     assert scene.clone("whole").told("origin/main..HEAD") == "unproven merge-edited"
     cut = scene.clone("cut", "--no-single-branch", "--depth=4")
     told = "unproven merge-edited" if words else "unproven merge-unchecked"
-    assert cut.told(*words, "origin/main..HEAD") == told
+    assert cut.told(*words, "origin/main..HEAD").startswith(told)
 
 
 def test_sha256(tmp_path: Path) -> None:
