@@ -54,6 +54,9 @@ def main(argv: Sequence[str], *, alone: bool = False) -> int:
     """Run one verb and return its exit code; never raises. `alone` tells that nothing else runs in this process."""
     if _is_hook(argv) and os.environ.get("GIT_TASKCTX") == "0":
         return 0
+    if sys.platform == "win32":  # before anything is imported that Windows lacks
+        sys.stderr.write("error: git-taskctx does not run on Windows itself; run it in WSL (wsl --install)\n")
+        return 0 if _is_hook(argv) else 128
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

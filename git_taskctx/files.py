@@ -17,6 +17,7 @@ from pathlib import Path
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
 from git_taskctx.limits import PIECE
+from git_taskctx.system import sync
 
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
@@ -173,7 +174,7 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = Fa
                 os.fchmod(descriptor, mode)
             file.write(data)
             file.flush()
-            os.fsync(descriptor)
+            sync(descriptor)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -236,7 +237,7 @@ def fsync_folder(folder: Path) -> None:
     """Make renames in `folder` durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
 

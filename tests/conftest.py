@@ -100,6 +100,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs_git"):
         if _git_version() < marker.args:
             pytest.skip(f"needs git {marker.args[0]}.{marker.args[1]}; this is {_git_version()[0]}.{_git_version()[1]}")
+    if sys.platform != "linux" and item.get_closest_marker("needs_linux"):
+        pytest.skip("needs Linux")
     for marker, tool in TOOLS.items():
         if item.get_closest_marker(marker) and shutil.which(tool, path=TOOL_PATH) is None:
             if IN_CI:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from git_taskctx.files import lock_folder, undisturbed
 from git_taskctx.git.repository import Repository
+from git_taskctx.system import sync
 
 ROOM = 16 * 1024 * 1024
 """Bytes that must be free for our folder to lie in the git dir."""
@@ -78,7 +79,7 @@ def _move(path: Path, target: Path) -> None:
 def _fsync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        sync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
+
+from git_taskctx.system import process
 
 _DEPTH = 12
 """Maximum number of processes looked up: shims, hook managers and shells stand between git and us."""
@@ -27,16 +28,12 @@ def commit_above() -> tuple[list[bytes], float] | None:
 
 
 def _above() -> Iterator[tuple[list[bytes], float]]:
-    """Yield the command line of each, and its age in seconds; the system rounds, and what is told is never too old."""
+    """Yield the command line of each, and its age in seconds."""
     pid = os.getppid()
     for _ in range(_DEPTH):
-        folder = Path(f"/proc/{pid}")
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")[:-1]
-            stat = (folder / "stat").read_bytes().rpartition(b")")[2].split()
-            up = float(Path("/proc/uptime").read_bytes().split()[0])
-            pid, age = int(stat[1]), up - (int(stat[19]) + 1) / os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError, IndexError):
+        found = process(pid)
+        if found is None:
             return
-        if words:
-            yield words, age
+        pid = found.parent
+        if found.words:
+            yield found.words, found.age

@@ -22,6 +22,7 @@ from git_taskctx.model.values import replace
 from git_taskctx.runner import Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
 from git_taskctx.store import Store
+from git_taskctx.system import sync
 
 EVENTS = "events.jsonl"
 VERSION = 1
@@ -109,7 +110,7 @@ class Journal:
                 file.write(data)
                 file.flush()
                 if lasting:
-                    os.fsync(descriptor)
+                    sync(descriptor)
         return event
 
     def count(self) -> int:

@@ -20,9 +20,10 @@ from git_taskctx.model.values import dataclass, field
 from git_taskctx.pipeline.journal import ASK, VERSION, Journal, plain_writes
 from git_taskctx.pipeline.known import Known
 from git_taskctx.pipeline.plan import Plan
-from git_taskctx.pipeline.processes import become_subreaper, children, end_children, end_marked
+from git_taskctx.pipeline.processes import children, end_children, end_marked
 from git_taskctx.pipeline.stages import Bench, run_agent, run_check, run_gate
 from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskContext
+from git_taskctx.system import become_subreaper
 
 _LASTING = ("run-started", "stage-ended", "again", "waiting", "run-ended")
 """Events that are on the disk before the run goes on."""

@@ -7,7 +7,6 @@ import select
 import shlex
 import stat
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -280,7 +279,7 @@ def test_a_file_that_appears_meanwhile_is_not_written_over(begun: Desk) -> None:
     assert repo.read("z") == b"mine\n"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="needs pidfd_open, to wait for the child of a child")
+@pytest.mark.needs_linux  # pidfd_open waits for the child of a child
 def test_it_is_killed_while_it_writes(begun: Desk, tmp_path: Path) -> None:
     """Every file is whole, old or new; what was there comes back, and nothing of ours is left beside it."""
     repo = begun.repo

@@ -15,7 +15,6 @@ import pytest
 from scripted import Line, answer, script
 
 Stages = Callable[..., dict[str, dict[str, Any]]]
-linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
 
 
 def until(condition: Callable[[], object], process: subprocess.Popen[bytes] | None = None) -> None:
@@ -43,7 +42,7 @@ LEAVES = (
 )
 
 
-@linux
+@pytest.mark.needs_linux
 @pytest.mark.parametrize("env", ["", ", env={}"], ids=["with our variables", "without any"])
 def test_nothing_outlives_a_stage(line: Line, three: Stages, tmp_path: Path, env: str) -> None:
     """What left the process group, and the environment too, is ended with the run."""
@@ -95,7 +94,7 @@ def test_the_environment_is_what_is_allowed(line: Line, three: Stages, monkeypat
     assert (empty, (line.folder("review") / "brief.md").stat().st_mode & 0o222) == ("True", 0)
 
 
-@linux
+@pytest.mark.needs_linux
 def test_a_killed_run_goes_on(line: Line, three: Stages, tmp_path: Path) -> None:
     """What had ended does not run again; what ran is ended, and runs anew; its checks are on record."""
     place, count = tmp_path / "pid", tmp_path / "count"
@@ -155,7 +154,7 @@ def test_ctrl_c_once_lets_stages_end(line: Line, three: Stages, tmp_path: Path) 
     assert line.states(line.carry(0, "--resume"))[0] == "implement known"
 
 
-@linux
+@pytest.mark.needs_linux
 def test_ctrl_c_twice_ends_them(line: Line, three: Stages, tmp_path: Path) -> None:
     """The stage that runs is ended, and the run with it."""
     place = tmp_path / "pid"

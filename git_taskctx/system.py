@@ -1,0 +1,107 @@
+"""What one of the systems lacks, with its way round: /proc is Linux's, and macOS syncs in its own way."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import sys
+from collections.abc import Mapping
+
+PROC = "/proc"
+_SET_CHILD_SUBREAPER = 36
+"""Of prctl(2), Linux 3.4."""
+_PS = ("ps", "-A", "-o", "pid=,ppid=,etime=,args=")
+"""POSIX has it; the words of a command line stand divided by blanks there, whatever is in them."""
+
+
+class Process:
+    """A process that runs: what started it, its command line, and for how many seconds at least it has run."""
+
+    __slots__ = ("age", "parent", "words")
+
+    def __init__(self, parent: int, words: list[bytes], age: float) -> None:
+        self.parent, self.words, self.age = parent, words, age
+
+
+def sync(descriptor: int) -> None:
+    """Have the disk keep what was written."""
+    if sys.platform == "darwin":  # fsync(2) there: the drive may still lose it
+        with contextlib.suppress(OSError):  # a file system that has no such call
+            fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
+            return
+    os.fsync(descriptor)
+
+
+def become_subreaper() -> None:
+    """Let orphans below this process become its children, where the kernel can do that."""
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def parents() -> dict[int, int]:
+    """Return every process that is shown, with its parent."""
+    with contextlib.suppress(OSError):
+        names = [name for name in os.listdir(PROC) if name.isdecimal()]  # noqa: PTH208 - thousands of names
+        found = {int(name): _stat(int(name)) for name in names}
+        return {pid: int(fields[1]) for pid, fields in found.items() if fields}
+    return {pid: process.parent for pid, process in _listed().items()}
+
+
+def process(pid: int) -> Process | None:
+    """Return a process; None where it is gone, or is not shown."""
+    if not os.path.isdir(f"{PROC}/{os.getpid()}"):  # noqa: PTH112
+        return _listed().get(pid)
+    try:
+        words = _read(f"{pid}/cmdline").split(b"\0")[:-1]
+        fields = _stat(pid)
+        up = float(_read("uptime").split()[0])
+        # Rounded down: what is shown is never too old.
+        return Process(int(fields[1]), words, up - (int(fields[19]) + 1) / os.sysconf("SC_CLK_TCK"))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def has_variable(pid: int, begins: bytes) -> bool:
+    """Return whether the environment of a process holds what begins so; where it is not shown, it does not."""
+    try:
+        return any(one.startswith(begins) for one in _read(f"{pid}/environ").split(b"\0"))
+    except OSError:
+        return False
+
+
+def _read(name: str) -> bytes:
+    with open(f"{PROC}/{name}", "rb") as file:  # noqa: PTH123 - no pathlib here
+        return file.read()
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Return the fields of proc(5) behind the name, the state first; none where the process is gone."""
+    try:
+        return _read(f"{pid}/stat").rpartition(b")")[2].split()
+    except OSError:
+        return []
+
+
+def _listed() -> Mapping[int, Process]:
+    """Return what ps(1) shows; nothing where there is none."""
+    import subprocess
+
+    try:
+        lines = subprocess.run(_PS, capture_output=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    rows = (line.split() for line in lines.splitlines())
+    return {int(pid): Process(int(parent), words, _seconds(age)) for pid, parent, age, *words in rows}
+
+
+def _seconds(elapsed: bytes) -> float:
+    """Return what ps means by `[[dd-]hh:]mm:ss`."""
+    days, dash, rest = elapsed.rpartition(b"-")
+    total = 0
+    for part in rest.split(b":"):
+        total = total * 60 + int(part)
+    return float(total + (int(days) * 86400 if dash else 0))
