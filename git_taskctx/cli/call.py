@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.cli.answer import Answer
-from git_taskctx.errors import BadConfig, Fatal, TaskctxError
+from git_taskctx.errors import BadConfig, Fatal, Refused, TaskctxError
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
     from git_taskctx.report.progress import Bar
 
 
+OF_THE_TASK = frozenset({"compare-qa", "diff", "evidence", "get", "list", "log", "report", "status"})
+"""Verbs that answer for the task's own worktree, in a tree that a run made for one of its stages."""
+IN_ANY_TREE = frozenset({None, "agent-hook", "config", "doctor", "fingerprint", "hook"})
+"""Verbs for which that tree is as any other."""
+
+
 @dataclass
 class Call:
     """One run of one verb."""
@@ -38,6 +45,7 @@ class Call:
     actor: str | None = None
     agent: str | None = None
     """Whom the verb acts for."""
+    verb: str | None = None
     force_secrets: bool = False
     deep: bool = False
     bare: str | None = None
@@ -57,9 +65,27 @@ class Call:
             from git_taskctx.git.repository import open_repository
 
             self._repository = open_repository(self.folder, os.environ, bare=self.bare is not None)
+            self._leave_stage()
             if self.bare == "writes" and not self._repository.has_worktree and not self._repository.is_bare:
                 self.require_worktree()
         return self._repository
+
+    def _leave_stage(self) -> None:
+        """Answer for the main worktree where this is a tree that a run made for one of its stages. Raises: Refused."""
+        from git_taskctx.pipeline.here import whose_tree
+
+        here = self._repository
+        if here is None or self.verb in IN_ANY_TREE or (whose := whose_tree(here.git_dir)) is None:
+            return
+        if self.verb not in OF_THE_TASK:
+            raise Refused(str(whose), hint=f"git -C {shlex.quote(whose.top)} taskctx status")
+        here.close()
+        from git_taskctx.git.process import PLACES
+        from git_taskctx.git.repository import open_repository
+
+        self.folder = Path(whose.top)
+        environ = {name: value for name, value in os.environ.items() if name not in PLACES}
+        self._repository = open_repository(self.folder, environ, bare=self.bare is not None)
 
     def require_worktree(self, hint: str = "run it inside the worktree of a repository") -> None:
         """Refuse to go on without a worktree, where a verb can do something without one. Raises: Fatal."""
@@ -182,7 +208,7 @@ def current_folder() -> Path:
 
 def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
     """Run a verb with the values of its parameters; what many verbs take goes into the call."""
-    own, call.bare, call.agent = dict(values), verb.bare, values.get("agent")
+    own, call.bare, call.agent, call.verb = dict(values), verb.bare, values.get("agent"), verb.name
     for name in verb.common:
         value = own.pop(name, None)
         if value:

@@ -92,13 +92,16 @@ def run(
             records = [entry.record for entry in session.entries]
         if dry_run:
             return _plan(plan, warnings)
+        from git_taskctx.pipeline.bench import Bench, Desk
         from git_taskctx.pipeline.run import require_gate, run_pipeline
-        from git_taskctx.pipeline.stages import Bench, Desk, decide
+        from git_taskctx.pipeline.stages import decide
+        from git_taskctx.pipeline.trees import Trees, trees_home
         from git_taskctx.report.advice import advise
 
         for gate in filter(None, (approve, reject)):
             require_gate(plan.stages, gate)
         journal = journal or stack.enter_context(begin_run(store, task))
+        begins = TreeOid(begun.tree) if begun is not None and begun.tree is not None else settled
         bench = Bench(
             desk=Desk(lambda: _fresh(call)),
             journal=journal,
@@ -107,14 +110,19 @@ def run(
             top=call.repository.toplevel,
             environ=environ,
             write_brief=_brief,
+            layout=plan.layout,
+            trees=Trees(trees_home(os.environ), plan.settings.bring),
+            begins=begins,
+            setup=plan.settings.setup,
             advise=advise,
         )
         if approve is not None or reject is not None:
             decide(bench, plan.stages, approve or reject or "", finding)
-        hear = stack.enter_context(_display(call, {name: plan.stages[name].agent for name in plan.order}))
+        hear = stack.enter_context(
+            _display(call, {name: plan.stage_of(name).agent for name in (*plan.order, *plan.layout.joins)})
+        )
         on_signal = stack.enter_context(_signals())
-        begins = TreeOid(begun.tree) if begun is not None and begun.tree is not None else settled
-        ended = run_pipeline(plan, bench, begins, settled, records, hear, jobs=jobs, keep_going=keep_going,
+        ended = run_pipeline(plan, bench, settled, records, hear, jobs=jobs, keep_going=keep_going,
                              on_signal=on_signal)  # fmt: skip
     return _answer(call, ended, warnings)
 

@@ -121,17 +121,19 @@ def faults_among(stages: Mapping[str, Stage]) -> Iterator[str]:
     except graphlib.CycleError as error:
         yield f"a cycle: {' -> '.join(reversed(error.args[1]))}"
         return
-    above: dict[str, set[str]] = {}
-    for name in order:
-        above[name] = {one for need in after[name] for one in (need, *above[need])}
+    above = above_each(after)
     for name, stage in stages.items():
         if stage.again is not None and stage.again.stage in stages and stage.again.stage not in above[name]:
             yield f"{name} goes back to {stage.again.stage}, which it does not come after"
     agents = [name for name in order if stages[name].agent is not None]
+    apart = {name for group in groups_among(stages) for name in group}
     for name, stage in stages.items():
         for other in agents if stage.agent is None and stage.tree is None else ():
-            if other not in above[name] and name not in above[other]:
-                yield f"{name} runs in the worktree while {other} may edit it: put one after the other"
+            if other not in above[name] and name not in above[other] and other not in apart:
+                yield (
+                    f"{name} runs in the worktree while {other} may edit it: put one after the other, "
+                    f'or give {name} a tree of its own (tree = "own")'
+                )
     for at, first in enumerate(agents):
         for second in agents[at + 1 :]:
             if first not in above[second] and stages[first].agent != stages[second].agent:
@@ -139,6 +141,39 @@ def faults_among(stages: Mapping[str, Stage]) -> Iterator[str]:
                     f"{first} and {second} could overlap, and are of different agents, "
                     f"{stages[first].agent} and {stages[second].agent}: put {second} after {first}"
                 )
+
+
+def above_each(after: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
+    """Return what each stage comes after, at any distance; in order, those that could come first at once by name.
+
+    Raises: CycleError.
+    """
+    above: dict[str, set[str]] = {}
+    sorter = graphlib.TopologicalSorter(after)
+    sorter.prepare()
+    while sorter.is_active():
+        for name in sorted(sorter.get_ready()):
+            above[name] = {one for need in after[name] for one in (need, *above[need])}
+            sorter.done(name)
+    return above
+
+
+def groups_among(stages: Mapping[str, Stage]) -> list[tuple[str, ...]]:
+    """Return the stages of agents that get trees of their own, in the groups in which they are brought together.
+
+    A group has stages of one agent that may run at once; or one alone that asks for a tree of its own.
+    """
+    after = {name: [one for one in stage.after if one in stages] for name, stage in stages.items()}
+    above = above_each(after)
+    groups: list[list[str]] = []
+    for name in above:  # each after what it comes after
+        agent = stages[name].agent
+        if agent is None:
+            continue
+        beside = [group for group in groups if stages[group[0]].agent == agent and not set(group) <= above[name]]
+        groups = [group for group in groups if group not in beside]
+        groups.append([*(one for group in beside for one in group), name])
+    return [tuple(group) for group in groups if len(group) > 1 or stages[group[0]].tree is not None]
 
 
 def _as_table(value: Any) -> Mapping[str, Any]:

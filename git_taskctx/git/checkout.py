@@ -27,7 +27,7 @@ PIECE = 1024 * 1024
 CHANGED = "changed while it was restored"
 RACY = 50_000_000
 """Nanoseconds in which two writes may leave the same time: the kernel's clock for files ticks every 1 to 10 ms."""
-_NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
+NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
 """LFS content that is not here stays a pointer; nothing is fetched."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -207,7 +207,7 @@ def check_out(repository: Repository, changes: Sequence[Change], into: Path) -> 
     Returns: what git could not write, and what it says of it; its other files are there.
     """
     index = into.with_name(f"{into.name}.index")
-    git = repository.git.with_settings(_NO_FETCH).with_env(
+    git = repository.git.with_settings(NO_FETCH).with_env(
         GIT_INDEX_FILE=os.fspath(index), GIT_LFS_SKIP_DOWNLOAD_ERRORS="1", GIT_NO_REPLACE_OBJECTS="1"
     )
     into.mkdir(mode=0o700)

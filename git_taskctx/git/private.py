@@ -95,7 +95,7 @@ def private_folder(repository: Repository) -> Iterator[Path]:
     descriptor = None
     try:  # an interrupt may come as soon as the folder is there
         try:
-            descriptor = _make_folder(folder)
+            descriptor = make_held_folder(folder)
         except OSError:
             import tempfile
 
@@ -104,13 +104,16 @@ def private_folder(repository: Repository) -> Iterator[Path]:
         yield folder
     finally:
         with undisturbed():
-            _remove(folder)
+            remove_folder(folder)
             if descriptor is not None:
                 os.close(descriptor)
 
 
-def _make_folder(folder: Path) -> int:
-    """Create a folder in ours; return what holds its lock. Nobody sweeps meanwhile: it would go before it is held."""
+def make_held_folder(folder: Path) -> int:
+    """Create a folder in ours; return what holds its lock. Nobody sweeps meanwhile: it would go before it is held.
+
+    Its name begins with `tmp-`, and those of killed processes beside it are removed. Raises: OSError.
+    """
     home = folder.parent
     home.mkdir(mode=0o700, exist_ok=True)
     _require_room(home)
@@ -118,7 +121,7 @@ def _make_folder(folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700)
         descriptor = lock_folder(folder, flags=os.O_NOFOLLOW)
-        _sweep(home, but=folder)
+        sweep_folders(home, but=folder)
     finally:
         os.close(held)
     return descriptor
@@ -141,13 +144,22 @@ def _outside(repository: Repository) -> str | None:
     return next((place for place in ("/dev/shm", "/var/tmp", "/tmp") if top not in Path(place).resolve().parents), None)  # noqa: S108
 
 
-def _remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
+    """Remove a folder as far as that can be done, also where somebody took the right to write from what is in it."""
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.is_dir() and not folder.is_symlink():
+        for place, names, _ in os.walk(folder):
+            for below in (Path(place), *(Path(place) / name for name in names)):
+                if not below.is_symlink():
+                    with contextlib.suppress(OSError):
+                        below.chmod(0o700)  # before it is entered
+        shutil.rmtree(folder, ignore_errors=True)
 
 
-def _sweep(home: Path, *, but: Path) -> None:
+def sweep_folders(home: Path, *, but: Path | None = None) -> None:
+    """Remove what killed processes left: the kernel's lock on a folder dies with its process."""
     for folder in home.glob("tmp-*"):
         if folder == but:
             continue
@@ -155,7 +167,7 @@ def _sweep(home: Path, *, but: Path) -> None:
             descriptor = lock_folder(folder, wait=False, flags=os.O_NOFOLLOW)
         except OSError:
             continue  # in use, gone already, or not ours
-        _remove(folder)
+        remove_folder(folder)
         os.close(descriptor)
 
 

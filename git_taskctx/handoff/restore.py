@@ -21,7 +21,7 @@ from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees
 from git_taskctx.git.checkout import CHANGED, Left, Seen, Worktree, check_out, permissions
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.refs import find_ref, move_refs
+from git_taskctx.git.refs import RefMove, find_ref, move_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.beside import Beside, gather, read_beside
@@ -92,20 +92,11 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
                 f"no path of {agent}'s snapshot {number}, or of the worktree, matches {', '.join(paths)}",
                 hint=f"git ls-tree -r --name-only {tree[:12]}   # from the top: ':/PATTERN'",
             )
-        skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
-        changes = [change for change in changes if change not in skipped]
-        _refuse_in_the_way(reading, changes)
-        _refuse_hidden(reading, changes)
-        worktree = Worktree(repository.toplevel, repository.algorithm)
-        seen = {change.path: worktree.look(change.path) for change in changes}
-        taken = gather(reading, changes, seen, stage)
-        raw = {quote(path): oid for path, oid in taken.blobs.items()}
-        refuse_blobs(session.caller, session.context.policy.secrets, reading, raw)
-        kept = taken.write(reading.repository, scratch / "beside")
-        keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
-        saved = session.saved + 1
-        _save(session, Restore(agent, number, paths, saved, reading.tree), tree, beside=kept)
-        left = _write_files(repository, worktree, changes, seen, beside, stage)
+        saved, goal = session.saved + 1, tree
+        payload = Restore(agent, number, paths, saved, reading.tree)
+        changes, skipped, left = _replace(
+            session, reading, changes, beside, (stage, scratch), lambda kept: _save(session, payload, goal, beside=kept)
+        )
     with read_worktree(repository, keep=False, cold=True) as after:
         exact = after.tree == tree
     undone = {one.path for one in left}
@@ -120,6 +111,51 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         exact=exact,
         left=tuple(left),
     )
+
+
+def put_tree(session: Session, tree: TreeOid) -> list[Left]:
+    """Put a tree that an owner at work brings into the worktree, each file replaced whole; return what is left.
+
+    What lies there is saved first, as by `restore`; of that nothing goes on record. Call it with the lock held.
+    Raises: Refused where an ignored file is in the way, or a secret is in what is saved.
+    """
+    repository = session.repository
+    with (
+        read_worktree(repository, keep=False) as reading,
+        private_folder(repository) as scratch,
+        session.caller.store.staging() as stage,
+    ):
+        changes = compare_trees(reading.repository, reading.tree, tree)
+        if not changes:
+            return []
+
+        def save(beside: TreeOid | None) -> None:
+            moves = _saved(session, session.saved + 1, reading.tree, beside)
+            repository.objects.flush()
+            session.refs.move(moves, reason=f"{session.task}: trees are merged")
+
+        return _replace(session, reading, changes, Beside(), (stage, scratch), save)[2]
+
+
+def _replace(
+    session: Session, reading: Reading, changes: Sequence[Change], beside: Beside, places: tuple[Path, Path],
+    save: Callable[[TreeOid | None], None],
+) -> tuple[list[Change], list[Change], list[Left]]:  # fmt: skip
+    """Replace files once `save` has kept what is there; return what was to be done, submodules, and what is left."""
+    repository, (stage, scratch) = session.repository, places
+    skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
+    changes = [change for change in changes if change not in skipped]
+    _refuse_in_the_way(reading, changes)
+    _refuse_hidden(reading, changes)
+    worktree = Worktree(repository.toplevel, repository.algorithm)
+    seen = {change.path: worktree.look(change.path) for change in changes}
+    taken = gather(reading, changes, seen, stage)
+    raw = {quote(path): oid for path, oid in taken.blobs.items()}
+    refuse_blobs(session.caller, session.context.policy.secrets, reading, raw)
+    kept = taken.write(reading.repository, scratch / "beside")
+    keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
+    save(kept)
+    return changes, skipped, _write_files(repository, worktree, changes, seen, beside, stage)
 
 
 def _read_beside(repository: Repository, session: Session, number: int) -> Beside:
@@ -147,9 +183,7 @@ def _differs_beside(
 def _save(session: Session, payload: Restore, tree: TreeOid, *, beside: TreeOid | None) -> None:
     """Keep what is about to be overwritten; where work goes on here, that it is restored to `tree` is put on record."""
     agent, reason = payload.snapshot_of, f"{session.task}: restore of {payload.snapshot_of}"
-    moves = [session.keep(SAVED, payload.saved, cast(TreeOid, payload.saved_tree))]
-    if beside is not None:
-        moves.append(session.keep(_BESIDE, payload.saved, beside))
+    moves = _saved(session, payload.saved, cast(TreeOid, payload.saved_tree), beside)
     if session.archived or session.only_looks:
         session.repository.objects.flush()
         move_refs(session.repository.git, moves, reason=reason)
@@ -157,6 +191,11 @@ def _save(session: Session, payload: Restore, tree: TreeOid, *, beside: TreeOid 
     owner = agent if agent in session.chain.seats else None
     event = Event(payload, owner, tree=tree, commit=session.repository.find_commit("HEAD"))
     session.commit([event], moves=moves, reason=reason)
+
+
+def _saved(session: Session, number: int, tree: TreeOid, beside: TreeOid | None) -> list[RefMove]:
+    """Return the moves that keep a saved tree, and what it does not hold."""
+    return [session.keep(SAVED, number, tree)] + ([session.keep(_BESIDE, number, beside)] if beside is not None else [])
 
 
 def _selector_of_taken(session: Session, number: int) -> Callable[[bytes], bool]:

@@ -51,6 +51,8 @@ class RunEvent:
     """pending, waiting, done, failed, timed out, cancelled, skipped."""
     why: str | None = _optional()
     tree: str | None = _optional()
+    before: str | None = _optional()
+    """The tree that lay there when those of `stages` were merged into it."""
     milliseconds: int | None = _optional()
     usage: Usage | None = _optional()
     failed: tuple[str, ...] | None = _optional()

@@ -18,7 +18,7 @@ from git_taskctx.model.canonical import DECODER, dump_line
 from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.run import RunEvent
-from git_taskctx.model.values import replace
+from git_taskctx.model.values import dataclass, replace
 from git_taskctx.runner import Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
 from git_taskctx.store import Store
@@ -29,6 +29,14 @@ VERSION = 1
 ASK = ":ask"
 """What the id of a gate has behind the name of its stage."""
 _LARGEST = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a stage left in a tree of its own, and what it was built upon."""
+
+    base: TreeOid
+    tree: TreeOid
 
 
 class Journal:
@@ -43,9 +51,14 @@ class Journal:
         self._ended: dict[str, RunEvent] = {}
         self._last: RunEvent | None = None
         """The end of the last stage of an agent that counts again."""
+        self.works: dict[str, Work] = {}
+        """What has not been brought together, by stage."""
+        self.pending: RunEvent | None = None
+        """What was brought together last, where a kill broke that off; or a collision, until it is solved."""
         latest: dict[str, RunEvent] = {}
         handed: set[str] = set()
         for event in seen:
+            self._follow(event)
             if event.type == "stage-started" and event.stage is not None:
                 self.attempts[event.stage] = max(self.attempts.get(event.stage, 0), event.attempt or 0)
             elif event.type == "stage-ended" and event.key is not None:
@@ -59,7 +72,17 @@ class Journal:
         self._ended = {key: one for key, one in self._ended.items() if key in stands}
         for event in seen:
             if event.key in self._ended and event.agent is not None and event.tree is not None and not event.gate:
-                self._last = event
+                self._last = self._last if f"{event.stage}.work" in (event.writes or {}) else event
+
+    def _follow(self, event: RunEvent) -> None:
+        work = (event.writes or {}).get(f"{event.stage}.work") if not event.reused else None
+        if work is not None:
+            self.works[event.stage or ""] = Work(work["base"], work["tree"])
+        if event.type in ("merged", "collision") and event.before is not None:
+            is_over = (event.type, event.state) == ("merged", "done")
+            self.pending = None if is_over else event
+            for name in event.stages or () if is_over else ():
+                self.works.pop(name, None)
 
     @property
     def begun(self) -> RunEvent | None:
@@ -99,6 +122,7 @@ class Journal:
         """Number an event and write it; with `lasting` it is on the disk when this returns. Returns: it, numbered."""
         self.seq += 1
         event = replace(event, seq=self.seq)
+        self._follow(event)
         data = f"{dump_line(to_plain(event))}\n".encode()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         path = self.folder / EVENTS

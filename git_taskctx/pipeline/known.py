@@ -10,14 +10,12 @@ from git_taskctx.model.payloads import Snapshot, StageRun
 from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass
 from git_taskctx.pipeline.answers import read_answer
+from git_taskctx.pipeline.bench import KEY, Bench
 from git_taskctx.pipeline.journal import ASK
 from git_taskctx.pipeline.plan import Plan
-from git_taskctx.pipeline.stages import Bench, checked
+from git_taskctx.pipeline.stages import checked
 from git_taskctx.runner import BadResponse, CommandFailed, Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
-
-KEY = 16
-"""Digits of a key that records have."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,11 @@ class Known:
     def _recorded(self, key: str) -> Outcome | None:
         """Return the outcome of a stage whose snapshot is on record, and whose end is not among the events."""
         found = self._snapshots.get(key[:KEY])
-        if found is None or found.stage.stage not in self._plan.stages:
+        if found is None or found.stage.stage not in {**self._plan.stages, **self._plan.layout.joins}:
             return None
         name, hash_ = found.stage.stage, digest([key, found.tree])
+        if name in self._plan.layout.joins:
+            return Outcome("done", Writes({f"{name}.tree": found.tree}), hash=hash_)
         if found.done and self._plan.stages[name].ask is not None:  # the person's approval
             return Outcome("done", Writes({f"{name}{ASK}.tree": found.tree}), hash=hash_)
         folder = self._bench.journal.attempt_folder(name, found.stage.attempt)

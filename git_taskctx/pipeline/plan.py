@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 
-from git_taskctx.config.pipelines import faults_among
+from git_taskctx.config.pipelines import above_each, faults_among, groups_among
 from git_taskctx.context.session import Session
 from git_taskctx.errors import BadConfig, Fatal, Usage
 from git_taskctx.model.codec import to_plain
@@ -21,6 +21,8 @@ ENVIRONMENT = (
     "VIRTUAL_ENV", "SSL_CERT_*",
 )  # fmt: skip
 """What stages see of the environment where `run.env` does not say."""
+_LONGEST = 60
+"""Characters of a name that has the names of all stages that are brought together."""
 _CALLERS = (
     "CLAUDECODE", "CLAUDE_CODE_*", "CODEX_SANDBOX*", "GEMINI_CLI", "CURSOR_*", "GIT_TASKCTX*", "TASKCTX_*",
     "TASK_CONTEXT_PATH", "TRACEPARENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
@@ -41,6 +43,25 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Layout:
+    """Which stages work in trees of their own, and where those are brought together."""
+
+    joins: Mapping[str, tuple[str, ...]]
+    """The stages that are brought together, in order; the name has that of each."""
+    own: Mapping[str, tuple[str, ...]]
+    """Each stage with a tree of its own, and those whose work is in it though nothing has been brought together."""
+    needs: Mapping[str, tuple[str, ...]]
+    """What each stage and each of the joins comes after."""
+
+    source: Mapping[str, str]
+    """Where the tree of a check comes from, of those with a tree of their own; none for what the run began on."""
+
+    def join_of(self, stage: str) -> str | None:
+        """Return where the work of a stage is brought together."""
+        return next((join for join, names in self.joins.items() if stage in names), None)
+
+
+@dataclass(frozen=True)
 class Plan:
     """The stages to run, each after those of the same plan alone."""
 
@@ -48,8 +69,13 @@ class Plan:
     stages: Mapping[str, Stage]
     order: tuple[str, ...]
     settings: Settings
+    layout: Layout
     policy: str
     """A digest of what else an outcome depends on: the text of the task, and the policy."""
+
+    def stage_of(self, task: str) -> Stage:
+        """Return a stage; of a join the first of those that are brought together."""
+        return self.stages[self.layout.joins[task][0] if task in self.layout.joins else task]
 
 
 def make_plan(session: Session, asked: Asked, committed: Pipelines | None, environ: Mapping[str, str]) -> Plan:
@@ -69,13 +95,15 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
         )
     name, members = _members(frozen, asked.pipeline)
     stages = _part(_inside({one: frozen.stages[one] for one in members}), asked)
-    faults = [*faults_among(stages), *_unbuilt(frozen.run, stages), *_misplaced(session, stages)]
+    faults = [*faults_among(stages), *_misplaced(session, stages)]
     faults += _not_found(session, stages, environ)
+    if frozen.run.remote is not None:
+        faults.append("run.remote: not supported yet")
     if faults:
         raise BadConfig("\n".join(dict.fromkeys(faults)), hint="git taskctx run --dry-run   # once it is corrected")
     block = context.immutable
     policy = digest(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
-    return Plan(name, stages, _order(stages), frozen.run, policy)
+    return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
 
 
 def environment(environ: Mapping[str, str], settings: Settings) -> dict[str, str]:
@@ -130,21 +158,32 @@ def _order(stages: Mapping[str, Stage]) -> tuple[str, ...]:
     return tuple(graphlib.TopologicalSorter({name: stage.after for name, stage in stages.items()}).static_order())
 
 
-def _unbuilt(settings: Settings, stages: Mapping[str, Stage]) -> Iterator[str]:
-    """Yield the keys that are read, and of which nothing is done yet."""
-    given = {"run.bring": settings.bring, "run.setup": settings.setup, "run.remote": settings.remote}
-    yield from (f"{key}: not supported yet" for key, value in given.items() if value)
-    yield from (f'stage.{name}.tree = "own": not supported yet' for name, one in stages.items() if one.tree is not None)
-    seen: dict[str, str] = {}
-    above: dict[str, set[str]] = {}
-    for name in _order(stages):
-        above[name] = {one for need in stages[name].after for one in (need, *above[need])}
-        agent = stages[name].agent
-        if agent is not None:
-            if agent in seen and seen[agent] not in above[name]:
-                both = f"{seen[agent]} and {name}, both of {agent}"
-                yield f"{both}, side by side: not supported yet; put one after the other"
-            seen[agent] = name
+def lay_out(stages: Mapping[str, Stage]) -> Layout:
+    """Return which stages need a tree of their own, also where that follows from what else may run."""
+    above = above_each({name: stage.after for name, stage in stages.items()})
+    needs = {name: stage.after for name, stage in stages.items()}
+    joins: dict[str, tuple[str, ...]] = {}
+    own = {name: tuple[str, ...]() for name, stage in stages.items() if stage.tree is not None}
+    for group in groups_among(stages):
+        join = "+".join(group) if len("+".join(group)) < _LONGEST else f"{group[0]}+{len(group) - 1}"
+        join += "+" * (join in stages)  # a group of one
+        # What lies between two of them cannot wait until all are brought together.
+        inside = {one for one in stages if above[one] & set(group) and any(one in above[other] for other in group)}
+        inside |= set(group)
+        own |= {name: tuple(one for one in group if one in above[name]) for name in inside}
+        for name in stages.keys() - inside:
+            needs[name] = tuple(dict.fromkeys(join if one in inside else one for one in needs[name]))
+        joins[join], needs[join] = group, tuple(sorted(inside, key=list(above).index))
+    for join in joins:
+        above = above_each(needs)
+        for name, stage in stages.items():
+            if stage.agent is None and join not in above[name] and name not in above[join]:
+                own.setdefault(name, ())
+    order = list(above_each(needs))
+    above = above_each(needs)
+    settling = [one for one in order if one in joins or (stages[one].agent is not None and one not in own)]
+    source = {name: one for name in own for one in settling if one in above[name]}  # the last of them
+    return Layout(joins, own, needs, source)
 
 
 def _misplaced(session: Session, stages: Mapping[str, Stage]) -> Iterator[str]:

@@ -17,15 +17,17 @@ from git_taskctx.model.pipeline import Stage
 from git_taskctx.model.record import Record
 from git_taskctx.model.run import RunEvent, StageFailure
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.pipeline.bench import Bench
+from git_taskctx.pipeline.joins import run_join
 from git_taskctx.pipeline.journal import ASK, VERSION, Journal, plain_writes
 from git_taskctx.pipeline.known import Known
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.pipeline.processes import children, end_children, end_marked
-from git_taskctx.pipeline.stages import Bench, run_agent, run_check, run_gate
+from git_taskctx.pipeline.stages import run_agent, run_check, run_gate
 from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskContext
 from git_taskctx.system import become_subreaper
 
-_LASTING = ("run-started", "stage-ended", "again", "waiting", "run-ended")
+_LASTING = ("run-started", "stage-ended", "again", "merged", "collision", "waiting", "run-ended")
 """Events that are on the disk before the run goes on."""
 _PASSED_ON = ("output", "log", "collision", "usage")
 
@@ -64,13 +66,15 @@ class _Driver:
             return
         name = None if event.task is None else event.task.removesuffix(ASK)
         gate = True if event.task is not None and event.task != name else None
-        stage = None if name is None else self.plan.stages[name]
+        stage = None if name is None else self.plan.stage_of(name)
         attempt = self._attempt(event, gate)
         if event.type == "stage-started" and event.task is not None:
             self.started[event.task] = time.monotonic()
             self.bench.keys[event.task] = event.data["key"]
             if gate is None:
                 self.say("stage-started", stage=name, attempt=attempt, agent=stage and stage.agent)
+        elif "before" in event.data:
+            self.say(event.type, attempt=attempt, agent=stage and stage.agent, **event.data)
         elif event.type in _PASSED_ON:
             self.say(event.type, stage=name, attempt=attempt, stream=event.data.get("stream"),
                      text=event.data.get("text"), usage=event.data.get("usage"))  # fmt: skip
@@ -126,14 +130,14 @@ class _Driver:
 
 
 def run_pipeline(
-    plan: Plan, bench: Bench, begins: TreeOid, settled: TreeOid, records: Sequence[Record],
+    plan: Plan, bench: Bench, settled: TreeOid, records: Sequence[Record],
     tell: Callable[[RunEvent], None], *,
     jobs: int | None = None, keep_going: bool = False,
     on_signal: Callable[[Callable[[], None]], object] = lambda _: None,
 ) -> RunEnded:  # fmt: skip
     """Run the stages, and say how that ended; nothing runs any more when this returns.
 
-    begins: the tree that the run began on, which the first stages depend on. settled: the one on record now.
+    settled: the tree on record now; the run may have begun on another one.
     records: those of the task, which have what a kill kept from the events.
     on_signal: gets what ends the run: once in order, a second time at once.
     """
@@ -143,25 +147,26 @@ def run_pipeline(
     end_marked(f"{bench.mark.rpartition('/')[0]}/")  # of runs before that were killed
     known_before = Known(plan, bench, settled, records)
     executor = DagExecutor(
-        list(_tasks(plan, bench, begins)), on_event=driver.hear, jobs=jobs, keep_going=keep_going,
+        list(_tasks(plan, bench, bench.begins)), on_event=driver.hear, jobs=jobs, keep_going=keep_going,
         logs=journal.folder / "stages", finished=known_before.find,
     )  # fmt: skip
     driver.hold = bench.hold = executor.hold
     bench.on_usage = driver.use
     on_signal(executor.cancel)
     timer = _alarm(plan.settings.budget.wall, executor)
-    driver.say("run-started", task=bench.task, pipeline=plan.name, stages=plan.order, tree=begins)
-    try:
-        result = executor.run()
-        bench.flush()
-    except TaskctxError as error:
-        driver.say("run-ended", state="failed", why=error.message, next="git taskctx run --resume")
-        raise
-    finally:
-        if timer is not None:
-            timer.cancel()
-        end_marked(f"{bench.mark}/")
-        end_children(known)
+    driver.say("run-started", task=bench.task, pipeline=plan.name, stages=plan.order, tree=bench.begins)
+    with bench.trees:
+        try:
+            result = executor.run()
+            bench.flush()
+        except TaskctxError as error:
+            driver.say("run-ended", state="failed", why=error.message, next="git taskctx run --resume")
+            raise
+        finally:
+            if timer is not None:
+                timer.cancel()
+            end_marked(f"{bench.mark}/")
+            end_children(known)
     ended = _ended(driver, result)
     why = "; ".join(f"{name}: {text}" for name, text in driver.waiting.items()) or None
     driver.say("run-ended", state=ended.state, why=why, next=ended.next)
@@ -178,22 +183,32 @@ def _alarm(wall: int | None, executor: DagExecutor) -> threading.Timer | None:
 
 
 def _tasks(plan: Plan, bench: Bench, begins: TreeOid) -> Any:
-    """Yield the tasks: one for each stage, and one behind each stage that asks a person."""
-    asks = {name for name, stage in plan.stages.items() if stage.ask is not None}
+    """Yield the tasks: one for each stage, one behind each that asks a person, one where trees are brought together."""
+    asks, layout = {name for name, stage in plan.stages.items() if stage.ask is not None}, plan.layout
     for name in plan.order:
         stage = plan.stages[name]
-        after = [f"{one}{ASK}" if one in asks else one for one in stage.after]
+        join = layout.join_of(name)
+        after = [f"{one}{ASK}" if one in asks and layout.join_of(one) is None else one for one in layout.needs[name]]
+        # A person is asked about what lies in the worktree: when it is brought together.
+        after += [f"{one}{ASK}" for need in after for one in layout.joins.get(need, ()) if one in asks]
         again = None if stage.again is None else Again(stage.again.stage, stage.again.times)
         definition: dict[str, Any] = {"command": list(stage.run), "agent": stage.agent, "policy": plan.policy}
         if not after:
             definition["begins"] = begins
+        if name in layout.own:
+            settings = plan.settings
+            definition |= {"tree": "own", "bring": list(settings.bring), "setup": list(map(list, settings.setup))}
         run = run_check if stage.agent is None else run_agent
         yield Task(name, partial(run, bench, name, stage), after=after, again=again, always=stage.always,
                    definition=definition)  # fmt: skip
         if stage.ask is not None:
             gate = {"ask": stage.ask, "policy": plan.policy}
-            yield Task(f"{name}{ASK}", partial(run_gate, bench, name, stage), after=[name], again=again,
-                       definition=gate)  # fmt: skip
+            yield Task(f"{name}{ASK}", partial(run_gate, bench, name, stage), after=[name, *([join] if join else [])],
+                       again=again, definition=gate)  # fmt: skip
+    for join, names in layout.joins.items():
+        is_asked, agent = bool(asks & set(names)), plan.stages[names[0]].agent or ""
+        yield Task(join, partial(run_join, bench, join, agent, is_asked), after=layout.needs[join],
+                   definition={"join": list(names), "agent": agent, "policy": plan.policy})  # fmt: skip
 
 
 def _ended(driver: _Driver, result: RunResult) -> RunEnded:

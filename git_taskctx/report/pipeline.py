@@ -34,8 +34,10 @@ class RunLines:
             document.line(*_row(event))
         elif event.type == "again":
             document.line((f"{event.stage}", "bold"), f"  again, since {', '.join(event.failed or ())} said no")
-        elif event.type == "collision":
-            document.line(("collision", "bad"), f"  {event.text}")
+        elif event.type == "collision" and event.state != "writing":
+            document.line(("collision", "bad"), *([f"  {', '.join(event.stages)}"] if event.stages else []))
+            for line in (event.text or "").splitlines():
+                document.line(f"  {line}")
         elif event.type == "run-started":
             document.line(f"run {event.run} of {event.task}: {', '.join(event.stages or ())}")
         document.write(self._stream, colour=self._colour)
@@ -139,8 +141,9 @@ def planned(document: Document, plan: Plan) -> None:
     for name in plan.order:
         stage = plan.stages[name]
         back = f"{stage.again.stage}, {stage.again.times}x" if stage.again is not None else ""
-        rows.append((name, stage.agent or "check", ", ".join(stage.after), back, shell_words(stage.run)))
-    document.table(("stage", "agent", "after", "goes back to", "command"), rows, cut=True)
+        where = "its own" if name in plan.layout.own else ""
+        rows.append((name, stage.agent or "check", ", ".join(stage.after), where, back, shell_words(stage.run)))
+    document.table(("stage", "agent", "after", "tree", "goes back to", "command"), rows, cut=True)
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from desk import Desk
 
 from git_taskctx.config import load_config
 from git_taskctx.config.committed import parse_file
+from git_taskctx.config.pipelines import faults_among, groups_among
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.pipeline import GoBack, Limit, Pipelines, Settings, Stage
@@ -137,3 +138,12 @@ def test_without_a_pipeline_nothing_of_it_is_written(desk: Desk) -> None:
     """The bytes of a context without one are those of the versions that knew none."""
     desk.ok("init", "TASK-1", "--title", "t")
     assert b"pipeline" not in desk.repo.read(".agent-output/tasks/TASK-1/context.json")
+
+
+def test_stages_of_one_agent_side_by_side() -> None:
+    """They are a group in order, also with what lies between them; a check beside them needs no order."""
+    one, two = (Stage(("x",), "one", after) for after in ((), ("look",)))
+    stages = {"b": one, "a": one, "look": Stage(("x",), after=("a",)), "c": two, "free": Stage(("x",))}
+    assert (groups_among(stages), list(faults_among(stages))) == ([("a", "b", "c")], [])
+    assert groups_among({"a": one, "c": Stage(("x",), "one", ("a",))}) == []
+    assert groups_among({"a": Stage(("x",), "one", tree="own")}) == [("a",)]

@@ -198,7 +198,6 @@ def test_a_part_of_it(line: Line, three: Stages) -> None:
         ({"test": {"run": ["no-such-program"]}}, "stage.test.run: 'no-such-program' is not on PATH"),
         ({"review": {"agent": "editor"}}, "stage.review.agent: 'editor' is not an agent of TASK-1"),
         ({"review": {"agent": "validator"}, "validate": {"agent": "reviewer"}}, "it is not validator's turn then"),
-        ({"test": {"tree": "own"}}, 'stage.test.tree = "own": not supported yet'),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_starts(
@@ -213,14 +212,6 @@ def test_what_cannot_run_is_refused_before_anything_starts(
     said = line.ends(128, "run")
     assert told in said.err
     assert (len(line.records()), line.repo.at("a.txt").exists()) == (before, False)
-
-
-def test_what_is_not_built_yet_is_refused_at_once(line: Line, three: Stages) -> None:
-    """All of it in one error."""
-    stages = {"one": {"agent": "implementer", "run": ["true"]}, "two": {"agent": "implementer", "run": ["true"]}}
-    line.begin_task(stages, '[run]\nbring = ["x"]\nsetup = [["true"]]\nremote = "origin"\n')
-    said = line.ends(128, "run").err
-    assert [said.count(key) for key in ("run.bring", "run.setup", "run.remote", "side by side")] == [1, 1, 1, 1]
 
 
 def test_a_pipeline_that_changed_since_the_base_is_refused(line: Line, three: Stages) -> None:

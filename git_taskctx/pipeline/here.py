@@ -1,0 +1,36 @@
+"""Whose a tree is that a run made for one of its stages: asked by every verb, so that it loads nothing for others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from git_taskctx.files import read_plain
+from git_taskctx.model.values import dataclass
+
+NOTE = "taskctx/stage"
+"""In the git dir of such a tree."""
+
+
+@dataclass(frozen=True)
+class Whose:
+    """Whose a tree is."""
+
+    top: str
+    """The worktree of the task."""
+    task: str
+    stage: str
+    run: int
+
+    def __str__(self) -> str:
+        return f"this tree belongs to stage {self.stage} of run {self.run} of {self.task}, which records it at the end"
+
+
+def whose_tree(git_dir: Path) -> Whose | None:
+    """Return whose tree it is that a git dir stands in; None for any other."""
+    data = read_plain(git_dir / NOTE, limit=64 * 1024)
+    if data is None:
+        return None
+    from git_taskctx.model.canonical import load_object
+    from git_taskctx.model.codec import from_plain
+
+    return from_plain(Whose, load_object(data, what=NOTE), what=NOTE)

@@ -1,0 +1,155 @@
+"""Three-way merge by tree: in this process through libgit2, and by git itself wherever the two might differ.
+
+libgit2 is believed where both sides merge cleanly, neither can hold a rename, and no attribute has a say. No merge
+driver runs either way. This is the only module that imports pygit2: loading it costs every other verb too much.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.git.objects import DURABLE
+from git_taskctx.git.private import private_folder
+from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Repository
+from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.values import dataclass, replace
+
+_SHOWN = 12
+"""Lines that are shown of a hunk."""
+_BEGIN, _END = b"<<<<<<< ", b">>>>>>> "
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What a merge gave."""
+
+    tree: TreeOid
+    """With both sides between markers where they collide."""
+    collisions: tuple[str, ...] = ()
+    """The paths in which they do, quoted."""
+    hunks: str = ""
+    """The lines of each."""
+
+
+def merge_trees(
+    repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid, names: tuple[str, str]
+) -> Merged:
+    """Merge what `theirs` did since `base` into `ours`; `names` are those of the two sides, for the markers.
+
+    Raises: CouldNotTell where objects are missing, or git is too old for what is not a plain merge.
+    """
+    if theirs in (base, ours):
+        return Merged(ours)
+    if ours == base:
+        return Merged(theirs)
+    found = merge_in_process(repository, base, ours, theirs)
+    return Merged(found) if found is not None else merge_by_git(repository, base, ours, theirs, names)
+
+
+def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid) -> TreeOid | None:
+    """Return the tree that libgit2 merges; None where git is to be asked."""
+    import pygit2
+    from pygit2.enums import MergeFlag, Option
+
+    if repository.algorithm != "sha1":
+        return None
+    try:
+        pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
+        opened = pygit2.Repository(os.fspath(repository.git_dir))
+        trees: list[Any] = [opened[oid] for oid in (base, ours, theirs)]
+        paths = [_changed(opened, trees[0], side) for side in trees[1:]]
+        both = set.intersection(*(added | other for added, other, _ in paths))
+        if any(added and gone for added, _, gone in paths) or _has_attributes(repository, trees[1], both):
+            return None
+        index = opened.merge_trees(trees[0], trees[1], trees[2], flags=MergeFlag(0))
+        return None if index.conflicts is not None else TreeOid(str(index.write_tree(opened)))
+    except (pygit2.GitError, KeyError, ValueError):
+        return None
+
+
+def _changed(opened: Any, base: Any, side: Any) -> tuple[set[str], set[str], set[str]]:
+    """Return the paths that were added, changed and deleted."""
+    found: dict[str, set[str]] = {"A": set(), "D": set()}
+    others = set[str]()
+    for delta in opened.diff(base, side).deltas:
+        found.get(delta.status_char(), others).add(delta.new_file.path)
+    return found["A"], others, found["D"]
+
+
+def _has_attributes(repository: Repository, tree: Any, paths: set[str]) -> bool:
+    """Return whether attributes might have a say in how the content of any of these is merged."""
+    if not paths:
+        return False
+    if (repository.common_dir / "info/attributes").exists():
+        return True
+    folders = {parent for path in paths for parent in Path(path).parents}
+    return any(os.fspath(folder / ".gitattributes") in tree for folder in folders)
+
+
+def merge_by_git(
+    repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid, names: tuple[str, str]
+) -> Merged:
+    """Let `git merge-tree` merge, in a repository of our own: no setting or driver of the user's has a say.
+
+    Raises: CouldNotTell.
+    """
+    with private_folder(repository) as folder:
+        scratch = folder / "merge"
+        who = {f"GIT_{role}_{key}": value for role in ("AUTHOR", "COMMITTER")
+               for key, value in (("NAME", "taskctx"), ("EMAIL", "taskctx"), ("DATE", "@1 +0000"))}  # fmt: skip
+        nowhere = dict.fromkeys(("GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"))
+        git = replace(repository.git, cwd=folder).with_env(
+            GIT_DIR=os.fspath(scratch), GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1", **nowhere, **who
+        )
+        git.run("init", "-q", "--bare", "--template=", f"--object-format={repository.algorithm}")
+        (scratch / "objects/info/alternates").write_text(f"{repository.object_dir}\n")
+        try:
+            first = git.run("commit-tree", "-m", "base", base).out.decode().strip()
+            for name, tree in zip(names, (ours, theirs), strict=True):
+                commit = git.run("commit-tree", "-m", name, "-p", first, tree).out.decode().strip()
+                git.run("update-ref", f"refs/heads/{name}", commit)
+            # What is merged goes to the real store; the commits that it is merged from go with the folder.
+            into = git.with_settings(DURABLE).with_env(
+                GIT_OBJECT_DIRECTORY=os.fspath(repository.object_dir),
+                GIT_ALTERNATE_OBJECT_DIRECTORIES=os.fspath(scratch / "objects"),
+            )
+            done = into.run("merge-tree", "--write-tree", "-z", "--name-only", *names, ok=(0, 1))
+        except GitFailed as error:
+            told = f"{names[0]} and {names[1]} were not merged: {error.message}"
+            raise CouldNotTell(told, hint="git --version   # 2.38 or newer merges by tree") from error
+    oid, *paths = done.out.partition(b"\0\0")[0].rstrip(b"\0").split(b"\0")
+    found = TreeOid(oid.decode())
+    hunks = "\n".join(_hunks(repository, found, path) for path in paths) if done.code else ""
+    return Merged(found, tuple(map(quote, paths)) if done.code else (), hunks)
+
+
+def _hunks(repository: Repository, tree: TreeOid, path: bytes) -> str:
+    """Return where the two sides collide in a path, and with what."""
+    lines = content_of(repository, tree, path).split(b"\n")
+    shown = list[str]()
+    for begin, end in marked(lines):
+        shown.append(f"{quote(path)}: lines {begin + 1} to {end + 1}")
+        shown += [f"    {line.decode('utf-8', 'replace')}" for line in lines[begin : end + 1][:_SHOWN]]
+    return "\n".join(shown or [f"{quote(path)}: as a whole"])
+
+
+def content_of(repository: Repository, tree: TreeOid, path: bytes) -> bytes:
+    """Return the content of a file in a tree; nothing where there is none."""
+    found = repository.objects.find(f"{tree}:{os.fsdecode(path)}", limit=16 * 1024 * 1024)
+    return found.data if found is not None and found.kind == "blob" else b""
+
+
+def marked(lines: list[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last line of each part that stands between markers."""
+    begin = None
+    for number, line in enumerate(lines):
+        if line.startswith(_BEGIN):
+            begin = number
+        elif line.startswith(_END) and begin is not None:
+            yield begin, number
+            begin = None
