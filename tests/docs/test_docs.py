@@ -165,8 +165,8 @@ def test_a_server_that_asks(repo: GitRepo, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("git_taskctx")
 def test_a_pipeline(repo: GitRepo) -> None:
     """The pipeline that needs no model runs as it stands, up to the proved commit; the other files are read."""
-    real, scripted, other = blocks(PAGES["docs/pipelines.md"], "toml")
-    assert all(parse_policy(one.encode(), what="docs/pipelines.md") for one in (real, other))
+    real, scripted, *others = blocks(PAGES["docs/pipelines.md"], "toml")
+    assert all(parse_policy(one.encode(), what="docs/pipelines.md") for one in (real, *others))
     repo.write("greetings.txt", "hello\n")
     repo.write(".taskctx.toml", scripted)
     for line in "".join(blocks(section("docs/pipelines.md", "A run"), "sh")).splitlines():
