@@ -21,7 +21,7 @@ from git_taskctx.model.payloads import StageRun, Usage
 from git_taskctx.model.values import replace
 from git_taskctx.pipeline.bench import Bench, present_tree, refusals_wait, require_no_drift
 from git_taskctx.pipeline.here import Whose
-from git_taskctx.pipeline.journal import Work
+from git_taskctx.pipeline.journal import OwnWork
 from git_taskctx.pipeline.threeway import content_of, marked, merge_trees
 from git_taskctx.pipeline.trees import OwnTree
 from git_taskctx.runner import CommandFailed, TaskContext, Waiting
@@ -132,7 +132,7 @@ def _keep(bench: Bench, name: str, told: StageRun, ctx: TaskContext, own: OwnTre
         raise CommandFailed(f"{name} wrote into {FOLDER}, which is none of its files")
     with bench.desk.session(told) as session:
         session.refs.move([session.keep(f"{_KEPT}/{name}", told.attempt, tree)], reason=f"{session.task}: {name}")
-        bench.journal.works[name] = Work(base, tree)
+        bench.journal.works[name] = OwnWork(base, tree)
     ctx.outputs.set("work", {"base": base, "tree": tree}, keep=True)
     ctx.outputs.set("tree", tree, keep=True)
 

@@ -32,7 +32,7 @@ _LARGEST = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Work:
+class OwnWork:
     """What a stage left in a tree of its own, and what it was built upon."""
 
     base: TreeOid
@@ -51,7 +51,7 @@ class Journal:
         self._ended: dict[str, RunEvent] = {}
         self._last: RunEvent | None = None
         """The end of the last stage of an agent that counts again."""
-        self.works: dict[str, Work] = {}
+        self.works: dict[str, OwnWork] = {}
         """What has not been brought together, by stage."""
         self.pending: RunEvent | None = None
         """What was brought together last, where a kill broke that off; or a collision, until it is solved."""
@@ -77,7 +77,7 @@ class Journal:
     def _follow(self, event: RunEvent) -> None:
         work = (event.writes or {}).get(f"{event.stage}.work") if not event.reused else None
         if work is not None:
-            self.works[event.stage or ""] = Work(work["base"], work["tree"])
+            self.works[event.stage or ""] = OwnWork(work["base"], work["tree"])
         if event.type in ("merged", "collision") and event.before is not None:
             is_over = (event.type, event.state) == ("merged", "done")
             self.pending = None if is_over else event

@@ -25,7 +25,7 @@ _BEGIN, _END = b"<<<<<<< ", b">>>>>>> "
 
 
 @dataclass(frozen=True)
-class Merged:
+class TreeMerge:
     """What a merge gave."""
 
     tree: TreeOid
@@ -38,17 +38,17 @@ class Merged:
 
 def merge_trees(
     repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid, names: tuple[str, str]
-) -> Merged:
+) -> TreeMerge:
     """Merge what `theirs` did since `base` into `ours`; `names` are those of the two sides, for the markers.
 
     Raises: CouldNotTell where objects are missing, or git is too old for what is not a plain merge.
     """
     if theirs in (base, ours):
-        return Merged(ours)
+        return TreeMerge(ours)
     if ours == base:
-        return Merged(theirs)
+        return TreeMerge(theirs)
     found = merge_in_process(repository, base, ours, theirs)
-    return Merged(found) if found is not None else merge_by_git(repository, base, ours, theirs, names)
+    return TreeMerge(found) if found is not None else merge_by_git(repository, base, ours, theirs, names)
 
 
 def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid) -> TreeOid | None:
@@ -93,7 +93,7 @@ def _has_attributes(repository: Repository, tree: Any, paths: set[str]) -> bool:
 
 def merge_by_git(
     repository: Repository, base: TreeOid, ours: TreeOid, theirs: TreeOid, names: tuple[str, str]
-) -> Merged:
+) -> TreeMerge:
     """Let `git merge-tree` merge, in a repository of our own: no setting or driver of the user's has a say.
 
     Raises: CouldNotTell.
@@ -125,7 +125,7 @@ def merge_by_git(
     oid, *paths = done.out.partition(b"\0\0")[0].rstrip(b"\0").split(b"\0")
     found = TreeOid(oid.decode())
     hunks = "\n".join(_hunks(repository, found, path) for path in paths) if done.code else ""
-    return Merged(found, tuple(map(quote, paths)) if done.code else (), hunks)
+    return TreeMerge(found, tuple(map(quote, paths)) if done.code else (), hunks)
 
 
 def _hunks(repository: Repository, tree: TreeOid, path: bytes) -> str:

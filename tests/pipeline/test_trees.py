@@ -203,7 +203,7 @@ def test_verbs_in_such_a_tree(line: Line) -> None:
     out = line.ok("run", "--log", "api").out
     whose = f"this tree belongs to stage api of run 1 of {TASK}"
     assert [f"{verb} 0 {shows}" in out for verb, shows in (("get", TASK), ("status", TASK))] == [True, True], out
-    assert "implementer has no snapshot yet" in out.partition("diff ")[2].splitlines()[0]
+    assert "diff 0  implementer has changed nothing yet" in out
     assert [f"{words[0]} 1" in out for words in refused] == [True] * 4
     assert (out.count(f"error: {whose}"), "commit 1" in out) == (5, True)
 
