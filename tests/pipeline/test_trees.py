@@ -251,7 +251,7 @@ def test_edits_of_the_worktree_meanwhile_are_merged(line: Line) -> None:
     assert (line.repo.read("hand.txt"), line.repo.read("a.txt").splitlines()[::8]) == (b"by hand", [b"API", b"PAGE"])
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are found by /proc")
+@pytest.mark.needs_linux
 def test_a_killed_run_leaves_nothing_for_long(line: Line, trees: Path, tmp_path: Path) -> None:
     """Trees and processes of a killed run are gone with the next one; what had ended is known."""
     place = tmp_path / "pid"
