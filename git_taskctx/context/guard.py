@@ -156,8 +156,10 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
     guard = Guard(caller, reading.repository, policy)
     guard.total = patch.size
     hits = list(guard.added(patch.added_lines()))
-    blobs = {name: oid for name, oid in _new_blobs(reading, since).items() if oid in patch.binaries}
-    hits += _search_whole(guard, reading, blobs)
+    new = _new_blobs(reading, since)
+    hits += _search_whole(guard, reading, {name: oid for name, oid in new.items() if oid in patch.binaries})
+    # Names go on record as well: one that is kept would have every later record refused.
+    hits += guard.whole("the names of new paths", "\n".join(name for name in new if not guard.allows(name)).encode())
     guard.remember()
     refuse_secrets(caller, hits)
 

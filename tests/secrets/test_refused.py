@@ -73,6 +73,11 @@ PLACES: dict[str, tuple[Callable[[Desk], object], tuple[str, ...], str]] = {
         ("snapshot", "--agent", "implementer"),
         r"deep/new\.env:4",
     ),
+    "name of a path": (
+        lambda desk: desk.repo.write(f"deep/{SECRET}.txt", "x\n"),
+        ("snapshot", "--agent", "implementer"),
+        r"the names of new paths:1",
+    ),
     "binary file": (
         lambda desk: desk.repo.write("new.bin", b"\0\0\n" + SECRET.encode() + b"\0"),
         ("snapshot", "--agent", "implementer"),
