@@ -42,6 +42,20 @@ def agent_hook(
     return Answer(raw=b"", code=run_hook(event, vendor, role))
 
 
+def mcp(call: Call) -> Answer:
+    """Serve the verbs that an agent needs as tools of MCP, on stdin and stdout.
+
+    For agents that run no commands; it needs the extra `mcp`, and ends when its client does.
+    """
+    from git_taskctx.agents.mcp import serve
+
+    call.repository.close()
+    outside = {"GIT_PAGER_IN_USE", "FORCE_COLOR"}
+    environ = {name: value for name, value in os.environ.items() if name not in outside}
+    serve(call.folder, environ)
+    return Answer(raw=b"")
+
+
 def agent_setup(
     call: Call,
     vendor: Annotated[Agent, Argument(metavar="claude|codex|gemini|cursor", help="The agent.")],

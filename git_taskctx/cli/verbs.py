@@ -64,6 +64,7 @@ GROUPS: Mapping[str, tuple[Verb, ...]] = {
     "agents": (
         Verb("agent-setup", "agents.agent_setup", common=("format",)),
         Verb("get", "contexts.get", common=("task", "context_id")),
+        Verb("mcp", "agents.mcp", common=()),
     ),
     PLUMBING: (
         Verb("hook", "hook.hook", common=()),

@@ -1,0 +1,125 @@
+"""The MCP server, asked by the SDK's own client, says what the command line says, and ends with its client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import pytest
+from benchmarks.tokens import counter
+from desk import Desk
+
+from git_taskctx.agents import mcp as served
+from git_taskctx.errors import Usage
+
+mcp = pytest.importorskip("mcp")
+MOST_TOKENS = 600
+
+
+def talk(desk: Desk, use: Callable[[Any], Awaitable[None]]) -> None:
+    """Start the server as a client does, and use it."""
+    from mcp import ClientSession, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    async def run() -> None:
+        command = StdioServerParameters(
+            command=sys.executable, args=["-m", "git_taskctx", "mcp"], env=desk.environment(), cwd=desk.repo.path
+        )
+        async with stdio_client(command) as (reading, writing), ClientSession(reading, writing) as session:
+            await session.initialize()
+            await use(session)
+
+    anyio.run(run)
+
+
+def test_a_turn(desk: Desk) -> None:
+    """Brief, work, snapshot, handover, finding and its end: what a reviewer does without a single command."""
+
+    async def use(session: Any) -> None:
+        async def say(name: str, **given: Any) -> tuple[bool, str]:
+            answer = await session.call_tool(name, given)
+            return answer.is_error, answer.content[0].text
+
+        assert "You own the tree" in (await say("brief", role="implementer"))[1]
+        failed, text = await say("snapshot", role="implementer")
+        assert not failed, text
+        assert "+fixed" in (await say("diff"))[1]
+        assert (await say("verify"))[1].startswith("worktree: matches\n")
+        assert "reviewer owns the tree" in (await say("verify", start_as="reviewer"))[1]
+        assert (await say("finding", role="reviewer", text="--not an option"))[1].startswith("F1 by reviewer: --not an")
+        assert "F1 by reviewer" in (await say("status"))[1]
+        assert (await say("finding", role="reviewer", close="F1"))[1].startswith("F1 closed, 0 open\n")
+        desk.repo.write("notes.txt", "x\n" * 40_000)
+        assert not (await say("snapshot", role="reviewer"))[0]
+        text = (await say("diff", type="incremental"))[1]
+        assert len(text) < served.LONGEST + 100
+        assert text.endswith("more characters are left out)\n")
+        desk.repo.write("notes.txt", "drift\n")
+        failed, text = await say("verify")
+        assert (failed, text.startswith("worktree: drifted\n")) == (True, True)
+        assert "hint: git taskctx restore --agent reviewer" in text
+        assert (await say("snapshot"))[1] == "snapshot needs role"
+        assert (await say("snapshot", role=1))[1] == "role of snapshot must be a string"
+        assert (await say("status", verbose=True))[1] == "status has no argument 'verbose'"
+        assert (await say("finding", role="reviewer"))[1] == "finding needs text, or close with the id of a finding"
+
+    desk.run("init", "TASK-1", "--title", "discount")
+    desk.repo.write("parser.py", "fixed\n")
+    talk(desk, use)
+
+
+def test_the_definitions_are_small(desk: Desk) -> None:
+    """At most six tools, in at most 600 tokens, and those that only read say so."""
+    found: list[dict[str, Any]] = []
+
+    async def use(session: Any) -> None:
+        listed = (await session.list_tools()).tools
+        found.extend(one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed)
+
+    talk(desk, use)
+    assert [one["name"] for one in found] == list(served.TOOLS)
+    assert len(found) <= 6
+    assert counter()(json.dumps(found)) <= MOST_TOKENS
+    reads = [one["name"] for one in found if one.get("annotations", {}).get("readOnlyHint")]
+    assert reads == ["brief", "status", "diff"]
+
+
+def test_it_ends_with_its_client(desk: Desk) -> None:
+    """A client that is killed closes the pipe: nothing is left of the server."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "git_taskctx", "mcp"],
+        cwd=desk.repo.path,
+        env=desk.environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    ask = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ask}).encode() + b"\n")
+    server.stdin.flush()
+    assert b'"serverInfo"' in server.stdout.readline()
+    server.stdin.close()
+    assert server.wait(timeout=60) == 0
+    server.stdout.close()
+
+
+def test_without_the_sdk(desk: Desk) -> None:
+    """One error with what to install."""
+    script = "import sys; sys.modules['mcp'] = None; from git_taskctx.__main__ import main; sys.exit(main(['mcp']))"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=desk.repo.path, env=desk.environment(), capture_output=True, check=False
+    )
+    said = 'error: the SDK of MCP is not installed\nhint: pipx install "git-taskctx[mcp]"\n'
+    assert (done.returncode, done.stdout, os.fsdecode(done.stderr)) == (128, b"", said)
+
+
+def test_a_tool_that_there_is_not() -> None:
+    """It is refused by name."""
+    with pytest.raises(Usage, match="there is no tool 'purge', only brief, status"):
+        served.argv_of("purge", {})
