@@ -92,6 +92,7 @@ def completion(
 def demo(
     call: Call,
     keep: Annotated[bool, Option("--keep", help="Keep the throw-away repository, to look at.")] = False,
+    pipeline: Annotated[bool, Option("--pipeline", help="Play a pipeline instead, with scripted agents.")] = False,
 ) -> Answer:
     """Play a whole handoff in a throw-away repository."""
     import os
@@ -100,7 +101,7 @@ def demo(
     from git_taskctx.demo import play
 
     stream = sys.stdout if call.format == "text" else sys.stderr
-    code = play(stream, environ=os.environ, colour=use_colour(stream), keep=keep)
+    code = play(stream, environ=os.environ, colour=use_colour(stream), keep=keep, pipeline=pipeline)
     return Answer({"played": code == 0}, code=code, reason="the demo did not go as its story says" if code else None)
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from git_taskctx.cli.answer import Answer
-from git_taskctx.cli.call import Call, find_width, use_colour, write_text
+from git_taskctx.cli.call import Call, use_colour, write_text
 from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import Fatal, Usage
 from git_taskctx.model.values import replace
@@ -204,11 +204,9 @@ def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["R
         yield lambda event: write_text(render_event(event))
         return
     colour = use_colour(sys.stdout)
-    shown = (
-        RunLines(sys.stdout, colour=colour)
-        if find_width(sys.stdout) is None
-        else RunTable(sys.stdout, stages, colour=colour)
-    )
+    # A pager shows what is written, and draws nothing anew.
+    is_drawn = sys.stdout.isatty()
+    shown = RunTable(sys.stdout, stages, colour=colour) if is_drawn else RunLines(sys.stdout, colour=colour)
     try:
         yield shown.hear
     finally:

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
+from git_taskctx.demo.pipeline import tell_pipeline
 from git_taskctx.demo.stage import Mismatch, Player
 from git_taskctx.demo.story import tell
 from git_taskctx.errors import Fatal
 
 
-def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool) -> int:
-    """Tell the whole story to `stream`; the repository goes away at the end, whatever happens, unless `keep`.
+def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool, pipeline: bool = False) -> int:
+    """Tell the whole story, or that of a pipeline, to `stream`; the repository goes away at the end, unless `keep`.
 
     Returns: 0 when every command ended as the story expects, else 1. Raises: Fatal where there is no temporary folder
     or a program is missing.
@@ -31,7 +32,7 @@ def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool
     try:
         stage = Player(folder, stream, environ=environ, colour=colour)
         try:
-            tell(stage)
+            (tell_pipeline if pipeline else tell)(stage)
         except Mismatch as error:
             stage.wrong(str(error))
             return 1

@@ -44,7 +44,7 @@ class Player:
         """Who acts."""
         self._stream, self._colour = stream, colour
         self._last: Literal["blank", "words", "command", "output"] = "blank"
-        home = folder / "home"
+        home = self._home = folder / "home"
         for place in (self.project, home):
             place.mkdir()
         (home / ".gitconfig").write_text(GIT_CONFIG)
@@ -90,6 +90,14 @@ class Player:
         place = self.project / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
+
+    def program(self, name: str, text: str) -> None:
+        """Put a program of a few lines of Python on PATH: it stands in for a coding agent."""
+        place = self._home / "bin" / name
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"#!{sys.executable}\n{text}")
+        place.chmod(0o700)
+        self._environ["PATH"] = os.pathsep.join((os.fspath(place.parent), self._environ.get("PATH", os.defpath)))
 
     def quiet(self, *argv: str) -> None:
         """Run a command that is no part of the story. Raises: Mismatch when it fails."""

@@ -54,6 +54,18 @@ $ git taskctx --task TASK-0824 log --graph
 |                                        tried the rounding by hand; put back
 """.splitlines()
 """Whole lines, in the order in which they are told."""
+OF_A_PIPELINE = """\
+git taskctx demo --pipeline: one command from the task to a proved commit
+$ git taskctx run
+prices  again, since review said no
+hint: git taskctx run --approve validate
+(exit code 3)
+## Handed back by review
+$ git taskctx run --approve validate
+hint: git add -A && git commit
+commit: matches
+""".splitlines()
+"""The same of the story of a pipeline."""
 
 
 @pytest.fixture
@@ -71,18 +83,21 @@ def missing(lines: list[str], expected: list[str]) -> str | None:
     return next((line for line in expected if line not in rest), None)
 
 
-def test_it_tells_the_whole_story_and_leaves_nothing(repo: GitRepo, temporary: Path, sealed_home: Path) -> None:
+@pytest.mark.parametrize(("words", "expected"), [((), EXPECTED), (("--pipeline",), OF_A_PIPELINE)])
+def test_it_tells_the_whole_story_and_leaves_nothing(
+    repo: GitRepo, temporary: Path, sealed_home: Path, words: tuple[str, ...], expected: list[str]
+) -> None:
     """In a pipe the demo is plain text, ends with 0, and neither the user's home nor the repository has changed."""
     repo.write("mine.txt", "mine\n")
     repo.commit()
     repo.write("mine.txt", "mine, edited\n")
     before, home = repo.census(), sorted(map(str, sealed_home.rglob("*")))
 
-    code, out, err = run_taskctx("demo", cwd=repo.path)
+    code, out, err = run_taskctx("demo", *words, cwd=repo.path)
 
     assert (code, err) == (0, ""), out
     assert "\x1b" not in out
-    assert missing(out.splitlines(), EXPECTED) is None
+    assert missing(out.splitlines(), expected) is None
     assert "bug" not in out
     assert str(temporary) not in out
     assert list(temporary.iterdir()) == []

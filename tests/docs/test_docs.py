@@ -312,6 +312,16 @@ def test_the_example_is_the_demo(capfd: pytest.CaptureFixture[str]) -> None:
     assert example in shown
 
 
+@pytest.mark.slow
+def test_the_run_is_that_of_the_demo(capfd: pytest.CaptureFixture[str]) -> None:
+    """The run that the README shows is what the demo of a pipeline prints, but for times, and for what ends first."""
+    (example,) = (one for one in blocks(PAGES["README.md"], "") if "taskctx run\n" in one)
+    assert __main__.main(["demo", "--pipeline"]) == 0
+    shown, example = (re.sub(r"[0-9.]+ s ", "0 s ", text).splitlines() for text in (capfd.readouterr().out, example))
+    at = shown.index(example[0])
+    assert sorted(shown[at : at + len(example)]) == sorted(example)
+
+
 def test_the_site_builds(tmp_path: Path) -> None:
     """mkdocs makes a site of the pages without a warning."""
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", os.fspath(tmp_path)]
