@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FOLDER = Path(__file__).resolve().parent
 ROWS = (
     "verify 50, 20 changes", "verify 50, 20 changes, memory", "snapshot 50, 20 changes",
@@ -38,6 +40,7 @@ def test_the_table_has_its_rows(tmp_path: Path) -> None:
     assert all(len(times) == 1 for figure in figures for times in figure["ms"].values())
 
 
+@pytest.mark.slow
 def test_the_engine_is_measured_beside_what_it_replaces() -> None:
     """A few tasks over a small store give both designs, the floor, and the two ratios."""
     argv = [sys.executable, os.fspath(FOLDER), "--engine=20,1", "--rounds=1"]

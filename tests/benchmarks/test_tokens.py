@@ -70,6 +70,7 @@ def test_what_the_seed_and_an_honest_reader_count(turns: list[Turn], count: Coun
     assert 0 not in together.parts.values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_nothing_is_missing(story: Story, turns: list[Turn], agent: str) -> None:
     """All that the task demands, and all that the role needs, is in its brief, and every section that it opens."""
@@ -93,6 +94,7 @@ def test_what_it_is_measured_against() -> None:
         assert section.text.count("\n## ") == 0
 
 
+@pytest.mark.slow
 def test_the_estimate(turns: list[Turn], count: Count) -> None:
     """Without a tokenizer a token is taken for 4 bytes: that is within a fifth, for briefs, standards and diffs."""
     for text in (*(turn.brief for turn in turns), *standards().values(), turns[-1].read["diff"]):

@@ -157,6 +157,7 @@ def test_several_tools_in_one_log() -> None:
         assert {report.tool for report in reports} == tools, (one, other)
 
 
+@pytest.mark.slow
 def test_interleaved_logs_are_no_pass() -> None:
     """Two tools that wrote into one file at the same time, line by line: a failure does not get lost.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import gzip
 import json
 import os
@@ -92,6 +93,7 @@ def told(repo: GitRepo) -> Desk:
     return desk
 
 
+@functools.cache
 def validator(name: str) -> Draft202012Validator:
     """Return the validator of a published schema, which must itself be one."""
     schema = build_schema(name)
@@ -242,14 +244,14 @@ RECORD: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("field", [key for key in RECORD if key not in ("finding", "text")])
-def test_records_miss_no_field(field: str) -> None:
+def test_records_miss_no_field() -> None:
     """A record without one of the fixed fields is no record, for schema and loader."""
     validator("record").validate(RECORD)
-    broken = {key: value for key, value in RECORD.items() if key != field}
-    assert not validator("record").is_valid(broken)
-    with pytest.raises(BadData):
-        load_record(dump_line(broken))
+    for field in RECORD.keys() - {"finding", "text"}:
+        broken = {key: value for key, value in RECORD.items() if key != field}
+        assert not validator("record").is_valid(broken), field
+        with pytest.raises(BadData):
+            load_record(dump_line(broken))
 
 
 @pytest.mark.parametrize(("field", "value"), [("type", "invented"), ("v", 2), ("seq", "one"), ("tree", 1)])

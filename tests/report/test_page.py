@@ -643,6 +643,7 @@ def plain_account(tmp_path_factory: pytest.TempPathFactory) -> Account:
     return account(desk)
 
 
+@pytest.mark.slow
 @given(
     written=st.lists(
         st.tuples(
