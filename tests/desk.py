@@ -93,7 +93,7 @@ class Desk:
         finally:
             os.chdir(before[0])
             sys.stdin = before[1]
-        texts = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        texts = [os.fsdecode(stream.buffer.getvalue()) for stream in (out, err)]  # type: ignore[attr-defined]
         return self._checked(Said(code, *texts), args, cwd)
 
     def process(

@@ -57,9 +57,9 @@ def compare_qa(
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.context.compare import compare_qa
-    from git_taskctx.model.step import shell_words
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
+    from git_taskctx.report.advice.chain import log_of
 
     with open_task(call.caller(), write=False) as session:
         compared = compare_qa(session, agent=agent)
@@ -67,9 +67,10 @@ def compare_qa(
         who = agent or session.chain.owner
     missing = [row.command for row in compared.rows if row.now is None or row.other_tree]
     missing = missing or (["make test"] if not compared.rows else [])
-    steps = tuple(
-        f"git taskctx record-qa --agent {who} --from LOG --command {shell_words([command])} --exit-code N"
-        for command in missing
+    worse = [row.command for row in compared.rows if row.outcome is Outcome.NO and row.command not in missing]
+    steps = (
+        *(log_of(who, command).line for command in missing),
+        *(log_of(who, command).because("once it is fixed").line for command in worse),
     )
     return Answer(
         compared,

@@ -258,7 +258,10 @@ def test_new_failures_are_named(begun: Desk, tmp_path: Path) -> None:
     record(begun, write_log(tmp_path, "before", ["t.py::a", "t.py::b"]))
     begun.repo.write("parser.py", "half\n")
     record(begun, write_log(tmp_path, "after", ["t.py::b", "t.py::c", "t.py::d"]))
-    assert plain(begun.ends(1, "compare-qa").out) == (
+    said = begun.ends(1, "compare-qa")
+    again = "record-qa --agent implementer --from LOG --command pytest --exit-code N   # once it is fixed"
+    assert said.err == f"hint: git taskctx {again}\n"
+    assert plain(said.out) == (
         "qa: no\n"
         "2 new failures\n"
         "  pytest: 2 new failures\n"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from desk import Desk, executable, plain
+from desk import Desk, executable, hints_of, plain
 from gitrepo import GitRepo
 
 
@@ -178,8 +178,24 @@ def test_staging_is_a_notice_unless_strict(begun: Desk) -> None:
     begun.to_reviewer()
     begun.repo.add()
     assert begun.ok("verify").out.endswith("  notice: staged only (what is staged differs, the files do not)\n")
-    assert "staged only" in begun.ends(1, "verify", "--strict").out
+    said = begun.ends(1, "verify", "--strict")
+    assert "staged only" in said.out
     assert begun.seat("reviewer")["drift_budget"] == 1
+    assert hints_of(said) == ["git reset -q   # nothing was staged"]
+    assert begun.typed(hints_of(said)[0]).code == 0
+    begun.ok("verify", "--strict")
+
+
+def test_what_was_staged_is_staged_again_under_strict(begun: Desk) -> None:
+    """The index comes back as the snapshot had it."""
+    begun.repo.write("new.py", "new\n")
+    begun.repo.add("new.py")
+    begun.implement()
+    begun.repo.git("reset", "-q")
+    said = begun.ends(1, "verify", "--strict")
+    assert begun.typed(hints_of(said)[0]).code == 0
+    assert begun.repo.git("diff", "--cached", "--name-only") == "new.py"
+    begun.ok("verify", "--strict")
 
 
 def test_another_worktrees_stash_is_not_our_drift(begun: Desk, tmp_path: Path) -> None:

@@ -65,6 +65,10 @@ def differs(
         # A checkout in which nothing was done is nobody's work: to accept it would replace the work with nothing.
         return (restore.because(f"brings what {expected.agent} left"),)
     ways = list[Step]()
+    if CauseKind.STAGED_ONLY in kinds:
+        ways.append(_stage_as_before(session.repository, expected, present))
+        if len(kinds) == 1:
+            return tuple(ways)  # no tree differs, so that there is nothing to accept
     if CauseKind.OPERATION_IN_PROGRESS in kinds and present.operation is not None:
         ways.append(Step(("git", *_ABORT[present.operation])))
     if CauseKind.STASHED in kinds:
@@ -140,6 +144,16 @@ def _may_keep(repository: Repository, target: CommitOid, head: CommitOid | None)
     paths = [f":(top,literal){os.fsdecode(one.path)}" for one in changed]
     asked = ("diff-index", "--quiet", "HEAD", "--", *paths)
     return len(paths) <= MANY and repository.git.run(*asked, ok=(0, 1, 128)).code == 0
+
+
+def _stage_as_before(repository: Repository, expected: Expectation, present: Present) -> Step:
+    """Put back what was staged; where that was no tree that is here, judge without it."""
+    tree = expected.index_tree
+    if tree == repository.tree_of(present.head.commit):
+        return Step(("git", "reset", "-q"), "nothing was staged")
+    if tree is not None and repository.git.run("cat-file", "-e", tree, ok=(0, 1, 128)).code == 0:
+        return Step(("git", "read-tree", tree), "stages what was staged")
+    return taskctx("verify", why="without --strict, by which what is staged counts")
 
 
 def _nested(repository: Repository, expected: Expectation, verdict: Verdict) -> Iterator[tuple[str, Step]]:
