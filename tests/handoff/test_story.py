@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desk import TASK, Desk, plain
@@ -167,6 +168,24 @@ def test_a_human_edit_can_be_accepted(begun: Desk) -> None:
     begun.ok("start", "--agent", "reviewer")
     record = begun.records("resolve")[0]
     assert (record["actor"], record["note"], record["accepted"]) == ("ann", "a typo", True)
+
+
+@pytest.mark.unfollowed  # the repository is none of ours to put aside
+def test_another_library_reads_what_a_task_left(git_repo: Any) -> None:
+    """In a repository that pytest-git makes, GitPython reads the commit, its tree and its record as git does."""
+    repo, api = GitRepo(Path(git_repo.workspace)), git_repo.api
+    repo.write("parser.py", "broken\n")
+    repo.commit("base")
+    desk = Desk(repo)
+    desk.init()
+    desk.validate()
+    repo.commit("Mend the parser")
+    desk.ok("verify")
+    (seal,) = desk.records("seal")
+    assert (api.head.commit.hexsha, api.head.commit.tree.hexsha) == (seal["commit"], seal["tree"])
+    assert not api.is_dirty(untracked_files=True)
+    assert seal["id"] in api.git.notes("--ref=taskctx", "show", seal["commit"])
+    api.close()
 
 
 def test_after_an_accepted_edit_the_reviewer_looks_again(begun: Desk) -> None:
