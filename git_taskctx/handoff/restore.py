@@ -30,6 +30,7 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Restore
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
+from git_taskctx.store import FOLDER
 
 _BESIDE = f"{SAVED}/beside"
 """The name under which is kept what a saved tree does not hold."""
@@ -77,7 +78,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     paths = tuple(_as_quoted(path) for path in paths)
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
-    wanted = _both(_selector(paths), _selector_of_taken(session, number) if session.archived else None)
+    wanted = _both(_selector(paths), _is_the_users)
+    wanted = _both(wanted, _selector_of_taken(session, number) if session.archived else None)
     # Cold: what is saved is what really lies there, whatever times say, and settings of conversions that were changed.
     with (
         read_worktree(repository, keep=False, cold=True) as reading,
@@ -240,6 +242,11 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
 def _as_quoted(pattern: str) -> str:
     """Return a pattern that is no text as git quotes it: as such it names the one path."""
     return pattern if pattern.isprintable() else quote(os.fsencode(pattern))
+
+
+def _is_the_users(path: bytes) -> bool:
+    """Return whether a path is not in our own folder, which no tree of ours holds; one that was fetched may."""
+    return path.partition(b"/")[0] != os.fsencode(FOLDER)
 
 
 def _selector(paths: tuple[str, ...]) -> Callable[[bytes], bool]:

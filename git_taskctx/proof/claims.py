@@ -76,6 +76,8 @@ class Claim:
     notices: tuple[Reason, ...] = ()
     around: tuple[ForbiddenBypass, ...] = ()
     """Commits that bypassed the gate, and that the records alone do not place in the history of this one."""
+    handed: tuple[tuple[Record, TreeOid], ...] = ()
+    """Starts with another tree than was left, which could be so for keys of the task file alone, and that tree."""
     vouched: bool = True
     """True when who wrote the record may approve, so that its word holds for what cannot be read here."""
 
@@ -283,6 +285,7 @@ class _Judge:
         """Who edited in which seat, by names and keys."""
         self._at_work: dict[str, dict[str, str]] = {}
         """Who sat last in which seat."""
+        self._handed: list[tuple[Record, TreeOid]] = []
         self._moves: list[Record] = []
         """Records that moved what the task's commit must sit on."""
         self._objections: list[tuple[Record, Reason]] = []
@@ -335,6 +338,8 @@ class _Judge:
                     chain = _begin(record)
                 else:
                     self._note_objection(chain, entry)
+                    if _is_handed_another(chain, record):
+                        self._handed.append((record, chain.settled_tree))
                     if _moves_parent(chain, record):
                         self._moves.append(record)
                     if record.type in CLAIMS:
@@ -407,6 +412,7 @@ class _Judge:
             tuple(dict.fromkeys(reasons))[:REASONS_LIMIT],
             tuple(itertools.islice(_tolerated(chain, record, facts, self._policy), REASONS_LIMIT)),
             tuple(one for one in around if one.commit is not None),
+            tuple(one for one in self._handed if one[0].seq < record.seq),
             refuse_actor(chain, chain.agents[-1], who, self._policy, self._editors) is None,
         )
 
@@ -474,6 +480,13 @@ def _moves_parent(chain: Chain, record: Record) -> bool:
     if not isinstance(payload, Rebase) or payload.parent == chain.parent:
         return False
     return not (payload.amended and chain.parts and payload.parent == chain.parts[-1].parent)
+
+
+def _is_handed_another(chain: Chain, record: Record) -> bool:
+    """Return whether whoever starts says that it was handed another tree than the one that was left."""
+    payload = record.payload
+    named = isinstance(payload, Start) and not payload.resume and record.tree is not None
+    return named and record.tree != chain.settled_tree
 
 
 def _note_facts(facts: _Facts, record: Record) -> None:

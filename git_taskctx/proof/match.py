@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell
-from git_taskctx.git.changes import compare_many
+from git_taskctx.git.changes import compare_many, compare_trees
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.git.tree import Tree
@@ -79,8 +79,10 @@ class ClaimMatcher:
             goes_on = Reason(Code.PART_OPEN, "the task goes on after this commit", record.id)
             return ClaimMatch(True, (*self._beyond(commit, claim), goes_on), notices)
         around, undone = self.judge_bypasses(commit, claim)
+        reasons, told = self._judge_handed(claim)
+        notices = (*notices, *told)
         rests = (reason for part in claim.rests_on for reason in self._judge_part(part))
-        return ClaimMatch(True, (*self._base(commit, claim), *rests, *around), (*notices, *undone))
+        return ClaimMatch(True, (*self._base(commit, claim), *reasons, *rests, *around), (*notices, *undone))
 
     def is_patch(self, claim: Claim, place: PatchPlace) -> bool:
         """Return whether a patch is the one between what a task's commit sits on and its tree.
@@ -105,6 +107,24 @@ class ClaimMatcher:
             reasons = self.fit(commit, part).reasons if commit is not None else (lost,)
             self._parts[record.id] = tuple(one for one in (*part.reasons, *reasons) if one.code is not Code.PART_OPEN)
         return self._parts[record.id]
+
+    def _judge_handed(self, claim: Claim) -> tuple[list[Reason], list[Reason]]:
+        """Return what is wrong with the trees that were handed over, and what cannot be told of them here.
+
+        They may differ from what was left in volatile keys of the task file alone: else somebody's edits are nobody's.
+        """
+        reasons, notices = list[Reason](), list[Reason]()
+        for record, left in claim.handed:
+            try:
+                changes = compare_trees(self._repository, left, TreeOid(record.tree or ""))
+            except CouldNotTell:
+                what = f"{record.id} was handed a tree with other keys, which is not in this clone"
+                notices.append(Reason(Code.VOLATILE_KEYS, what, record.id))
+                continue
+            if not all(self._is_same_text(change, claim) for change in changes):
+                other = f"{record.agent} began with another tree than was left"
+                reasons.append(Reason(Code.EDITED_BY, other, record.id))
+        return reasons, notices
 
     def _beyond(self, commit: Commit, claim: Claim) -> Iterator[Reason]:
         """Yield what a part changes otherwise than the agents left it."""

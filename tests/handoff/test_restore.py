@@ -161,6 +161,7 @@ def test_a_task_that_was_put_away_or_begun_twice(begun: Desk, monkeypatch: pytes
 def test_the_commit_was_undone(begun: Desk) -> None:
     """A task whose commit is not part of HEAD any more goes on with `recover`."""
     begun.implement()
+    begun.repo.write("parser.py", "drift\n")
     ended(begun)
     begun.repo.git("reset", "-q", "--soft", "HEAD~1")
     assert begun.ok("recover", "TASK-1").err == "hint: git add -A && git commit\n"
@@ -343,3 +344,23 @@ def test_our_own_folder_is_not_touched(begun: Desk) -> None:
     begun.ok("restore", "--agent", "init")
     assert (begun.folder() / "implementer-1-files.json.gz").read_bytes() == before
     begun.ok("get")
+
+
+def test_a_tree_of_somebody_elses_making_leads_nowhere(begun: Desk) -> None:
+    """A state that was fetched may hold any path: none of ours, of git's, or outside is written."""
+    begun.implement()
+    begun.ok("restore", "--agent", "init")
+    repo = begun.repo
+    ref = repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/snapshots/*/saved/1")
+    blob = repo.git("hash-object", "-w", "--stdin", input="evil\n")
+    outside, before = repo.path.parent / "evil", repo.census()
+    for folder in (".agent-output", ".git", ".."):
+        tree = repo.git("mktree", input=f"100755 blob {blob}\tevil")
+        whole = f"{repo.git('ls-tree', ref)}\n040000 tree {tree}\t{folder}\n"
+        repo.git("update-ref", ref, repo.git("mktree", input=whole))
+        begun.run("restore", "--agent", "saved", "--round", "1")
+        places = (repo.path / folder / "evil", outside)
+        assert not any(place.exists() for place in places)
+    repo.write("parser.py", "broken\n")
+    assert {path.name for path in repo.path.iterdir()} >= {"parser.py", ".git"}
+    assert before["refs"] == repo.census()["refs"]

@@ -242,3 +242,19 @@ def test_two_keys_of_one_person(tmp_path: Path) -> None:
     assert codes(desk) == ("verified", set())
     scene.repo.config("taskctx.chain.distinctActors", "true")
     assert codes(desk) == ("violated", {"same-actor"})
+
+
+def test_the_tree_that_was_handed_over(tmp_path: Path) -> None:
+    """Whoever approves began with what was left: its own edits are not what it was handed, as its record may say."""
+    attacker = scene_of_three(tmp_path)
+    repo = attacker.repo
+    repo.write("parser.py", "its own\n")
+    commit = repo.commit("work", "--amend")
+    values, tree = values_of(attacker), repo.tree(commit)
+    for value in values[6:]:
+        value["tree"] = tree
+    for value in values[7:]:
+        value["commit_tree"] = tree
+    values[8]["commit"] = commit
+    attacker.put(hashed(values), commit, tree)
+    assert codes(attacker.clone) == ("violated", {"edited-by"})
