@@ -1,48 +1,72 @@
-"""Tells where the time of one call goes: its git processes, as `GIT_TASKCTX_TRACE` has them, and the rest."""
+"""Draws where the time of one call goes: when each git process began and ended, counted from the start of Python."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import re
-import statistics
+import shlex
 import sys
 import tempfile
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.cases import SNAPSHOT, VERIFY, Place
+from benchmarks.cases import Place
 from benchmarks.measure import Command, run
 
 _OID = re.compile(r"\b([0-9a-f]{7})[0-9a-f]{5,}")
-_LINE = re.compile(r"taskctx: +([0-9.]+) ms  (?:-?\d+)  (.*)")
+_BAR = 50
+"""Characters that the whole call is drawn in."""
 
 
-def print_profile(place: Place, *, rounds: int) -> None:
-    """Print one `verify` and one `snapshot` with 20 changes, process by process: the call of median length."""
-    env = place.bench.env
-    plain = Command((sys.executable, "-c", "pass"), place.bench.folder, env)
-    loaded = Command((sys.executable, "-c", "import git_taskctx.cli.app"), place.bench.folder, env)
-    starts = [statistics.median(run(one)[0] for _ in range(rounds + 1)) for one in (plain, loaded)]
-    print(f"\nPython starts in {starts[0]:.0f} ms, with the command line imported in {starts[1]:.0f} ms")
-    changes = min(20, place.files // 2)
-    for name, argv in (("verify", VERIFY), ("snapshot", SNAPSHOT)):
-        place.work.begin(changes=changes, snapshot=name == "verify")
-        calls = []
-        for _ in range(rounds + 1):
-            if name == "snapshot":
-                place.work.freshen()
-                place.work.taskctx("start", "--agent", "implementer")
-            calls.append(_traced(place.command(*argv)))
-        took, lines = sorted(calls[1:])[len(calls[1:]) // 2]
-        inside = sum(ms for ms, _ in lines)
-        head = f"{name} {place.label}, {changes} changes: {took:.0f} ms"
-        print(f"\n{head}, of which {len(lines)} git processes {inside:.0f} ms")
-        for ms, words in lines:
-            print(f"  {ms:8.1f}  {words}")
-        print(f"  {took - inside:8.1f}  the rest: Python, and processes that stay open beside it")
+class Span(NamedTuple):
+    """One git process, in milliseconds from when the call began."""
+
+    begin: float
+    end: float
+    words: str
 
 
-def _traced(command: Command) -> tuple[float, list[tuple[float, str]]]:
+def print_timeline(place: Place, words: Sequence[str], *, rounds: int) -> None:
+    """Draw one verb with 20 changed files, process by process: the call of median length, of those after the first."""
+    start = Command((sys.executable, "-c", "pass"), place.bench.folder, place.bench.env)
+    plain = sorted(run(start)[0] for _ in range(5))
+    place.work.begin(changes=min(20, place.files // 2), snapshot=words[0] != "snapshot")
+    calls = []
+    for _ in range(rounds + 1):
+        if words[0] == "snapshot":
+            place.work.freshen()
+            place.work.taskctx("start", "--agent", "implementer")
+        calls.append(_traced(place.command("git-taskctx", *words)))
+    took, spans = sorted(calls[1:])[rounds // 2]
+    print(f"\n{shlex.join(words)} {place.label}: {took:.0f} ms, of which Python alone takes {plain[2]:.0f} to start")
+    for begin, end, what in spans:
+        first, last = (min(_BAR - 1, int(_BAR * at / took)) for at in (begin, end))
+        drawn = " " * first + "#" * (last - first + 1)
+        print(f"{begin:7.1f} +{end - begin:6.1f}  |{drawn:<{_BAR}}|  {what}")
+
+
+def _traced(command: Command) -> tuple[float, list[Span]]:
+    """Run a command. git is told to trace by the user's configuration: no variable of that kind gets through to it."""
     with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder, "trace").resolve()
-        took, _ = run(Command(command.argv, command.folder, {**command.env, "GIT_TASKCTX_TRACE": str(trace)}))
-        found = map(_LINE.fullmatch, trace.read_text().splitlines() if trace.exists() else ())
-        return took, [(float(match[1]), _OID.sub(r"\1", match[2])) for match in found if match]
+        trace, config = Path(folder, "trace"), Path(folder, "config")
+        trace.touch()
+        config.write_text(f"[include]\n\tpath = {command.env['HOME']}/.gitconfig\n[trace2]\n\teventTarget = {trace}\n")
+        began = time.time()
+        took, _ = run(Command(command.argv, command.folder, {**command.env, "GIT_CONFIG_GLOBAL": str(config)}))
+        return took, read_spans(trace.read_text(), began, took)
+
+
+def read_spans(trace: str, began: float, took: float) -> list[Span]:
+    """Return the processes of a trace in the format of `trace2.eventTarget`; one without an end was killed with us."""
+    found: dict[str, Span] = {}
+    for event in map(json.loads, trace.splitlines()):
+        at = (datetime.datetime.fromisoformat(event["time"]).timestamp() - began) * 1000
+        if event["event"] == "start":
+            words = " ".join(word for word in event["argv"][1:] if not word.startswith("-") and "=" not in word)
+            found[event["sid"]] = Span(at, took, _OID.sub(r"\1", words)[:100])
+        elif event["event"] in ("exit", "atexit", "signal") and event["sid"] in found:
+            found[event["sid"]] = found[event["sid"]]._replace(end=at)
+    return sorted(found.values())

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.breakdown import print_profile
+from benchmarks.breakdown import print_timeline
 from benchmarks.cases import Place, cases_of, cases_of_ledger
 from benchmarks.engine import print_engine
 from benchmarks.measure import Case, Failed, measure, raw
@@ -35,9 +36,9 @@ def main(argv: Sequence[str]) -> int:
         bench = Bench(options.cache or Path(folder))
         try:
             places = list(_places(bench, options))
-            if options.profile:
+            if options.timeline:
                 for place in places:
-                    print_profile(place, rounds=options.rounds)
+                    print_timeline(place, shlex.split(options.timeline), rounds=options.rounds)
             else:
                 _print_table(bench, places, options)
         except Failed as error:
@@ -94,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cache", type=Path, help="a folder that keeps the generated repositories for the next run")
     parser.add_argument("--json", type=Path, help="write the raw figures to this file")
-    parser.add_argument("--profile", action="store_true", help="print the git processes of one verify and snapshot")
+    parser.add_argument("--timeline", metavar="VERB", help="draw when each git process of a verb, as typed, runs")
     parser.add_argument(
         "--tokens", nargs="?", const=ENCODING, metavar="ENCODING", help="count the tokens of a task's prompts instead"
     )
