@@ -22,6 +22,8 @@ MAX_PATTERN = 8192
 MAX_TOTAL = 256 * 1024
 """Characters in all patterns, braces written out."""
 MAX_MACRO_DEPTH = 32
+_PLACES = 200
+"""Maximum number of places that are worth looking at one by one."""
 
 _PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
 """A word that names paths: it has a slash, a star or an extension, or is a macro."""
@@ -100,6 +102,16 @@ def compile_patterns(patterns: Sequence[str]) -> Matcher:
     includes = [_clean(pattern) for pattern in patterns if not pattern.startswith("!")]
     excludes = [_clean(pattern[1:]) for pattern in patterns if pattern.startswith("!")]
     return Matcher(_compile(includes) if includes else None, _compile(excludes) if excludes else None)
+
+
+def places_of(patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return paths that all that the patterns cover is, or lies below; none where that may be anywhere."""
+    places = list[str]()
+    for pattern in patterns:
+        for plain in () if pattern.startswith("!") else _alternatives(_clean(pattern)):
+            segments = (segment for segment in plain.split("/") if segment not in ("", "."))
+            places.append("/".join(itertools.takewhile(lambda one: not re.search(r"[*?\[\\]", one), segments)))
+    return tuple(dict.fromkeys(places)) if len(places) <= _PLACES and all(places) else ()
 
 
 def expand_macros(patterns: Iterable[str], macros: Mapping[str, Sequence[str]]) -> tuple[str, ...]:

@@ -89,7 +89,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
         causes.append(Cause(CauseKind.OPERATION_IN_PROGRESS, None, detail))
     causes += _explain_hidden(expected.hidden, present.hidden)
     volatile_only = any(notice.kind is CauseKind.VOLATILE_KEYS for notice in notices)
-    if scope_hash_of(reading, context) != expected.scope_hash and not volatile_only:
+    if scope_hash_of(reading, context, expected) != expected.scope_hash and not volatile_only:
         causes.append(Cause(CauseKind.SCOPE_CHANGED, None, "paths that the scope patterns match came or went"))
     if present.index_tree != expected.index_tree:
         staged = Cause(CauseKind.STAGED_ONLY, None, "what is staged differs, the files do not")

@@ -139,7 +139,7 @@ def take_snapshot(
         diff_from_previous=f"{prefix}-incremental.diff.gz" if patches[1] else None,
         incremental_diff_sha=patches[1].sha if patches[1] else None,
         incremental_diff_error=None if patches[1] else _LOST,
-        scope_hash=scope_hash_of(reading, session.context),
+        scope_hash=scope_hash_of(reading, session.context, chain.expected),
         out_of_scope=out_of_scope,
         own_out_of_scope=own_out_of_scope,
         conflicts=conflicted(patches[0])[:UNTRACKED_SHOWN],

@@ -7,7 +7,7 @@ import itertools
 
 import pytest
 
-from git_taskctx.capture.scope import compile_patterns, expand_macros, read_macros, scope_hash
+from git_taskctx.capture.scope import compile_patterns, expand_macros, places_of, read_macros, scope_hash
 from git_taskctx.errors import BadData
 from git_taskctx.report.advice import advise
 
@@ -181,3 +181,37 @@ def test_a_file_of_macros() -> None:
     ]
     with pytest.raises(BadData, match="expected an object"):
         read_macros(b"[]", name="m.json")
+
+
+@pytest.mark.parametrize(
+    ("patterns", "places"),
+    [
+        (["src/**", "docs/a.md", "!src/gen/**"], ("src", "docs/a.md")),
+        (["./src//a/./*.py", "/lib/"], ("src/a", "lib")),
+        (["{app,web}/x/*"], ("app/x", "web/x")),
+        (["src/[id]/page.tsx"], ("src",)),
+        (["src/**", "*.md"], ()),
+        (["**/x", "src"], ()),
+        (["!src/**"], ()),
+        ([], ()),
+        ([r"a\*/b"], ()),
+        ([f"{n}/x" for n in range(1000)], ()),
+    ],
+)
+def test_places_of(patterns: list[str], places: tuple[str, ...]) -> None:
+    """All that patterns cover lies in the places that are named; none are named where that may be anywhere."""
+    assert places_of(patterns) == places
+    covers = compile_patterns(patterns).covers
+    for path in (
+        "src/a/b.py",
+        "src/gen/c",
+        "docs/a.md",
+        "lib/x",
+        "app/x/y",
+        "src/[id]/page.tsx",
+        "a.md",
+        "a*/b",
+        "z/x",
+    ):
+        below = any(path == place or path.startswith(f"{place}/") for place in places)
+        assert below or not places or not covers(path)
