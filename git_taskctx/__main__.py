@@ -14,6 +14,13 @@ TYPE_CHECKING = False  # typing itself would cost a hook of an agent's more than
 if TYPE_CHECKING:
     from typing import NoReturn
 
+_OPENING = frozenset({
+    "status", "start", "snapshot", "diff", "block", "unblock", "update", "verify", "record-qa", "compare-qa", "attach",
+    "evidence", "list", "log", "report", "get", "fingerprint", "hook",
+})  # fmt: skip
+"""Verbs that open the repository first of all."""
+_READING = frozenset({"status", "start", "snapshot", "verify", "fingerprint"})
+"""Those that read the worktree next, where a task is active."""
 INTERRUPTED = 130
 CLOSED = 141
 
@@ -76,6 +83,9 @@ def main(argv: Sequence[str], *, alone: bool = False) -> int:
             return _say(refusal, argv)
         code = _say_bug(error, argv)
         return 0 if _is_hook(argv) else code  # a bug of ours never blocks git
+    finally:
+        if "git_taskctx.git.ahead" in sys.modules:
+            sys.modules["git_taskctx.git.ahead"].end()
 
 
 def _run(argv: Sequence[str], *, alone: bool) -> int:
@@ -91,6 +101,8 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
         line = line_of(glance("."))
         sys.stdout.write(line and f"{line}\n")
         return 0
+    if alone and argv and argv[0] in _OPENING:
+        _begin(argv)
     from git_taskctx.cli.plain import run_plain
     from git_taskctx.cli.signals import catch_signals, ignore_signals
 
@@ -104,6 +116,23 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
     if alone:
         ignore_signals()
     return code
+
+
+def _begin(argv: Sequence[str]) -> None:
+    """Let git answer what the verb will ask first while we load what it needs."""
+    from git_taskctx.agents.here import FOLDER, find_worktree, is_active
+    from git_taskctx.git import ahead
+
+    try:
+        folder = os.getcwd()  # noqa: PTH109 - no pathlib here
+        worktree = find_worktree(folder)
+    except (OSError, ValueError):  # told by whoever asks for the repository
+        return
+    lock = None
+    if worktree is not None and argv[0] in _READING and (argv[0] == "fingerprint" or is_active(*worktree)):
+        own_way = {"--cold", "--exact"}.intersection(argv) or any(".." in word for word in argv)
+        lock = None if own_way else f"{worktree[0]}/{FOLDER}/.context_store.lock"
+    ahead.begin(folder, os.environ, worktree, objects=argv[0] not in ("hook", "fingerprint"), scan=lock)
 
 
 def _stopped(stopped: KeyboardInterrupt) -> int:

@@ -35,7 +35,7 @@ class ReadOnly(Fatal):
 
 @contextlib.contextmanager
 def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold the kernel's lock on `path`, which dies with its process.
+    """Hold the kernel's lock on `path`, which dies with its process; what the file says changes each time.
 
     Raises: TryAgain after `seconds`; Fatal where `path` is no regular file; ReadOnly.
     """
@@ -45,7 +45,7 @@ def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         try:
             yield
         finally:
-            os.close(descriptor)
+            _mark(descriptor)
         return
     from filelock import FileLock, Timeout
 
@@ -61,7 +61,20 @@ def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
     try:
         yield
     finally:
+        with contextlib.suppress(OSError):  # it may be gone
+            _mark(os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
         lock.release()
+
+
+def _mark(descriptor: int) -> None:
+    """Write into a lock what it has never said, and close it; on a full disk its time says that it was held."""
+    try:
+        os.pwrite(descriptor, os.urandom(16), 0)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _lock_at_once(path: Path) -> int | None:

@@ -319,10 +319,34 @@ def test_the_lock_is_released_on_failure(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_that_was_left(tmp_path: Path) -> None:
-    """A lock file is only a file: what counts is who holds it. Its content is never touched."""
+    """A lock file is only a file: what counts is who holds it."""
     (tmp_path / "lock").write_bytes(b"left")
     with held_lock(tmp_path / "lock"):
         assert stat.S_ISREG((tmp_path / "lock").stat().st_mode)
+
+
+def test_the_lock_says_that_it_was_held(tmp_path: Path) -> None:
+    """What the file says is another thing after each holder, whether or not it had to wait, and also after an error."""
+    said = []
+    for _ in range(2):
+        with held_lock(tmp_path / "lock"):
+            pass
+        said.append((tmp_path / "lock").read_bytes())
+        holder = python(HOLDER, tmp_path)
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        waiter = python(HOLDER, tmp_path)
+        holder.communicate("")
+        said.append((tmp_path / "lock").read_bytes())
+        waiter.communicate("")
+        said.append((tmp_path / "lock").read_bytes())
+        with pytest.raises(RuntimeError), held_lock(tmp_path / "lock"):
+            raise RuntimeError
+        said.append((tmp_path / "lock").read_bytes())
+    assert len(set(said)) == len(said)
+    (tmp_path / "lock").unlink()
+    with held_lock(tmp_path / "lock"):
+        (tmp_path / "lock").unlink()
 
 
 def test_writers_behind_the_lock_lose_nothing(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
 from git_taskctx.errors import TaskctxError
+from git_taskctx.git.ahead import PLACES
 from git_taskctx.git.background import Background
-from git_taskctx.git.process import PLACES
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import open_repository
 from git_taskctx.model.values import dataclass

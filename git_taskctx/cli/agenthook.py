@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _OPTIONS = ("--agent", "--role")
 _AGENTS = ("claude", "codex", "gemini", "cursor")
+_STOPS = ("stop", "subagentstop", "afteragent")
+"""Events after which the worktree must be on record, as the agents call them."""
 _CHUNK = 1 << 20
 _MOST = 33 << 20
 """Bytes of stdin that are kept: more than any payload that is read."""
@@ -49,8 +51,12 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
             sent = payload.read(_read_stdin(), folder)
         except payload.Unreadable as error:
             sent = error
-        if (isinstance(sent, payload.HookPayload) and sent.is_idle) or not _may_concern_us(sent, folder):
+        if isinstance(sent, payload.HookPayload) and sent.is_idle:
             return 0
+        concerned = _find_concerned(sent, folder)
+        if concerned is None:
+            return 0
+        _begin(concerned, scan=event.lower() in _STOPS)
         from git_taskctx.agents.answer import answer
 
         said = answer(event, agent, role, sent, folder=folder, environ=os.environ, clock=_now)
@@ -96,8 +102,19 @@ def _read_stdin() -> bytes:
     return bytes(data)
 
 
-def _may_concern_us(sent: object, folder: str) -> bool:
-    """Return whether a context may be active where a call comes from, or where it is about to write."""
+def _begin(worktree: tuple[str, str], *, scan: bool) -> None:
+    """Let git answer what is asked first while we load what it needs; with `scan` that is the worktree too."""
+    from git_taskctx.agents.here import FOLDER
+    from git_taskctx.git import ahead
+
+    top = worktree[0]
+    environ = {name: value for name, value in os.environ.items() if name not in ahead.PLACES}
+    lock = f"{top}/{FOLDER}/.context_store.lock" if scan else None
+    ahead.begin(top, environ, worktree, settings=scan, scan=lock)
+
+
+def _find_concerned(sent: object, folder: str) -> tuple[str, str] | None:
+    """Return the worktree, and its git dir, where a context may be active: where a call comes from or will write."""
     from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
     from git_taskctx.agents.payload import HookPayload
 
@@ -117,4 +134,4 @@ def _may_concern_us(sent: object, folder: str) -> bool:
                 folders.add(begins_in(path, sent.cwd))
                 continue
             folders |= {*map(os.path.dirname, places), *(places if sent.served is not None else ())}
-    return any(is_active(*found) for found in map(found_from, folders) if found is not None)
+    return next((found for found in map(found_from, sorted(folders)) if found is not None and is_active(*found)), None)

@@ -80,7 +80,7 @@ class Call:
         if self.verb not in OF_THE_TASK:
             raise Refused(str(whose), hint=f"git -C {shlex.quote(whose.top)} taskctx status")
         here.close()
-        from git_taskctx.git.process import PLACES
+        from git_taskctx.git.ahead import PLACES
         from git_taskctx.git.repository import open_repository
 
         self.folder = Path(whose.top)

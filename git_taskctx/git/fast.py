@@ -15,8 +15,9 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from git_taskctx.errors import CouldNotTell
+from git_taskctx.git import ahead
 from git_taskctx.git.background import Background
-from git_taskctx.git.changes import LINK
+from git_taskctx.git.changes import LINK, NO_INDEX
 from git_taskctx.git.hidden import find_left_out
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.objects import ObjectStore, TreeEntry
@@ -93,36 +94,43 @@ def read_fast(
     Raises: Declined.
     """
     _require_plain_repository(repository)
-    process = git.start(*status)
+    process = ahead.take_status(git.argv(status), git.environment(), os.fspath(git.cwd), index.found)
+    was_begun = process is not None
+    process = process or git.start(*status)
     try:
-        staged.start()  # while git scans
         if not index.unflagged:
-            listing.start()
+            listing.start()  # while git scans
         _require_whole(index)
+        base = index.known_tree
+        if base is None or not objects.has(base):
+            objects.stand_alone()  # a tree is written
+            staged.start()
+            base = None
     except BaseException:
         stop(process)
         raise
     scanned = git.finish(process, *status, ok=(0, 128))
+    if was_begun and index.has_moved:  # it may have read another one
+        scanned = git.run(*status, ok=(0, 128))
     if scanned.code or scanned.err:
         raise Declined(f"git status complains: {scanned.complaint}")
     try:
-        return _read_changes(repository, scanned.out, objects, staged)
+        return _read_changes(repository, scanned.out, objects, index, base or staged.result())
     except Declined as declined:
         declined.status = scanned.out
         raise
 
 
 def _read_changes(
-    repository: Repository, status: bytes, objects: ObjectStore, staged: Background[TreeOid | None]
+    repository: Repository, status: bytes, objects: ObjectStore, index: IndexCopy, base: TreeOid | None
 ) -> Scan:
     left_out = find_left_out(repository, status)
     new_below = not repository.ignores_case  # there git takes a folder's name from the index
     paths = sorted(path for path in _paths(_entries(status), new_below=new_below) if path[0] not in left_out)
     head = _head(repository, status)
-    base = staged.result()
     if base is None:
         raise Declined("the index has no tree")
-    converted = _attributes(repository, [path for path, gone in paths if not gone])
+    converted = _attributes(repository, index, [path for path, gone in paths if not gone])
     hashes = Hashes()
     tree = _with_changes(objects, base, paths, lambda path: _entry(repository, path, objects, converted, hashes))
     return Scan(status, head, base, tree, hashes)
@@ -211,12 +219,15 @@ def _require_plain_name(path: bytes) -> None:
         raise Declined(".gitmodules changed")
 
 
-def _attributes(repository: Repository, paths: list[bytes]) -> frozenset[bytes]:
+def _attributes(repository: Repository, index: IndexCopy, paths: list[bytes]) -> frozenset[bytes]:
     """Return the paths whose line ends git may convert. Raises: Declined for any other conversion."""
     if not paths:
         return frozenset()
     asked = b"".join(path + b"\0" for path in paths)
-    told = repository.git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
+    git = repository.git
+    if not index.gives_attributes(os.fsencode(repository.toplevel), paths):
+        git = git.with_env(GIT_INDEX_FILE=NO_INDEX)  # it would be read whole
+    told = git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
     converted = set()
     for path, attribute, value in re.findall(rb"([^\0]*)\0([^\0]*)\0([^\0]*)\0", told):
         if attribute not in _ATTRIBUTES or value in (b"unspecified", b"unset"):

@@ -14,13 +14,26 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
+import stat
+from collections.abc import Iterable
 from pathlib import Path
 
 from git_taskctx.errors import GitFailed, TaskctxError
 from git_taskctx.files import read_plain
+from git_taskctx.git.ahead import identity
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
+
+_ROOT = re.compile(rb"\0(-?[0-9]{1,10}) [0-9]{1,10}\n")
+"""The head of the root in a cache tree: no name, how many entries (-1 where it is out of date), how many folders."""
+
+_ATTRIBUTES = b".gitattributes"
+_LONGEST = 4096
+"""Bytes of a path (PATH_MAX)."""
+_TOO_LARGE = 100 * 1024 * 1024
+"""git looks at no larger `.gitattributes` (2.38.1 and later)."""
 
 
 class IndexCopy:
@@ -35,8 +48,18 @@ class IndexCopy:
         self._algorithm = repository.algorithm
         read = repository.read_index()
         self._data = read[0] if read else None
-        self._found = read[1] if read else None
+        self.found = read[1] if read else None
+        """What the file was when it was read; None where there is none."""
+        self._original = repository.index
         self.write(self.path)
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the user's index is another file by now, or was written to."""
+        try:
+            return self.found is None or identity(self._original.stat()) != identity(self.found)
+        except OSError:
+            return True
 
     @functools.cached_property
     def is_whole(self) -> bool:
@@ -76,11 +99,40 @@ class IndexCopy:
 
         With `cold` the file is a second older than every other, so that git trusts no entry.
         """
-        if self._data is None or self._found is None:
+        if self._data is None or self.found is None:
             return
         target.write_bytes(self._data)
-        time = 1_000_000_000 if cold else self._found.st_mtime_ns
+        time = 1_000_000_000 if cold else self.found.st_mtime_ns
         os.utime(target, ns=(time, time))
+
+    def gives_attributes(self, top: bytes, paths: Iterable[bytes]) -> bool:
+        """Return whether git may take attributes of these paths from the index, which is where no file has them.
+
+        A `.gitattributes` that lies in the worktree under `top` stands for the one in the index (`read_attr` in
+        attr.c, when files are checked in), but for a link. Up to version 3 every path stands whole in the index.
+        """
+        data = self._data or b""
+        if int.from_bytes(data[4:8], "big") > 3:
+            return True
+        at, held = -1, list[bytes]()
+        while (at := data.find(_ATTRIBUTES + b"\0", at + 1)) != -1:
+            held.append(data[max(0, at - _LONGEST) : at])
+        if not held:
+            return False
+        folders = {b""}
+        for path in paths:
+            while (path := path.rpartition(b"/")[0]) and path not in folders:
+                folders.add(path)
+        bare = [folder for folder in folders if not _is_read(b"/".join(filter(None, (top, folder, _ATTRIBUTES))))]
+        return any(before.endswith(folder + b"/" if folder else b"") for folder in bare for before in held)
+
+    @functools.cached_property
+    def known_tree(self) -> TreeOid | None:
+        """The tree of what is staged where the index itself names it; None where `git write-tree` must make it.
+
+        git takes the same word for it (`cache_tree_fully_valid`), but for looking whether the tree is there.
+        """
+        return _cached_tree(self._data, self._algorithm) if self._data is not None and self.is_whole else None
 
     def write_tree(self, git: Git) -> TreeOid | None:
         """Return the tree of what is staged, written where `git` writes; None while the index is unmerged."""
@@ -91,3 +143,35 @@ class IndexCopy:
         if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
             raise GitFailed(f"`git write-tree`: {staged.complaint}", hint=way_out(staged, git.cwd))
         return TreeOid(staged.out.decode().strip()) if staged.code == 0 else None
+
+
+def _cached_tree(data: bytes, algorithm: str) -> TreeOid | None:
+    """Return the root of an index's cache tree, where that stands for all of its entries (gitformat-index).
+
+    Where the entries end is not written down. The extension is looked for from the end, and taken only where it and
+    what follows it fill the file up to its hash.
+    """
+    width = hashlib.new(algorithm).digest_size
+    end = at = len(data) - width
+    while (at := data.rfind(b"TREE", 0, at)) != -1:
+        head = _ROOT.match(data, at + 8)
+        if head is not None and _fills(data, at, end):
+            oid = data[head.end() : head.end() + width]
+            return TreeOid(oid.hex()) if int(head[1]) == int.from_bytes(data[8:12], "big") else None
+    return None
+
+
+def _fills(data: bytes, at: int, end: int) -> bool:
+    """Return whether extensions that follow one another, from `at` on, end where the file's hash begins."""
+    while at + 8 <= end and data[at : at + 4].isalpha():
+        at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
+    return at == end
+
+
+def _is_read(file: bytes) -> bool:
+    """Return whether git reads a `.gitattributes` where it lies, and so not from the index."""
+    try:
+        found = os.lstat(file)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_size < _TOO_LARGE and os.access(file, os.R_OK)

@@ -20,6 +20,7 @@ from typing import IO, Literal, NamedTuple
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
+from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS
 from git_taskctx.git.process import Git, stop, way_out
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 
@@ -91,9 +92,21 @@ class RawCommit(NamedTuple):
 class ObjectStore:
     """Reads objects, and collects new ones until they are written all at once."""
 
-    def __init__(self, git: Git, algorithm: str, *, durable: bool = True, scratch: Path | None = None) -> None:
-        """`scratch` is a folder for new objects that are too many to be held."""
-        self._git = git.with_env(GIT_NO_REPLACE_OBJECTS="1")
+    def __init__(
+        self,
+        git: Git,
+        algorithm: str,
+        *,
+        durable: bool = True,
+        scratch: Path | None = None,
+        behind: ObjectStore | None = None,
+    ) -> None:
+        """`scratch` is a folder for new objects that are too many to be held.
+
+        `behind` reads all that is there before the first of them is written; its process is asked until then.
+        """
+        self._behind = behind
+        self._git = git.with_env(**AS_WRITTEN)
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
         self._width = hashlib.new(algorithm).digest_size
@@ -149,8 +162,15 @@ class ObjectStore:
 
     def begin(self) -> subprocess.Popen[bytes]:
         """Start the reading process, where it does not run yet."""
-        self._reader = self._reader or self._git.start("cat-file", "--batch", quiet=True)
+        if self._behind is not None:
+            self._reader = self._behind.begin()
+        self._reader = self._reader or self._git.with_settings(WINDOWS).start(*READER, quiet=True)
         return self._reader
+
+    def stand_alone(self) -> None:
+        """Ask nothing of the store behind any more, which sees nothing of what is written from now on."""
+        if self._behind is not None:
+            self._reader = self._behind = None
 
     def _ask(self, names: Sequence[str]) -> None:
         reader = self.begin()
@@ -329,6 +349,7 @@ class ObjectStore:
             body.add(oid, *self._pending[oid])
 
     def _write(self, *command: str, stdin: Iterable[bytes]) -> None:
+        self.stand_alone()
         done = self._writer.feed(*command, stdin=stdin, ok=(0, 1, 128))
         if done.code != 0:
             refused = f"`git {command[0]}`: {done.complaint}"
@@ -349,6 +370,7 @@ class ObjectStore:
 
     def close(self) -> None:
         """End the reading processes, and forget what was not written."""
+        self.stand_alone()
         self._end()
         if self._spilled is not None:
             self._spilled.close()
@@ -358,6 +380,8 @@ class ObjectStore:
             if process is not None:
                 stop(process)
         self._reader = self._measurer = None
+        if self._behind is not None:
+            self._behind._reader = None
 
 
 class _Body:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
+from git_taskctx.git import ahead
 from git_taskctx.git.quoting import quote, shown
 from git_taskctx.model.values import dataclass, field, replace
 
@@ -25,43 +26,10 @@ GRACE = 2.0
 NETWORK_LIMIT = 3600.0
 """Seconds; the same for one that talks to another machine, or to the person at the keyboard."""
 
-PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
-"""Variables that say where one repository is, and must not hold for another."""
-
-_SET = {
-    "LANGUAGE": "en",
-    # `git status` writes the index it has refreshed, and that of each submodule; see git(1).
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_PAGER": "cat",
-}
-# In a server's hooks git sets GIT_QUARANTINE_PATH, and then refuses to move any ref (git-receive-pack, QUARANTINE).
-_DROP = re.compile(
-    r"GIT_(LITERAL|GLOB|NOGLOB|ICASE)_PATHSPECS|GIT_EXTERNAL_DIFF|GIT_DIFF_OPTS|GIT_PREFIX|GIT_TRACE.*|"
-    r"GIT_REFLOG_ACTION|GIT_QUARANTINE_PATH"
-)
-
 _LOCKED = re.compile(
     r"^(?!remote: ).*(?:Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists)",
     re.MULTILINE,
 )
-
-QUIET = (
-    "core.hooksPath=/dev/null",
-    "hook.post-index-change.enabled=false",
-    "hook.reference-transaction.enabled=false",
-    "core.fsmonitor=false",
-    "core.splitIndex=false",
-    "core.untrackedCache=false",
-    "core.safecrlf=false",
-    "add.ignoreErrors=false",
-    "advice.addEmbeddedRepo=false",
-    "diff.ignoreSubmodules=none",
-    "gc.auto=0",
-    "maintenance.auto=false",
-)
-"""Settings under which git runs no hook or monitor of the repository's and leaves no file out unasked."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +82,7 @@ class Git:
 
     def environment(self) -> dict[str, str]:
         """Return the environment that a process gets."""
-        result = {key: value for key, value in self.environ.items() if not _DROP.fullmatch(key)}
-        result.update(_SET)
+        result = ahead.environment(self.environ)
         for key, value in self.overlay.items():
             if value is None:
                 result.pop(key, None)
@@ -125,10 +92,7 @@ class Git:
 
     def argv(self, args: Sequence[str | bytes]) -> list[bytes]:
         """Return the whole command line for `args`."""
-        head = [b"git", b"--no-pager"]
-        for setting in self.settings:
-            head += [b"-c", os.fsencode(setting)]
-        return head + [os.fsencode(arg) for arg in args]
+        return ahead.command_line(self.settings, args)
 
     def run(self, *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Result:
         """Run git to its end.
@@ -192,13 +156,18 @@ class Git:
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
         """Start git with pipes on all three ends, in a process group of its own.
 
-        With `quiet` nobody reads what it complains of, so that a full pipe never stops it.
+        With `quiet` nobody reads what it complains of, so that a full pipe never stops it. One that was begun ahead is
+        taken.
         """
+        argv, env = self.argv(args), self.environment()
+        begun = ahead.take(argv, env, os.fspath(self.cwd))
+        if begun is not None:
+            return begun
         try:
             return subprocess.Popen(
-                self.argv(args),
+                argv,
                 cwd=self.cwd,
-                env=self.environment(),
+                env=env,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL if quiet else subprocess.PIPE,

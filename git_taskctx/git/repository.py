@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
+from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
 from git_taskctx.git.objects import ObjectStore, RawCommit, read_head
-from git_taskctx.git.process import QUIET, Git, stop
+from git_taskctx.git.process import Git, stop
 from git_taskctx.git.quoting import quote
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
@@ -37,10 +38,6 @@ BLOB_LIMIT = 1024 * 1024
 """Bytes of a file that a commit holds for us: policy, macros, signers, a task."""
 DISCOVERY_LIMIT = 20.0
 """Seconds that git may take to say where the repository is; it reads three small files for that."""
-_SETTINGS = (
-    "config", "-z", "--show-origin", "--get-regexp",
-    r"^(core|index|extensions|taskctx|color|pager)\.|^user\.name$|^hook\..*\.(command|event|enabled)$|^remote\..*\.promisor$",
-)  # fmt: skip
 _WAITED_FOR = (
     "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
     "refs/notes/taskctx",
@@ -124,14 +121,14 @@ class Repository:
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
         """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
-        process, self._asked = self._asked or self.git.start(*_SETTINGS), None
-        found = self.git.finish(process, *_SETTINGS, ok=(0, 1))
+        process, self._asked = self._asked or self.git.start(*SETTINGS), None
+        found = self.git.finish(process, *SETTINGS, ok=(0, 1))
         return parse_settings(found.out.decode("utf-8", "replace"))
 
     def begin(self) -> None:
         """Let git read what is asked next, its settings and objects, while the caller loads what it needs."""
         if "settings" not in self.__dict__ and self._asked is None:
-            self._asked = self.git.start(*_SETTINGS)
+            self._asked = self.git.start(*SETTINGS)
         self.objects.begin()
 
     def read_index(self) -> tuple[bytes, os.stat_result] | None:
@@ -387,7 +384,7 @@ def _discover(git: Git, *, bare: bool) -> tuple[Path, Path, Path, Path, str]:
     Hooks of a server run in the git dir, with GIT_DIR alone: git takes the git dir for the worktree then, too.
     """
     try:
-        return _ask(git, "--show-toplevel")
+        return _ask(git, *PLACES_OF[0])
     except GitFailed:
         if not bare:
             raise
@@ -395,13 +392,7 @@ def _discover(git: Git, *, bare: bool) -> tuple[Path, Path, Path, Path, str]:
 
 
 def _ask(git: Git, top: str) -> tuple[Path, Path, Path, Path, str]:
-    questions = (
-        (top,),
-        ("--absolute-git-dir",),
-        ("--path-format=absolute", "--git-common-dir"),
-        ("--path-format=absolute", "--git-path", "index"),
-        ("--show-object-format",),
-    )
+    questions = ((top,), *PLACES_OF[1:])
     flat = [word for question in questions for word in question]
     lines = git.run("rev-parse", *flat).out.split(b"\n")[:-1]
     if len(lines) != len(questions):

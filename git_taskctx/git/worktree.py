@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator
 
 from git_taskctx.errors import GitFailed, hint_in
 from git_taskctx.files import ReadOnly
+from git_taskctx.git.ahead import AS_WRITTEN, QUIET, STATUS, UNORDERED
 from git_taskctx.git.background import Background
 from git_taskctx.git.change import Change
 from git_taskctx.git.changes import NO_INDEX, compare_trees
@@ -30,11 +31,6 @@ from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import HiddenChange
-
-STATUS = (
-    "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none",
-    "--branch", "--no-ahead-behind",
-)  # fmt: skip
 
 
 class Reading:
@@ -152,7 +148,7 @@ def read_worktree(
         view.ignores_case, view.ignores_known_case = repository.ignores_case, repository.ignores_known_case
         if view.ignores_known_case:
             view.git = view.git.with_settings(("core.ignorecase=false",))
-        view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
+        view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder, behind=repository.objects)
         listing = Background(lambda: list_index(view))
         staged = Background(lambda: index.write_tree(view.git))
         try:
@@ -166,6 +162,7 @@ def read_worktree(
                     view.objects.close()
                     view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
             if scan is None:
+                view.objects.stand_alone()
                 staged.start()  # its trees are kept with the others, however late it is asked for
             if scan is not None:
                 tree = scan.tree
@@ -203,8 +200,7 @@ def _without(view: Repository, tree: TreeOid, paths: Collection[bytes]) -> TreeO
 
 
 def _status_git(view: Repository) -> Git:
-    # Replacements would make it compare with another tree than HEAD's own.
-    return view.git.with_settings(("diff.orderFile=/dev/null",)).with_env(GIT_NO_REPLACE_OBJECTS="1")
+    return view.git.with_settings(UNORDERED).with_env(**AS_WRITTEN)
 
 
 def _state_of(repository: Repository) -> str:
@@ -219,7 +215,8 @@ def _no_config_hooks(repository: Repository) -> dict[str, str]:
 
     Not `-c`, which ends a key at its first `=`, and a hook's name may hold one.
     """
-    names = sorted({key.rsplit(".", 1)[0] for key in repository.core if key.startswith("hook.")})
+    off = {setting.rpartition(".")[0] for setting in QUIET}
+    names = sorted({key.rsplit(".", 1)[0] for key in repository.core if key.startswith("hook.")} - off)
     count = int(repository.git.environ.get("GIT_CONFIG_COUNT") or 0)
     result = {"GIT_CONFIG_COUNT": str(count + len(names))} if names else {}
     for number, name in enumerate(names, count):

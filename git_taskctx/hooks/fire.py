@@ -15,7 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from git_taskctx.errors import CouldNotTell, TaskctxError
-from git_taskctx.git.process import PLACES, QUIET, Git
+from git_taskctx.git.ahead import PLACES, QUIET
+from git_taskctx.git.process import Git
 from git_taskctx.hooks.health import HookState, read_author, read_script
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim

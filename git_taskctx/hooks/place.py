@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from git_taskctx.errors import Fatal, GitFailed
-from git_taskctx.git.process import PLACES, Git
+from git_taskctx.git.ahead import PLACES
+from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository, parse_settings
 from git_taskctx.hooks.shims import BESIDE
 

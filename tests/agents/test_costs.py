@@ -114,7 +114,7 @@ def test_a_session_begins_and_ends_with_few_processes(hooked: Hooked) -> None:
     for number in range(50):
         hooked.repo.write(f"src/new/{number}", "x")
     assert sorted(_started(hooked, "Stop")) == few
-    assert few == sorted(["rev-parse", "for-each-ref", "config", "ls-files", "write-tree", "status", "check-attr"])
+    assert few == sorted(["rev-parse", "for-each-ref", "config", "ls-files", "status", "check-attr"])
 
 
 def test_nothing_is_tidied_up(hooked: Hooked) -> None:

@@ -145,14 +145,14 @@ os.execv({shutil.which("git")!r}, ["git", *sys.argv[1:]])
 
 def _command(words: list[str]) -> str:
     """Return which of git's commands a command line runs."""
-    settings = {at + 1 for at, word in enumerate(words) if word == "-c"}
+    settings = {at + 1 for at, word in enumerate(words) if word in ("-c", "-C")}
     return next(word for at, word in enumerate(words) if at not in settings and not word.startswith("-"))
 
 
 EVERY = {"rev-parse": 1, "config": 1, "for-each-ref": 1, "cat-file": 1}
 """What finds the repository, reads its settings and the context."""
-READ = {"status": 1, "write-tree": 1, "check-attr": 1, "cat-file": 2}
-"""What reads the worktree beside that; its new objects are in quarantine, and read by a process of their own."""
+READ = {"status": 1, "check-attr": 1}
+"""What reads the worktree beside that."""
 WRITE = {"unpack-objects": 1, "update-ref": 1}
 """What puts something on record."""
 
@@ -167,7 +167,11 @@ WRITE = {"unpack-objects": 1, "update-ref": 1}
         (("verify",), EVERY | READ),
         (("status",), EVERY | READ | {"symbolic-ref": 1}),
         (("start", "--agent", "reviewer"), EVERY | READ | WRITE),
-        (("snapshot", "--agent", "implementer"), EVERY | READ | WRITE | {"diff-tree": 2, "unpack-objects": 2}),
+        # New objects are in quarantine, and read by a process of their own.
+        (
+            ("snapshot", "--agent", "implementer"),
+            EVERY | READ | WRITE | {"diff-tree": 2, "unpack-objects": 2, "cat-file": 2},
+        ),
         (("block", "--agent", "reviewer", "--finding", "x"), EVERY | WRITE),
         (("hook", "pre-commit"), EVERY | READ | {"diff-index": 1}),
         (("hook", "post-commit"), EVERY),

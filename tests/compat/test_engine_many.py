@@ -6,6 +6,7 @@ import hashlib
 import os
 import random
 import tracemalloc
+from pathlib import Path
 
 import pytest
 from compat.engine import agree, read
@@ -130,3 +131,24 @@ def test_a_filter_is_not_run_again_for_what_status_says(repo: GitRepo) -> None:
     runs = log.read_text().split()
     assert runs.count("file-0.u") == 1
     assert runs.count("file-1.u") == 2
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_large_blob_is_mapped_in_parts(repo: GitRepo, packed: bool) -> None:
+    """The process that reads it for us holds no more than its windows, however large the pack."""
+    size = 160 * 1024 * 1024
+    with repo.at("large").open("wb") as file:
+        for _ in range(size // (1024 * 1024)):
+            file.write(os.urandom(1024 * 1024))
+    settings = ["-c", f"core.bigFileThreshold={'1m' if packed else '1g'}"]
+    blob = repo.git(*settings, "-c", "core.compression=0", "hash-object", "-w", "large")
+    repository = open_repository(repo.path, {**os.environ, **repo.env, "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": "core.bigFileThreshold", "GIT_CONFIG_VALUE_0": "1m"})  # fmt: skip
+    try:
+        assert sum(map(len, repository.objects.read_pieces(blob))) == size
+        status = Path(f"/proc/{repository.objects.begin().pid}/status")
+        if packed and status.exists():
+            peak = int(next(line for line in status.read_text().splitlines() if line.startswith("VmHWM")).split()[1])
+            assert peak < 100 * 1024
+    finally:
+        repository.close()

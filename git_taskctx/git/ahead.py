@@ -1,0 +1,290 @@
+"""git processes that are begun before our own modules are loaded, so that git works meanwhile.
+
+An answer is taken only by who asks the very same: the same words, the same variables, in the same folder. The status of
+the worktree is taken only where, besides, the index that is read for the rest is the file that it read, and where none
+of our own verbs wrote into the worktree since. Everything else is asked again, and what nobody takes is killed.
+
+Nothing heavier than `os` is imported here: that is the point.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+TYPE_CHECKING = False  # typing itself takes as long to load as git to answer
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Mapping, Sequence
+    from typing import IO
+
+STATUS = (
+    "status", "--porcelain=v2", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none",
+    "--branch", "--no-ahead-behind",
+)  # fmt: skip
+SETTINGS = (
+    "config", "-z", "--show-origin", "--get-regexp",
+    r"^(core|index|extensions|taskctx|color|pager)\.|^user\.name$|^hook\..*\.(command|event|enabled)$|"
+    r"^remote\..*\.promisor$",
+)  # fmt: skip
+PLACES_OF = (
+    ("--show-toplevel",),
+    ("--absolute-git-dir",),
+    ("--path-format=absolute", "--git-common-dir"),
+    ("--path-format=absolute", "--git-path", "index"),
+    ("--show-object-format",),
+)
+"""What `git rev-parse` is asked about where all is."""
+READER = ("cat-file", "--batch")
+WINDOWS = ("core.packedGitWindowSize=16m", "core.packedGitLimit=64m")
+"""How much of its packs the reading process maps; git maps all of a large one otherwise (git-config)."""
+
+QUIET = (
+    "core.hooksPath=/dev/null",
+    "hook.post-index-change.enabled=false",
+    "hook.reference-transaction.enabled=false",
+    "core.fsmonitor=false",
+    "core.splitIndex=false",
+    "core.untrackedCache=false",
+    "core.safecrlf=false",
+    "add.ignoreErrors=false",
+    "advice.addEmbeddedRepo=false",
+    "diff.ignoreSubmodules=none",
+    "gc.auto=0",
+    "maintenance.auto=false",
+)
+"""Settings under which git runs no hook or monitor of the repository's and leaves no file out unasked."""
+UNORDERED = ("diff.orderFile=/dev/null",)
+AS_WRITTEN = {"GIT_NO_REPLACE_OBJECTS": "1"}
+"""Replacements would make git compare with another tree than HEAD's own, and read other objects than are named."""
+
+PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
+"""Variables that say where one repository is, and must not hold for another."""
+_OWN = ("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+"""Variables that name our copy of the index, and where new objects go: status answers the same without."""
+_SET = {
+    "LANGUAGE": "en",
+    # `git status` writes the index it has refreshed, and that of each submodule; see git(1).
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_PAGER": "cat",
+}
+# In a server's hooks git sets GIT_QUARANTINE_PATH, and then refuses to move any ref (git-receive-pack, QUARANTINE).
+_DROP = frozenset({
+    "GIT_LITERAL_PATHSPECS", "GIT_GLOB_PATHSPECS", "GIT_NOGLOB_PATHSPECS", "GIT_ICASE_PATHSPECS", "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS", "GIT_PREFIX", "GIT_REFLOG_ACTION", "GIT_QUARANTINE_PATH",
+})  # fmt: skip
+_IGNORED = (13, 25)
+"""SIGPIPE and SIGXFSZ, which Python ignores and git must not; `signal` itself takes a while to load."""
+RACY = 100_000_000
+"""Nanoseconds: an index that is younger may be written again without another time (clocks tick every 1 to 10 ms)."""
+
+
+def environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that every git process of ours gets, from the caller's."""
+    kept = {key: value for key, value in environ.items() if key not in _DROP and not key.startswith("GIT_TRACE")}
+    return kept | _SET
+
+
+def command_line(settings: Sequence[str], args: Sequence[str | bytes]) -> list[bytes]:
+    """Return the whole command line for `args`."""
+    head = [b"git", b"--no-pager"]
+    for setting in settings:
+        head += [b"-c", os.fsencode(setting)]
+    return head + [os.fsencode(arg) for arg in args]
+
+
+def identity(found: os.stat_result) -> tuple[int, ...]:
+    """Return what makes a file the same file with the same content, where it is not racy."""
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+class Begun:
+    """A process that was begun ahead; all that is used of a `subprocess.Popen`, which takes long to load."""
+
+    def __init__(self, argv: list[bytes], env: dict[str, str], folder: str) -> None:
+        """Begin it in `folder`. Raises: OSError."""
+        self.asked = (argv, env, folder)
+        self.index: tuple[int, ...] | None = None
+        """What the index was before."""
+        self.returncode: int | None = None
+        ours, theirs = zip(*(os.pipe()[::-1], os.pipe(), os.pipe()), strict=True)
+        words = [argv[0], b"-C", os.fsencode(folder), *argv[1:]]
+        try:
+            self.pid = os.posix_spawnp(
+                words[0], words, env, setpgroup=0, setsigdef=_IGNORED,
+                file_actions=[(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)],
+            )  # fmt: skip
+        except OSError:
+            for end in ours:
+                os.close(end)
+            raise
+        finally:
+            for end in theirs:
+                os.close(end)
+        self.stdin: IO[bytes] = os.fdopen(ours[0], "wb")
+        self.stdout: IO[bytes] = os.fdopen(ours[1], "rb")
+        self.stderr: IO[bytes] = os.fdopen(ours[2], "rb")
+
+    def poll(self) -> int | None:
+        """Return how it ended; None while it runs."""
+        return self._reap(os.WNOHANG)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises: TimeoutExpired."""
+        if timeout is None:
+            self._reap(0)
+        end = time.monotonic() + (timeout or 0)
+        while self.poll() is None:
+            self._left(end)
+            time.sleep(0.001)
+        return self.returncode or 0
+
+    def communicate(self, input: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Read all that it says, and wait for its end; nothing is sent to it. Raises: TimeoutExpired."""
+        import selectors
+
+        end = None if timeout is None else time.monotonic() + timeout
+        if not self.stdin.closed:
+            self.stdin.close()
+        said = self.__dict__.setdefault("said", {self.stdout: bytearray(), self.stderr: bytearray()})
+        with selectors.DefaultSelector() as selector:
+            for stream in said:
+                if not stream.closed:
+                    selector.register(stream, selectors.EVENT_READ)
+            while selector.get_map():
+                for key, _ in selector.select(None if end is None else self._left(end)):
+                    piece = os.read(key.fd, 1 << 20)
+                    said[key.fileobj] += piece
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                        key.fileobj.close()  # type: ignore[union-attr]
+        self.wait(None if end is None else max(0.001, end - time.monotonic()))
+        return bytes(said[self.stdout]), bytes(said[self.stderr])
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, where it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def _left(self, end: float) -> float:
+        left = end - time.monotonic()
+        if left <= 0:
+            import subprocess
+
+            raise subprocess.TimeoutExpired(self.asked[0], left)
+        return left
+
+    def _reap(self, options: int) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, options)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+
+_begun: list[Begun] = []
+_mark: tuple[str, object] | None = None
+
+
+def begin(
+    folder: str,
+    environ: Mapping[str, str],
+    worktree: tuple[str, str] | None,
+    *,
+    settings: bool = True,
+    objects: bool = True,
+    scan: str | None = None,
+) -> None:
+    """Begin what a verb asks first in `folder`; `worktree` is the top and the git dir that it seems to lie in.
+
+    `settings` and `objects` say what is read besides. With `scan` git looks at the worktree; it names a file whose
+    content changes whenever one of our own verbs may have written there.
+    """
+    global _mark  # one process runs one verb
+    env = environment(environ)
+    named = any(name in environ for name in (*_OWN, *PLACES))
+    try:
+        if worktree is not None and not named:
+            top, git_dir = worktree
+            if scan is not None and (index := _stat(f"{git_dir}/index")) is not None and not _is_racy(index):
+                _mark = scan, read_mark(scan)
+                _add((*QUIET, *UNORDERED), STATUS, env | AS_WRITTEN, top).index = identity(index)
+            if settings:
+                _add(QUIET, SETTINGS, env, top)
+            if objects:
+                _add((*QUIET, *WINDOWS), READER, env | AS_WRITTEN, top)
+        _add((), ("rev-parse", *(word for question in PLACES_OF for word in question)), env, folder)
+    except OSError:  # whoever asks for it finds out why
+        return
+
+
+def waits_for_status() -> bool:
+    """Return whether a status was begun that nobody took."""
+    return any(begun.index is not None for begun in _begun)
+
+
+def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> subprocess.Popen[bytes] | None:
+    """Return what was begun with the same words, variables and folder, once; None where nothing was."""
+    for at, begun in enumerate(_begun):
+        if begun.index is None and begun.asked == (argv, env, folder):
+            return _begun.pop(at)  # type: ignore[return-value]  # all that is used of one
+    return None
+
+
+def take_status(
+    argv: list[bytes], env: Mapping[str, str], folder: str, index: os.stat_result | None
+) -> subprocess.Popen[bytes] | None:
+    """Return the status that was begun, where it answers for this index; None where it must be asked now.
+
+    The caller still has to hold `identity` of the index against this once the process has ended.
+    """
+    plain = {key: value for key, value in env.items() if key not in _OWN}
+    for at, begun in enumerate(_begun):
+        if begun.index is not None and begun.asked == (argv, plain, folder) and _mark is not None:
+            if index is not None and begun.index == identity(index) and read_mark(_mark[0]) == _mark[1]:
+                return _begun.pop(at)  # type: ignore[return-value]
+            return None
+    return None
+
+
+def end() -> None:
+    """Kill what nobody took."""
+    while _begun:
+        begun = _begun.pop()
+        try:  # noqa: SIM105 - contextlib would be one more to load
+            os.killpg(begun.pid, 9)
+        except OSError:  # it has ended
+            pass
+        begun.wait()
+        for stream in (begun.stdin, begun.stdout, begun.stderr):
+            stream.close()
+
+
+def read_mark(path: str) -> object:
+    """Return what a file says and when it was written; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return os.read(descriptor, 64), identity(os.fstat(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _add(settings: Sequence[str], args: Sequence[str], env: dict[str, str], folder: str) -> Begun:
+    begun = Begun(command_line(settings, args), env, folder)
+    _begun.append(begun)
+    return begun
+
+
+def _stat(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)  # noqa: PTH116 - no pathlib here
+    except OSError:
+        return None
+
+
+def _is_racy(found: os.stat_result) -> bool:
+    return max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - RACY
