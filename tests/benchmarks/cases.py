@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ START = ("git", "taskctx", "start", "--agent", "reviewer")
 APPEND = ("git", "taskctx", "update", "--agent", "implementer", "--session-id", "s-1")
 MANY = 1000
 """Changed files, where there are many."""
+UNTRACKED = 200_000
+"""New files, where there are very many."""
 
 
 @dataclass
@@ -81,6 +84,9 @@ def cases_of(place: Place) -> Iterator[Case]:
             if place.is_large:
                 yield _snapshot(place, count, warm=True)
     yield _touched(place)
+    yield from _agents_hooks(place)
+    if place.is_large:
+        yield _untracked(place)
     yield Case(
         f"start {place.label}, {d20} changes",
         lambda: place.work.begin(changes=d20, snapshot=True),
@@ -178,7 +184,7 @@ def _proofs(bench: Bench, few: int, many: int) -> Iterator[Case]:
             lambda long=long: bench.validated(many, long=long),  # type: ignore[misc]
             command(VERIFY, few),
             {"log": command(LOG, few), **start},
-            (Goal("ratio", 3, "log"), Goal("ratio", None, "python"), Goal("ms")),
+            (Goal("ratio", 3, "log"), Goal("extra ms", 60, "python"), Goal("ms")),
         )
         for count in (max(few + 1, many // 10), max(few + 2, many // 2)):
             yield Case(
@@ -186,7 +192,12 @@ def _proofs(bench: Bench, few: int, many: int) -> Iterator[Case]:
                 lambda long=long: bench.validated(many, long=long),  # type: ignore[misc]
                 command(VERIFY, count),
                 {"log": command(LOG, count), "few": command(VERIFY, few), "few log": command(LOG, few)},
-                (Goal("ms"), Goal("slope", 3, "log", ", each"), Goal("extra MB", 40, "few", ", memory")),
+                (
+                    Goal("ms"),
+                    Goal("slope", 3, "log", ", each"),
+                    Goal("extra ms", 0.1 * (count - few), "few", ", more commits"),
+                    Goal("extra MB", 40, "few", ", memory"),
+                ),
             )
 
 
@@ -254,6 +265,56 @@ def _touched(place: Place) -> Case:
         touched,
         {"a clean call": place.command(*VERIFY)},
         (Goal("ratio", 1.1, "a clean call"),),
+    )
+
+
+def _agents_hooks(place: Place) -> Iterator[Case]:
+    """Yield what an agent waits for at every write, and when it stops."""
+    path = place.bench.folder / f"work-{place.label}"
+    for what, event, more, limit in (
+        (
+            "a write",
+            "PreToolUse",
+            {"tool_name": "Write", "tool_input": {"file_path": f"{path}/new", "content": ""}},
+            35,
+        ),
+        ("a stop", "Stop", {"stop_hook_active": False}, 45),
+    ):
+        payload = json.dumps({"session_id": "s", "cwd": str(path), "hook_event_name": event, **more})
+        argv = ("sh", "-c", f"git-taskctx agent-hook {event} --agent claude <<'EOF'\n{payload}\nEOF")
+        yield Case(
+            f"agent's hook of {what}, {place.label}",
+            lambda: place.work.begin(changes=0),
+            place.command(*argv),
+            {"python": place.command(sys.executable, "-c", "pass")},
+            (Goal("ms", limit), Goal("extra ms", None, "python")),
+        )
+
+
+def _untracked(place: Place) -> Case:
+    """Build the row of a worktree with very many new files, beside what git needs to take them all in."""
+    into = (
+        "cp .git/index .git/taken && GIT_INDEX_FILE=.git/taken git add -A && GIT_INDEX_FILE=.git/taken git write-tree"
+    )
+
+    def prepare() -> None:
+        place.work.begin(changes=0)
+        for number in range(UNTRACKED):
+            file = place.work.path / f"untracked/{number % 500}/{number}.txt"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{number}\n" * 8)
+
+    def before(name: str) -> None:
+        if name == OURS:
+            place.work.taskctx("start", "--agent", "implementer")
+
+    return Case(
+        f"snapshot {place.label}, {UNTRACKED:,} untracked",
+        prepare,
+        place.command(*SNAPSHOT),
+        {"ADD": place.command("sh", "-c", into)},
+        (Goal("ratio", 1.5, "ADD"), Goal("extra MB", 60, "ADD", ", memory")),
+        before,
     )
 
 

@@ -14,13 +14,14 @@ FOLDER = Path(__file__).resolve().parent
 ROWS = (
     "verify 50, 20 changes", "verify 50, 20 changes, memory", "snapshot 50, 20 changes",
     "snapshot 50, 20 changes, growth", "snapshot 50, 20 changes, memory", "verify 50, all touched, second call",
-    "start 50, 20 changes", "get 50", "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
+    "start 50, 20 changes", "get 50", "agent's hook of a write, 50", "agent's hook of a stop, 50",
+    "ledger append, 20 notes", "ledger append, 3 tasks on one base commit",
     "hook pre-commit, 3 past tasks", "hook post-commit, 3 past tasks", "hook post-checkout, 3 past tasks",
     "git taskctx -h",
     "verify A..B, 2 of 8 commits", "verify A..B, 3 of 8 commits", "verify A..B, 3 of 8 commits, each",
     "verify A..B, 4 of 8 commits", "verify A..B, 4 of 8 commits, memory", "verify A..B, 2 of 8 commits, long chains",
     "verify A..B, 3 of 8 commits, long chains", "verify A..B, 4 of 8 commits, long chains",
-    "verify A..B, 4 of 8 commits, long chains, each",
+    "verify A..B, 4 of 8 commits, long chains, each", "verify A..B, 4 of 8 commits, more commits",
 )  # fmt: skip
 
 
