@@ -168,8 +168,7 @@ def read_worktree(
                 tree = scan.tree
             else:
                 tree = read_exact(index, view.git, folder, cold=cold)
-                status = _status_git(view).run(*STATUS).out if status is None else status
-                tree = _without(view, tree, find_left_out(view, status))
+                tree = _without(view, tree, find_left_out(view, status if status is not None else _untracked(view)))
             reading = Reading(
                 repository,
                 view,
@@ -197,6 +196,12 @@ def _without(view: Repository, tree: TreeOid, paths: Collection[bytes]) -> TreeO
     for path in sorted(paths):
         made.remove(path)
     return made.write()
+
+
+def _untracked(view: Repository) -> bytes:
+    """Return the untracked files as git's status has them, which does not read where HEAD's tree is lost."""
+    listed = view.git.run("ls-files", "--others", "--exclude-standard", "-z").out
+    return b"".join(b"? %s\0" % path for path in listed.split(b"\0") if path)
 
 
 def _status_git(view: Repository) -> Git:

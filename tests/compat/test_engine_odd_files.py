@@ -257,7 +257,7 @@ def fifo_in_the_place_of(repo: GitRepo, name: str) -> None:
 def test_fifo_in_the_git_dir_is_refused_at_once(repo: GitRepo, name: str) -> None:
     """git waits for ever for a FIFO in its own folder; we do not even begin."""
     fifo_in_the_place_of(repo, name)
-    with pytest.raises(TaskctxError, match="no regular file") as caught:
+    with pytest.raises(TaskctxError, match="is not a regular file") as caught:
         read_worktree(open_repository(repo.path, dict(os.environ)), keep=False).__enter__()
     assert caught.value.exit_code == 128
     assert caught.value.message.isprintable()
