@@ -121,9 +121,11 @@ class Store:
         data = self.read(task, CONTEXT)
         return data is not None and f'"context_id": "{context_id}"'.encode() in data
 
-    def activate(self, task: str, context_id: str) -> None:
-        """Make a context the active one of this worktree."""
+    def activate(self, task: str, context_id: str, program: Path | None = None) -> None:
+        """Make a context the active one of this worktree; hooks find `program` also where PATH lacks its folder."""
         files.make_folder(self._private)
+        if program is not None:
+            files.write_atomic(self._private / "program", os.fsencode(program.absolute().parent) + b"\n")
         files.write_atomic(self._marker, context_id.encode() + b"\n")
         files.write_atomic(self.root / "active", task.encode() + b"\n")
 

@@ -109,6 +109,7 @@ class Call:
             force_secrets=self.force_secrets,
             deep=self.deep,
             tell=self._tell,
+            program=program if (program := Path(sys.argv[0])).name == "git-taskctx" else None,
         )
 
     def _tell(self, progress: Progress) -> None:

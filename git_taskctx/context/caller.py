@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Refused
@@ -42,6 +43,8 @@ class Caller:
     """Gets told how far long work is."""
     stage: StageRun | None = None
     """Which stage of a pipeline acts; it goes into every record."""
+    program: Path | None = None
+    """The git-taskctx that runs, where it is one that hooks can run."""
     forced: list[str] = field(default_factory=list, compare=False)
     """What looked like a secret and was let pass by force, to be told."""
 

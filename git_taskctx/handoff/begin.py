@@ -122,7 +122,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
         (first,) = link([replace(draft, context_sha=context.sha)], None, signer_of(repository, config.policy))
         _write_first(caller, context, first, captured.data)
         store.write(request.task, context_files(context, fold([draft])))
-        store.activate(request.task, context_id)
+        store.activate(request.task, context_id, caller.program)
     return Begun(context, names, warnings)
 
 

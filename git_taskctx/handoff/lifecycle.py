@@ -125,7 +125,7 @@ def recover(caller: Caller, task: str) -> Session:
         _refuse_over(session)
         store.unarchive(task, context_id)
         store.write(task, _kept_files(repository, context_id) | context_files(kept, session.chain))
-        store.activate(task, context_id)
+        store.activate(task, context_id, caller.program)
         if data is not None and sha256_hex(data) not in {entry.record.context_sha for entry in entries}:
             session.commit([Event(Recover(), session.chain.owner)], reason=f"{task}: recovered")
         return session

@@ -14,6 +14,7 @@ from typing import Literal
 
 from git_taskctx import __version__
 from git_taskctx.errors import TaskctxError
+from git_taskctx.files import read_plain
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote
@@ -191,6 +192,15 @@ def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> 
         there = shutil.which("git-taskctx", path=folder) if folder else None
         if there is not None:
             found.setdefault(Path(there).resolve(), there)
+    noted = read_plain(place.git_dir / "taskctx" / "program", limit=4096) or b""
+    kept = shutil.which("git-taskctx", path=os.fsdecode(noted.rstrip(b"\n"))) if noted else None
+    if not found and kept is not None:
+        yield Problem(
+            "warning",
+            f"git does not find git-taskctx on PATH; the hooks fall back to {kept}, which began the last task here",
+            Situation("hooks.not_on_path", folder=Path(kept).parent),
+        )
+        return
     if not found:
         yield Problem(
             "error",

@@ -215,6 +215,12 @@ def test_the_program_is_missing_or_broken(bench: Bench, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", os.fspath(bare))
     ((level, what, command),) = findings(bench)
     assert (level, what) == ("error", "git does not find git-taskctx on PATH, so the hooks let every commit go")
+    noted = bench.repo.git_dir() / "taskctx" / "program"
+    noted.parent.mkdir(exist_ok=True)
+    noted.write_text(f"{bench.program.parent}\n")
+    ((level, what, _),) = findings(bench)
+    assert level == "warning"
+    assert f"the hooks fall back to {bench.program}" in what
     assert (command or "").startswith("export PATH=")
 
 

@@ -188,6 +188,18 @@ def test_no_program_is_told_in_one_line(trial: Trial) -> None:
     assert (done.returncode, done.stderr.endswith(line)) == (0, True)
 
 
+def test_the_program_that_began_the_task_is_run_where_path_lacks_it(trial: Trial) -> None:
+    """As in a graphical client: the folder is noted in the git dir, and may hold blanks."""
+    folder = trial.folder / "a b"
+    folder.mkdir()
+    trial.program.rename(folder / "git-taskctx")
+    trial.activate()
+    (trial.folder / ".git" / "taskctx").mkdir()
+    (trial.folder / ".git" / "taskctx" / "program").write_text(f"{folder}\n")
+    done = trial.run()
+    assert (done.returncode, done.stderr, trial.called()) == (0, "", trial.call)
+
+
 def test_exit_codes(trial: Trial) -> None:
     """Our no stops git; so does theirs, and where git only tells it, ours runs all the same."""
     trial.activate()

@@ -180,3 +180,14 @@ def test_our_files_are_for_their_owner_alone(begun: Desk) -> None:
     assert wrong == set()
     assert begun.repo.at(".agent-output").stat().st_mode & 0o777 == 0o700
     assert ".agent-output" not in begun.repo.git("status", "--porcelain", "--untracked-files=all")
+
+
+def test_the_program_that_begins_a_task_is_noted_for_its_hooks(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder, in the git dir, where it was run as `git-taskctx`."""
+    noted = desk.repo.git_dir() / "taskctx" / "program"
+    desk.init()
+    assert not noted.exists()
+    desk.ok("purge")
+    monkeypatch.setattr("sys.argv", ["/opt/a b/git-taskctx", "recover", TASK])
+    desk.ok("recover", TASK)
+    assert noted.read_text() == "/opt/a b\n"
