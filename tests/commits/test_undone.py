@@ -94,7 +94,7 @@ def test_the_end_says_it_to_whoever_asks_first(early: Gated) -> None:
     early.ok("resolve-drift", "--accept", "--note", "kept")
     approve(early)
     assert plain(early.ends(1, "verify").both) == (
-        "commit: no\nTASK-1 is over: commit <oid> is what was validated, "
+        "commit: differs\nTASK-1 is over: commit <oid> is what was validated, "
         "but it bypassed the gate, so that its proof is violated (bypass)\n"
         "hint: git reset --soft <oid> && git commit   # the same tree, committed once it was approved, is proved\n"
         "hint: git taskctx log --task TASK-1\n"

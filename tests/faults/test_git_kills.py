@@ -13,7 +13,7 @@ from scenes import Scene
 from steps import Fault, some, spread
 
 pytestmark = pytest.mark.needs_gcc
-QUICK = tuple(scene for scene in GIT_SCENES if scene.name in ("commit", "switch", "amend", "commit -a after drift"))
+QUICK = tuple(scene for scene in GIT_SCENES if scene.name in ("commit", "switch"))
 
 
 @pytest.mark.parametrize("scene", some(GIT_SCENES, QUICK), ids=lambda scene: scene.name)

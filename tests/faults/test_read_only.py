@@ -20,7 +20,7 @@ PLACES = (
     ".", ".agent-output", ".agent-output/tasks", ".agent-output/tasks/TASK-1", ".git", ".git/refs", ".git/refs/notes",
     ".git/objects", ".git/taskctx", ".git/logs",
 )  # fmt: skip
-QUICK = (".", ".agent-output/tasks", ".git/objects", ".git/taskctx")
+QUICK = (".", ".git/objects")
 READING = (("status",), ("get",), ("log",), ("list",), ("fingerprint",), ("diff",), ("report",))
 WRITING = (
     ("snapshot", "--agent", "implementer"),
