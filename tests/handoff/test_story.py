@@ -104,25 +104,6 @@ def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
     )
 
 
-def test_what_status_says_to_type_works(begun: Desk) -> None:
-    """From init to the commit, the first command that `status` names is never refused."""
-    begun.repo.write("parser.py", "mended\n")
-    typed = []
-    while not begun.data("status")["validated"]:
-        command = begun.data("status")["next"][0]
-        typed.append(command.removeprefix("git taskctx "))
-        assert len(typed) < 10, typed
-        begun.ok(*typed[-1].split())
-    assert typed == [
-        "snapshot --agent implementer",
-        "start --agent reviewer",
-        "snapshot --agent reviewer",
-        "start --agent validator",
-        "snapshot --agent validator --done",
-    ]
-    assert begun.data("status")["next"][-1] == "git add -A && git commit"
-
-
 def test_status_names_what_the_last_approval_waits_for(begun: Desk) -> None:
     """Another agent's finding, or an edit of an agent that may not edit: not a `--done` that would be refused."""
     begun.to_reviewer()
