@@ -198,7 +198,14 @@ def list_contexts(call: Call) -> Answer:
     from git_taskctx.handoff.lifecycle import list_contexts
     from git_taskctx.report import kept
 
-    listed = list_contexts(call.caller())
+    caller = call.caller()
+    listed = list_contexts(caller)
+    task = caller.store.active()
+    if task is not None and caller.store.runs(task):
+        from git_taskctx.pipeline.journal import waits_for
+
+        waits = waits_for(caller.store, task)
+        listed = [replace(one, run=waits[0] if waits and one.state == "active" else None) for one in listed]
     return Answer(listed, text=lambda document: kept.listed(document, listed))
 
 

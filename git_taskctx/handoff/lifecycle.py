@@ -24,7 +24,7 @@ from git_taskctx.ledger.refs import CONTEXTS, SNAPSHOTS, context_ref_name, refs_
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Recover
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
@@ -49,6 +49,8 @@ class KnownContext:
     """The other worktree."""
     sealed: CommitOid | None = None
     """The task's commit, when it is over."""
+    run: int | None = field(default=None, metadata={"optional": True})
+    """The run of its pipeline that waits for a person; filled in where it is shown."""
 
 
 def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:

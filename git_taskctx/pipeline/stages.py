@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import zlib
@@ -263,7 +264,9 @@ def _run_process(
             raise CommandFailed(f"{told.stage} cost {over[-1]} USD, more than {stage.limit.usd}") from error
         raise
     except OSError as error:
-        raise CommandFailed(f"{argv[0]} cannot be started: {(error.strerror or str(error)).lower()}") from error
+        is_full = error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)
+        what = "has more output than can be kept" if is_full else "cannot be started"
+        raise CommandFailed(f"{argv[0]} {what}: {(error.strerror or str(error)).lower()}") from error
     finally:
         end_marked(mark)
         ctx.sink, ctx.asks = sink, asks

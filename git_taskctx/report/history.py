@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model import payloads
@@ -41,20 +42,28 @@ def line_of(record: Record, *, several: bool) -> list[Span]:
         (f"({record.actor}) ", "dim"),
         event_of(record),
         " (secrets forced)" if record.origin.force_secrets else "",
-        (_stage_of(record), "dim"),
+        (f" ({stage})" if (stage := stage_of(record)) else "", "dim"),
         (f" (clone {record.origin.clone})", "dim") if several else "",
         f" (a later version also says: {', '.join(record.unknown)})" if record.unknown else "",
     ]
 
 
-def _stage_of(record: Record) -> str:
-    """Show which stage of a pipeline wrote a record, and what that cost."""
+def stage_of(record: Record) -> str:
+    """Show which stage of a pipeline wrote a record, and what that cost; nothing for any other."""
     stage = record.origin.stage
     if stage is None:
         return ""
     cost = f", ${stage.usage.usd}" if stage.usage is not None and stage.usage.usd is not None else ""
     attempt = f", attempt {stage.attempt}" if stage.attempt > 1 else ""
-    return f" (run {stage.run}, {stage.stage}{attempt}{cost})"
+    return f"run {stage.run}, {stage.stage}{attempt}{cost}"
+
+
+def cost_of(records: Sequence[Record]) -> str | None:
+    """Return what all attempts on record cost, in dollars, each counted once; None where none says."""
+    stages = (record.origin.stage for record in records)
+    used = {(one.run, one.stage, one.attempt): one.usage.usd for one in stages if one is not None and one.usage}
+    given = [Decimal(usd) for usd in used.values() if usd is not None]
+    return format(sum(given, Decimal(0)), "f") if given else None
 
 
 def notes_of(record: Record) -> list[str]:

@@ -63,4 +63,5 @@ def _state(one: KnownContext) -> str:
         return f"over ({one.sealed[:7]})"
     if one.state == "archived":
         return "put away"
-    return one.state + (f" ({one.place})" if one.place else "")
+    waits = f", run {one.run} waits" if one.run is not None else ""
+    return one.state + (f" ({one.place})" if one.place else "") + waits

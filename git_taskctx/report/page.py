@@ -16,7 +16,7 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome
 from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
 from git_taskctx.report.document import printable
-from git_taskctx.report.history import event_of, notes_of
+from git_taskctx.report.history import cost_of, event_of, notes_of, stage_of
 from git_taskctx.report.text import word_of
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def render_page(account: Account) -> bytes:
         words=_WORDS,
         event_of=event_of,
         notes_of=notes_of,
+        stage_of=stage_of,
+        cost=cost_of(account.records),
         causes_of=causes_of,
     )
     return MARK + text.encode("utf-8")

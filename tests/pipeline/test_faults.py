@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from desk import TASK
 from scripted import Line, answer, script
 
 Stages = Callable[..., dict[str, dict[str, Any]]]
@@ -43,11 +46,14 @@ LEAVES = (
 
 
 @pytest.mark.needs_linux
-@pytest.mark.parametrize("env", ["", ", env={}"], ids=["with our variables", "without any"])
-def test_nothing_outlives_a_stage(line: Line, three: Stages, tmp_path: Path, env: str) -> None:
-    """What left the process group, and the environment too, is ended with the run."""
+@pytest.mark.parametrize("leaves", ["", ", env={}", "fork"], ids=["with our variables", "without any", "a fork"])
+def test_nothing_outlives_a_stage(line: Line, three: Stages, tmp_path: Path, leaves: str) -> None:
+    """What left the process group, and the environment too, is ended with the run; so is a fork that stayed."""
     place = tmp_path / "pid"
-    line.begin_task(three(test=script(LEAVES.format(place=place, env=env))))
+    forks = f"os.fork() or (open({os.fspath(place)!r}, 'w').write(str(os.getpid())), os.close(1), time.sleep(600))"
+    waits = f"[time.sleep(0.01) for _ in iter(lambda: os.path.exists({os.fspath(place)!r}), True)]"
+    code = f"{forks}; {waits}" if leaves == "fork" else LEAVES.format(place=place, env=leaves)
+    line.begin_task(three(test=script(code)))
     done = line.process("run")
     assert done.code == 0, done.both
     assert not alive(int(place.read_text()))
@@ -62,12 +68,81 @@ def test_a_stage_that_hangs_is_ended(line: Line, three: Stages) -> None:
     assert line.states(events) == ["implement done", "test timed out", "review skipped", "validate skipped"]
 
 
-def test_a_flood_is_kept_whole_and_held_nowhere(line: Line, three: Stages) -> None:
-    """Of 64 MiB of output the file has all, and the event of the end a tail."""
-    line.begin_task(three(test=["head", "-c", "67108864", "/dev/zero"]))
-    line.ok("run")
-    assert (line.folder("test") / "stdout").stat().st_size == 64 * 1024 * 1024
-    assert line.repo.at(".agent-output/tasks/TASK-1/runs/1/events.jsonl").stat().st_size < 2 * 1024 * 1024
+@pytest.mark.needs_linux
+def test_a_flood_is_kept_whole_and_held_nowhere(
+    line: Line, three: Stages, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Of 64 MiB of output, or 1 GiB, the file has all, the event of the end a tail, and the runner no more of it."""
+    length, peaks = tmp_path / "length", []
+    line.begin_task(three(test=["sh", "-c", f"head -c $(cat {length}) /dev/zero"]))
+    for run, size in enumerate((1024, 1 << (30 if request.config.getoption("--deep") else 26)), 1):
+        length.write_text(str(size))
+        process = line.begin("run", "--from", "test" if run > 1 else "implement")
+        out, err = (stream.read() for stream in (process.stdout, process.stderr) if stream is not None)
+        _, process.returncode, used = os.wait4(process.pid, 0)
+        process.communicate()
+        assert process.returncode == 0, (out, err)
+        peaks.append(used.ru_maxrss // 1024)
+        assert (line.folder("test", run=run) / "stdout").stat().st_size == size
+        events = line.repo.at(f".agent-output/tasks/{TASK}/runs/{run}/events.jsonl")
+        assert events.stat().st_size < 2 * 1024 * 1024
+    assert peaks[1] - peaks[0] < 24
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["in the worktree", "in trees of their own"])
+def test_a_full_disk_fails_a_stage_and_loses_nothing(line: Line, three: Stages, apart: bool) -> None:
+    """No file may grow beyond a limit: what could not be written fails, and goes on once there is room."""
+    stages = three(test=["head", "-c", "6000000", "/dev/zero"])
+    if apart:
+        stages["test"]["tree"] = "own"
+    line.begin_task(stages)
+    verb = shlex.join([sys.executable, "-m", "git_taskctx", "run"])
+    done = line.typed(f"ulimit -f 4096; {verb}")
+    assert (done.code, "test              failed" in done.out, "too large" in done.both) == (1, True, True), done.both
+    assert line.states(line.carry(0, "--resume"))[:2] == ["implement known", "test done"]
+
+
+@pytest.mark.needs_linux
+def test_a_stage_that_is_killed_fails(line: Line, three: Stages) -> None:
+    """As by the kernel when memory is short: it says by which signal."""
+    line.begin_task(three(test=script("os.kill(os.getpid(), signal.SIGKILL)")))
+    events = line.carry(1)
+    assert "was killed by SIGKILL" in next(one["why"] for one in events if one.get("stage") == "test" and "why" in one)
+
+
+@pytest.mark.needs_linux
+def test_a_run_that_is_killed_again_and_again_comes_to_its_end(line: Line, sealed_home: Path) -> None:
+    """Killed whenever an event was written: no stage that had ended runs again, and nothing is left."""
+    adds = "open('{0}.txt', 'w').write('{0}')"
+    approves = answer({"flags": {"approve": True}})
+    line.begin_task({
+        "api": {"agent": "implementer", "run": script(adds.format("api"))},
+        "page": {"agent": "implementer", "run": script(adds.format("page"))},
+        "test": {"after": ["api", "page"], "run": ["true"]},
+        "review": {"agent": "reviewer", "after": ["test"], "run": script(approves)},
+    }, "", "--agents", "implementer,reviewer")  # fmt: skip
+    events = line.repo.at(f".agent-output/tasks/{TASK}/runs/1/events.jsonl")
+    code, number = None, 0
+
+    def count(kind: bytes) -> int:
+        lines = events.read_bytes().splitlines() if events.exists() else []
+        return sum(kind in one and b'"reused":true' not in one for one in lines)
+
+    while code != 0 and number < 40:
+        # When a stage starts, and the next time when one has ended, so that it comes further.
+        kind, number = (b'"stage-started"', b'"stage-ended"')[number % 2], number + 1
+        before = count(kind)
+        process = line.begin("run", *(["--resume"] if events.exists() else []))
+        while process.poll() is None and count(kind) == before:
+            time.sleep(0.002)
+        process.kill()
+        process.communicate()
+        code = process.returncode
+    ended = [json.loads(one) for one in events.read_bytes().splitlines() if b'"stage-ended"' in one]
+    ran = [one["stage"] for one in ended if one["state"] == "done" and not one.get("reused")]
+    assert (code, sorted(ran)) == (0, ["api", "api+page", "page", "review", "test"])
+    assert (line.repo.read("api.txt"), line.repo.read("page.txt")) == (b"api", b"page")
+    assert list((sealed_home / ".cache/git-taskctx/trees").iterdir()) == []
 
 
 def test_a_hostile_answer_fails_its_stage(line: Line, three: Stages) -> None:

@@ -50,6 +50,9 @@ def test_what_goes_on_record(line: Line, three: Stages) -> None:
     assert by["start", "reviewer"]["stage"]["stage"] == "review"
     assert by["update", "implementer"]["session_id"] == "s-1"
     assert "(run 1, implement, $0.25)" in line.ok("log").out
+    assert "(run 1, implement, $0.25)" in " ".join(line.ok("log", "--graph").out.replace("|", " ").split())
+    page = line.ok("report", "-o", "-").out
+    assert ("run 1, implement, $0.25" in page, "The stages of its runs cost $0.25." in page) == (True, True)
     (qa,) = (one for one in records if one["type"] == "qa")
     assert (qa["stage"]["stage"], qa["tree"], qa["run"]["command"]) == ("test", snapshot["tree"], "sh -c true")
 
@@ -106,6 +109,8 @@ def test_a_gate_is_bound_to_its_tree_and_asks_again(line: Line, three: Stages) -
     waiting = line.carry(3)
     assert waiting[-1]["next"] == "git taskctx run --approve validate"
     assert "run --approve validate" in line.ok("status").out
+    assert "active, run 1 waits" in line.ok("list").out
+    assert line.ok("list", "--format", "json").document()["data"][0]["run"] == 1
     again = line.carry(3, "--reject", "validate", "--finding", "too loud")
     assert line.states(again)[-1] == "validate? waiting"
     assert "too loud" in (line.folder("implement", 2) / "brief.md").read_text()
