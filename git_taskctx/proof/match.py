@@ -109,11 +109,11 @@ class ClaimMatcher:
         return self._parts[record.id]
 
     def _judge_handed(self, claim: Claim) -> tuple[list[Reason], list[Reason]]:
-        """Return what is wrong with the trees that were handed over, and what cannot be told of them here.
+        """Return what is wrong with the trees that were handed over or approved, and what cannot be told of them here.
 
         They may differ from what was left in volatile keys of the task file alone: else somebody's edits are nobody's.
         """
-        reasons, notices = list[Reason](), list[Reason]()
+        reasons, notices = list(self._judge_commit_tree(claim)), list[Reason]()
         for record, left in claim.handed:
             try:
                 changes = compare_trees(self._repository, left, TreeOid(record.tree or ""))
@@ -125,6 +125,17 @@ class ClaimMatcher:
                 other = f"{record.agent} began with another tree than was left"
                 reasons.append(Reason(Code.EDITED_BY, other, record.id))
         return reasons, notices
+
+    def _judge_commit_tree(self, claim: Claim) -> Iterator[Reason]:
+        """Yield that the commit was to have another tree than was approved, though nothing was dirty at `init`."""
+        chain = claim.chain
+        if chain is None or chain.expected is None or chain.expected.commit_tree == chain.expected.tree:
+            return
+        began = find_commit(self._repository, chain.init_head) if chain.init_head else None
+        before = began.tree if began is not None else self._repository.objects.empty_tree
+        if before == chain.init_tree:
+            what = f"{claim.record.id} names a tree beside the one that was approved, and nothing was dirty at init"
+            yield Reason(Code.TREE_DIFFERS, what, claim.record.id)
 
     def _beyond(self, commit: Commit, claim: Claim) -> Iterator[Reason]:
         """Yield what a part changes otherwise than the agents left it."""

@@ -258,3 +258,17 @@ def test_the_tree_that_was_handed_over(tmp_path: Path) -> None:
     values[8]["commit"] = commit
     attacker.put(hashed(values), commit, tree)
     assert codes(attacker.clone) == ("violated", {"edited-by"})
+
+
+def test_the_tree_of_the_commit(tmp_path: Path) -> None:
+    """Where nothing was dirty at `init` the commit has the tree that was approved, whatever the last approval adds."""
+    attacker = scene_of_three(tmp_path)
+    repo = attacker.repo
+    repo.write("parser.py", "evil\n")
+    commit = repo.commit("work", "--amend")
+    values, tree = values_of(attacker), repo.tree(commit)
+    for value in values[7:]:
+        value["commit_tree"] = tree
+    values[8]["commit"] = commit
+    attacker.put(hashed(values), commit, tree)
+    assert codes(attacker.clone) == ("violated", {"tree-differs"})
