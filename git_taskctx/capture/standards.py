@@ -18,10 +18,14 @@ from git_taskctx.errors import BadData
 from git_taskctx.model.context import StandardsCitation
 from git_taskctx.model.oids import BlobOid
 from git_taskctx.model.policy import StandardsPolicy
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, replace
 
 MAX_FILE = 1024 * 1024
 """Bytes of one standards file."""
+MAX_TEXT = 8 * 1024
+"""Bytes of one section's text that go into the context."""
+MAX_TEXTS = 24 * 1024
+"""Bytes of all of them."""
 MAX_CITATIONS = 200
 FILES = ("file", "path", "doc", "document", "standard", "ref", "reference", "href")
 SECTIONS = ("section", "sections", "heading", "anchor", "slug")
@@ -166,6 +170,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
     """
     result, found = Cited(), dict[tuple[str, int], StandardsCitation]()
     documents: dict[str, MarkdownFile] = {}
+    texts: dict[tuple[str, int], Sequence[bytes]] = {}
     problems: dict[str, None] = {}
     hints: dict[str, None] = {}
     for one in wanted:
@@ -188,15 +193,36 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
             key = (path, section.start)
             citation = _citation(path, section, document, one, found.get(key), result)
             found[key] = citation
+            texts[key] = document.lines[section.start - 1 : section.end]
             result.sources[f"standards_citations.{path}#{section.slug}"] = one.source
             result.blobs[path] = oid
     if problems:
         raise BadData("\n".join(problems), hint="\n".join(hints) or "fix the path, or the rule that names it")
     if len(found) > MAX_CITATIONS:
         raise BadData(f"{len(found)} sections of standards are cited, more than {MAX_CITATIONS}", hint="cite fewer")
-    result.citations = tuple(found[key] for key in sorted(found))
+    result.citations = tuple(_with_texts(found, texts))
     result.warnings = list(dict.fromkeys(result.warnings))
     return result
+
+
+def _with_texts(
+    found: Mapping[tuple[str, int], StandardsCitation], texts: Mapping[tuple[str, int], Sequence[bytes]]
+) -> Iterator[StandardsCitation]:
+    """Yield the citations in order, with as much of their text as there is room for, none of it twice."""
+    room, last, told = MAX_TEXTS, ("", 0), 0
+    for path, start in sorted(found):
+        lines, end = texts[path, start], start + len(texts[path, start])
+        inside = last[0] == path and end <= last[1] and end <= told
+        text, kept = "", 0
+        for line in () if inside else lines:
+            clean = line.decode("utf-8", "replace").rstrip("\r\n") + "\n"
+            if len((text + clean).encode()) > min(MAX_TEXT, room):
+                break
+            text, kept = text + clean, kept + 1
+        room -= len(text.encode())
+        if not inside:
+            last, told = (path, end), start + kept
+        yield replace(found[path, start], text=text if text.strip() else None)
 
 
 def _find(document: MarkdownFile, name: str | None) -> list[Section]:

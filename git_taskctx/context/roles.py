@@ -68,7 +68,8 @@ def _common(context: Context) -> Common:
         agents=context.agents,
         scope_patterns=immutable.scope_patterns,
         standards_citations=tuple(
-            Citation(one.file, one.section, one.line_span, one.requirement) for one in immutable.standards_citations
+            Citation(one.file, one.section, one.line_span, one.requirement, one.text)
+            for one in immutable.standards_citations
         ),
         task=Task(
             title=task.title,

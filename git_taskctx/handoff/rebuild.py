@@ -131,7 +131,10 @@ def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool)
 def _shown(context: Context) -> dict[str, Any]:
     """Return what counts of the block, the policy and the pipelines, with citations by their sections."""
     plain = {key: value for key, value in to_plain(context.immutable).items() if key not in UNCOUNTED}
-    citations = {f"{one['file']}#{one['section']}": one for one in plain["standards_citations"]}
+    citations = {
+        f"{one['file']}#{one['section']}": {key: value for key, value in one.items() if key != "text"}
+        for one in plain["standards_citations"]  # of the text its hash says the same
+    }
     shown = {**plain, "standards_citations": citations, "policy": to_plain(context.policy)}
     return shown if context.pipelines is None else {**shown, "pipelines": to_plain(context.pipelines)}
 

@@ -69,6 +69,8 @@ class StandardsCitation:
     requirement: str
     line_span: str
     content_sha: str
+    text: str | None = field(default=None, metadata={"optional": True})
+    """Its own lines, the first of them where it is long; null where one cited before holds them, or without room."""
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,8 @@ class Citation:
     section: str
     line_span: str
     requirement: str
+    text: str | None = field(default=None, metadata={"optional": True})
+    """Its lines as they were captured; the first of them where it is long."""
 
 
 @dataclass(frozen=True)

@@ -174,10 +174,8 @@ def _common(common: Common) -> Iterator[BriefSection]:
     ):
         if items:
             yield BriefSection(name, name.capitalize(), (_quote(_items(items)),))
-    if common.standards_citations:
-        yield BriefSection(
-            "standards", "Standards", (_words(_STANDARDS), _quote(_citations(common.standards_citations)))
-        )
+    if cited := common.standards_citations:
+        yield BriefSection("standards", "Standards", (_words(_words_of(cited)), _quote(_citations(cited))))
     if common.scope_patterns:
         yield BriefSection("paths", "Paths", (_words(_PATHS), _quote(_items(common.scope_patterns))))
     if common.dirty is not None:
@@ -201,15 +199,34 @@ _PATHS = "Changes stay within these paths."
 _DIRTY = "These were changed and not committed when the task began. They are no part of it: leave them as they are."
 
 
+_TEXTS = (
+    "The work keeps these sections. Each line says in short what one demands, and its text, as it was when the task "
+    "began, stands below it; where that is cut, the lines of the file that are left are named."
+)
+
+
+def _words_of(citations: Sequence[Citation]) -> str:
+    return _TEXTS if any(one.text is not None for one in citations) else _STANDARDS
+
+
 def _citations(citations: Sequence[Citation]) -> str:
     lines = []
     for file, sections in groupby(citations, lambda one: one.file):
         lines.append(_line(file))
-        lines += [
-            f"  {_line(one.line_span)} #{_line(one.section).removeprefix('#')}: {_line(one.requirement)}"
-            for one in sections
-        ]
+        for one in sections:
+            span = _line(one.line_span)
+            lines.append(f"  {span} #{_line(one.section).removeprefix('#')}: {_line(one.requirement)}")
+            lines += _section_text(span, one.text) if one.text is not None else []
     return "\n".join(lines)
+
+
+def _section_text(span: str, text: str) -> Iterator[str]:
+    """Yield the lines of a section, moved in, and which lines of its file are left."""
+    held = text.removesuffix("\n").split("\n")
+    yield from (f"      {line}" if line.strip() else "" for line in held)
+    start, _, end = span.replace("L", "").partition("-")
+    if start.isdecimal() and end.isdecimal() and int(start) + len(held) <= int(end):
+        yield f"      … read on in L{int(start) + len(held)}-L{end}"
 
 
 # What is one agent's own

@@ -333,3 +333,21 @@ def test_twelve_citations_of_large_standards(desk: Desk) -> None:
         counts.append(len(trace.read_text().splitlines()))
         desk.ok("purge")
     assert counts[0] == counts[1]
+
+
+def test_the_cited_text_stands_in_the_brief(desk: Desk) -> None:
+    """No agent needs a second read: each section once, a long one up to a line, and the lines that are left named."""
+    long = "# Errors\n\nNo bare 500s.\n\n" + "A line of forty characters, more or less\n" * 400
+    desk.repo.write("standards/api.md", long)
+    desk.repo.commit("a long section")
+    desk.ok("init", TASK)
+    for agent in ("implementer", "reviewer", "validator"):
+        brief = desk.ok("get", "--role", agent, "--format", "md").out
+        assert brief.count("State lives in one store. Nothing else holds it.\n") == 1
+        assert brief.count("          ### Props\n") == 1
+        held = brief.count("          A line of forty characters, more or less\n")
+        assert 150 < held < 200
+        assert f"          … read on in L{5 + held}-L404\n" in brief
+    citations = {one["section"]: one for one in desk.context()["immutable"]["standards_citations"]}
+    assert "text" not in citations["props"]
+    assert sum(len(one.get("text", "")) for one in citations.values()) < 24 * 1024

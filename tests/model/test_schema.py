@@ -168,7 +168,18 @@ def inside(value: Any, path: tuple[Any, ...]) -> Any:
     return value
 
 
-OPTIONAL = {"description", "lines", "note", "claimed", "runs", "own_out_of_scope", "conflicts", "dirty", "dirty_count"}
+OPTIONAL = {
+    "text",
+    "description",
+    "lines",
+    "note",
+    "claimed",
+    "runs",
+    "own_out_of_scope",
+    "conflicts",
+    "dirty",
+    "dirty_count",
+}
 """Fields that are left out where there is nothing to say."""
 FREE = {"sources", "counts", "percentages", "tier", "macros"}
 """Mappings whose keys anybody may choose."""
