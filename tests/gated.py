@@ -73,11 +73,13 @@ class Gated(Desk):
         return lines
 
     def branch_off(self) -> None:
-        """Make a branch `side`, one commit ahead of `main`, and come back."""
+        """Make a branch `side`, one commit ahead of `main`, and come back; no hook of ours is asked."""
+        self.repo.env["GIT_TASKCTX"] = "0"
         self.repo.git("checkout", "-q", "-b", "side")
         self.repo.write("side", "side\n")
         self.repo.commit("side")
         self.repo.git("checkout", "-q", "main")
+        del self.repo.env["GIT_TASKCTX"]
 
     def is_over(self) -> bool:
         """Return whether the task has ended."""

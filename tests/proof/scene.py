@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 from collections.abc import Callable
@@ -36,11 +37,13 @@ class Scene:
     @classmethod
     def sealed(cls, folder: Path, *, policy: str | None = None) -> Scene:
         """Return one in which the task is done; it is made once in a process, and copied."""
-        scene = cls.__new__(cls)
-        scene.__dict__ |= _sealed(policy).__dict__
-        scene.folder = folder
-        scene.repo = GitRepo(folder / "work")
-        scene.repo.become(_sealed(policy).repo)
+        return _sealed(policy).copied(folder)
+
+    def copied(self, folder: Path) -> Scene:
+        """Return a copy in another folder."""
+        scene = copy.copy(self)
+        scene.folder, scene.repo = folder, GitRepo(folder / "work")
+        scene.repo.become(self.repo)
         scene.desk = Desk(scene.repo)
         return scene
 

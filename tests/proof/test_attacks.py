@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from gitrepo import GitRepo
+from prepared import own_folder
 from proof.scene import NOTES, Clone, Scene
 
 from git_taskctx.model.record import Record, load_record
@@ -40,6 +42,13 @@ def signed_scene(folder: Path, *, names: str = '"A U Thor"') -> tuple[Scene, Pat
         repo.write(".taskctx.signers", f"# who may sign\n{names} {public}\n")
 
     return Scene(folder, policy=POLICY, before=before), key
+
+
+@functools.cache
+def _signed_and_sealed() -> Scene:
+    scene, _ = signed_scene(own_folder("signed"))
+    assert scene.done
+    return scene
 
 
 class Attacker:
@@ -248,11 +257,10 @@ ATTACKS: list[tuple[Attack, str]] = [
 @pytest.mark.parametrize(("attack", "expected"), ATTACKS, ids=[attack.__name__ for attack, _ in ATTACKS])
 def test_attack(tmp_path: Path, attack: Attack, expected: str) -> None:
     """Nothing that can be done without a key that counts is verified, and each attempt has its verdict."""
-    scene, _ = signed_scene(tmp_path)
-    good = scene.done
+    scene = _signed_and_sealed().copied(tmp_path)
     clone = scene.clone("victim")
     assert clone.told("HEAD") == "verified by commit"
-    attacker = Attacker(clone, good, tmp_path)
+    attacker = Attacker(clone, scene.done, tmp_path)
     attack(attacker)
     told = clone.told(attacker.range)
     assert told.startswith(expected), told
