@@ -262,7 +262,7 @@ def test_new_failures_are_named(begun: Desk, tmp_path: Path) -> None:
     again = "record-qa --agent implementer --from LOG --command pytest --exit-code N   # once it is fixed"
     assert said.err == f"hint: git taskctx {again}\n"
     assert plain(said.out) == (
-        "qa: no\n"
+        "qa: worse\n"
         "2 new failures\n"
         "  pytest: 2 new failures\n"
         "    baseline failed (E1, by implementer at <time>); now failed (E2, by implementer at <time>)\n"
@@ -274,7 +274,7 @@ def test_new_failures_are_named(begun: Desk, tmp_path: Path) -> None:
     )
     record(begun, write_log(tmp_path, "better", ["t.py::b"]))
     said = begun.ok("compare-qa").out
-    assert said.startswith("qa: yes\nnothing fails that did not fail before the task\n")
+    assert said.startswith("qa: not worse\nnothing fails that did not fail before the task\n")
     assert "it fails as before the task, and in nothing else\n" in said
     record(begun, PASSED)
     assert "  pytest: passed\n" in begun.ok("compare-qa").out
@@ -377,7 +377,7 @@ def test_a_run_counts_for_the_tree_that_it_was_on(begun: Desk, tmp_path: Path) -
     assert told in page(begun, tmp_path)
     begun.ok("start", "--agent", "reviewer")
     begun.repo.write("parser.py", "half\n")
-    assert begun.ok("compare-qa").out.startswith("qa: yes\n")
+    assert begun.ok("compare-qa").out.startswith("qa: not worse\n")
 
 
 def test_a_log_in_the_worktree_makes_no_other_tree(filed: Desk) -> None:
