@@ -359,7 +359,13 @@ class ObjectStore:
 
     def _look_up(self, oids: Collection[str]) -> dict[str, int]:
         names = b"".join(b"%s\n" % oid.encode() for oid in oids)
-        told = self._git.run("cat-file", "--batch-check", stdin=names).out.splitlines()
+        done = self._git.run("cat-file", "--batch-check", stdin=names, ok=(0, 128))
+        if (
+            done.code != 0
+        ):  # before git 2.44 it asks a promisor, whatever GIT_NO_LAZY_FETCH says, and dies of the answer
+            whole = "git fetch --refetch --no-filter origin HEAD refs/notes/taskctx   # what a partial clone leaves out"
+            raise CouldNotTell(f"objects are not in this repository: {done.complaint}", hint=whole)
+        told = done.out.splitlines()
         words = (line.split() for line in told if not line.endswith(b" missing"))
         return {oid.decode(): int(size) for oid, _, size in words}
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from desk import TASK, Desk, executable
+from desk import TASK, Desk, executable, hints_of
 from gitrepo import GitRepo
 from proof.scene import FETCH_NOTES, NOTES, Clone, Scene
 
@@ -153,3 +153,15 @@ def test_a_servers_hook_proves_what_is_in_quarantine(tmp_path: Path, kind: str, 
     more = scene.repo.run(*push, env=env)
     assert (more.returncode, hub.git("rev-parse", "topic")) == (1, scene.done)
     assert b"no-record: no record is about it or its tree" in more.stderr
+
+
+@pytest.mark.needs_git(2, 36)
+def test_a_clone_that_leaves_objects_out(scene: Scene) -> None:
+    """Where the notes' content was left out nothing can be told, and the hint brings it."""
+    scene.repo.config("uploadpack.allowFilter", "true")
+    partial = scene.clone("partial", "--filter=blob:none")
+    said = partial.run("verify", "HEAD")
+    assert said.code == 3
+    assert hints_of(said)
+    partial.repo.git("fetch", "-q", "--refetch", "--no-filter", "origin", "HEAD", NOTES)
+    assert partial.told("HEAD") == "verified by commit"

@@ -50,7 +50,7 @@ def not_proved(
     if NO_RECORDS & codes:
         ways += [step for one in beside for step in steps_for(one)]
     if Code.EMPTY_RANGE in codes:
-        ways.append(Step(("git", "log", "--oneline", "--end-of-options", what.name), "what is in the range"))
+        ways.append(Step(("git", "log", "--oneline", "--end-of-options", what.name, "--"), "what is in the range"))
     if Code.PART_OPEN in codes and what.without:
         end = "HEAD" if repository.find_commit("HEAD") not in (None, tip) else "BRANCH"
         ways.append(taskctx("verify", f"{what.without[0][:12]}..{end}", why="up to the commit that ends the task"))
