@@ -19,8 +19,8 @@ _OPENING = frozenset({
     "evidence", "list", "log", "report", "get", "fingerprint", "hook",
 })  # fmt: skip
 """Verbs that open the repository first of all."""
-_READING = frozenset({"status", "start", "snapshot", "verify", "fingerprint"})
-"""Those that read the worktree next, where a task is active."""
+_READING = frozenset({"status", "snapshot", "verify", "fingerprint"})
+"""Those that read the worktree next, where a task is active; `start` does so only where another one begins."""
 INTERRUPTED = 130
 CLOSED = 141
 

@@ -65,7 +65,9 @@ def read_spans(trace: str, began: float, took: float) -> list[Span]:
     for event in map(json.loads, trace.splitlines()):
         at = (datetime.datetime.fromisoformat(event["time"]).timestamp() - began) * 1000
         if event["event"] == "start":
-            words = " ".join(word for word in event["argv"][1:] if not word.startswith("-") and "=" not in word)
+            argv = event["argv"]
+            skipped = {at + 1 for at, word in enumerate(argv) if word in ("-c", "-C")}
+            words = " ".join(word for at, word in enumerate(argv[1:], 1) if at not in skipped and word[0] != "-")
             found[event["sid"]] = Span(at, took, _OID.sub(r"\1", words)[:100])
         elif event["event"] in ("exit", "atexit", "signal") and event["sid"] in found:
             found[event["sid"]] = found[event["sid"]]._replace(end=at)
