@@ -60,6 +60,8 @@ def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, their
         return None
     try:
         pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
+        # For each tree that it writes, it looks up all that is in it: 150 of 200 ms for 10,000 files, which are here.
+        pygit2.option(Option.ENABLE_STRICT_OBJECT_CREATION, False)
         opened = pygit2.Repository(os.fspath(repository.git_dir))
         trees: list[Any] = [opened[oid] for oid in (base, ours, theirs)]
         paths = [_changed(opened, trees[0], side) for side in trees[1:]]
