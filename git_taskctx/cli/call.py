@@ -115,7 +115,7 @@ class Call:
     def _tell(self, progress: Progress) -> None:
         """Show how far long work is, where there is a terminal to show it on."""
         if self._bar is None:
-            if progress.done >= progress.total or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            if 0 <= progress.total <= progress.done or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
                 return
             from git_taskctx.report.progress import Bar
 

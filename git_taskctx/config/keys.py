@@ -141,6 +141,7 @@ RULES: Mapping[str, Rule] = {
     "commit.allow_bypass": Rule(_subset, _bypasses),
     "hooks.fail_closed": Rule(_switched_on),
     "hooks.pre_push": Rule(_switched_on),
+    "hooks.remote_seconds": Rule(_at_most, _from(1)),
     "proof.scope": Rule(_later_of("tip", "tasks", "every")),
     "proof.by_patch": Rule(_switched_off),
     "proof.require_signed": Rule(_switched_on),

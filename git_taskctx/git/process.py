@@ -63,6 +63,7 @@ class Git:
     settings: tuple[str, ...] = ()
     """`-c` settings of every call."""
     time_limit: float = TIME_LIMIT
+    network_limit: float = NETWORK_LIMIT
     patience: float = PATIENCE
     """Seconds after which it is looked at what git may be waiting for."""
     foreground: bool = False
@@ -78,7 +79,7 @@ class Git:
 
     def in_foreground(self) -> Git:
         """Return the same git where it may ask for a password, and may take as long as a network takes."""
-        return replace(self, foreground=True, time_limit=NETWORK_LIMIT)
+        return replace(self, foreground=True, time_limit=self.network_limit)
 
     def environment(self) -> dict[str, str]:
         """Return the environment that a process gets."""

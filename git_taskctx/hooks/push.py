@@ -9,6 +9,7 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.model.proof import Proven
+from git_taskctx.model.values import replace
 from git_taskctx.proof.push import prove_push, read_updates
 from git_taskctx.situation import Situation
 
@@ -20,8 +21,10 @@ def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
     """
     repository = caller.repository
     remote = called.args[0] if called.args else ""
-    always = called.rules(repository.find_commit("HEAD")).policy.hooks.pre_push
-    proofs = prove_push(repository, remote, read_updates(called.stdin()), called.rules, always=always)
+    policy = called.rules(repository.find_commit("HEAD")).policy.hooks
+    repository.git = replace(repository.git, network_limit=policy.remote_seconds)
+    updates = read_updates(called.stdin())
+    proofs = prove_push(repository, remote, updates, called.rules, always=policy.pre_push, tell=caller.tell)
     for wanted, error in ((Proven.VIOLATED, Refused), (Proven.UNPROVEN, CouldNotTell)):
         for proof in proofs:
             if proof.verdict is wanted:

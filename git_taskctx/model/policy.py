@@ -116,6 +116,8 @@ class HooksPolicy:
     """True: a bug of ours in the gate stops the commit."""
     pre_push: bool = False
     """True: only commits that are proved may leave."""
+    remote_seconds: int = field(default=60, metadata={"optional": True})
+    """How long the hook before a push waits for a remote that it asks for records."""
 
 
 @dataclass(frozen=True)

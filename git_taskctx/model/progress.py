@@ -14,4 +14,4 @@ class Progress:
     done: int
     """Bytes."""
     total: int
-    """Bytes; done when `done` has come to it."""
+    """Bytes; done when `done` has come to it. Below zero where nobody knows: it is said once that it has begun."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from git_taskctx.errors import GitFailed
+from git_taskctx.errors import GitFailed, TryAgain
+from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import BRANCHES, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import SEEN
 from git_taskctx.ledger.whereabouts import all_notes
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.progress import Progress
 from git_taskctx.model.proof import Proof
 from git_taskctx.model.values import dataclass
 from git_taskctx.proof.clone import borrow_notes
@@ -42,6 +44,7 @@ def prove_push(
     rules: Callable[[CommitOid | None], Rules],
     *,
     always: bool = True,
+    tell: Callable[[Progress], None] = lambda _: None,
 ) -> list[Proof]:
     """Prove, for each branch of a push, the commits that `remote` does not have; nothing new needs no proof.
 
@@ -58,9 +61,10 @@ def prove_push(
     proofs = [prove(repository, what, by) for what, by in judged]
     if not remote or not any(proof.codes & NO_RECORDS for proof in proofs):
         return proofs
+    tell(Progress(f"asking {shown(remote)} for records, {repository.git.network_limit:g} s at most", 0, -1))
     try:
         theirs = borrow_notes(repository, remote, name=SEEN)
-    except GitFailed:  # the hint is to fetch them, which says why they do not come
+    except (GitFailed, TryAgain):  # the hint is to fetch them, which says why they do not come
         return proofs
     here = all_notes(repository)
     if theirs is not None and theirs not in here:

@@ -24,7 +24,10 @@ class Bar:
         """The percentage."""
 
     def show(self, progress: Progress) -> None:
-        """Draw the line anew, where the percentage has changed."""
+        """Draw the line anew, where the percentage has changed; of work without a size write once what it is."""
+        if progress.total < 0:
+            self._stream.write(f"{progress.what} …\n")
+            return
         if progress.total < LEAST:
             return
         if progress.done >= progress.total:

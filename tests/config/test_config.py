@@ -78,6 +78,7 @@ allow_bypass = ["no-verify"]
 [hooks]
 fail_closed = true
 pre_push = true
+remote_seconds = 20
 [proof]
 scope = "every"
 by_patch = true
@@ -101,7 +102,7 @@ AS_POLICY = Policy(
     qa=QaPolicy(default=("make test",), require=True, tier={"mobile": ("make mobile",)}),
     drift=DriftPolicy(allowance=2, strict=True),
     commit=CommitPolicy(require="budget", partial=True, allow_bypass=("no-verify",)),
-    hooks=HooksPolicy(fail_closed=True, pre_push=True),
+    hooks=HooksPolicy(fail_closed=True, pre_push=True, remote_seconds=20),
     proof=ProofPolicy(scope="every", by_patch=True, require_signed=True, allowed_signers="team/signers"),
     limits=LimitsPolicy(context_kib=32, enforce=True),
     secrets=SecretsPolicy(allow_paths=("tests/fixtures/**",)),
@@ -156,6 +157,7 @@ def test_flatten_is_plain_and_complete() -> None:
         "commit.allow_bypass": ["no-verify"],
         "hooks.fail_closed": True,
         "hooks.pre_push": True,
+        "hooks.remote_seconds": 20,
         "proof.scope": "every",
         "proof.by_patch": True,
         "proof.require_signed": True,

@@ -129,3 +129,20 @@ def test_a_bug_stops_a_push_where_policy_says_so(desk: Gated, hub: GitRepo, tmp_
     assert done.stderr.decode().splitlines()[0] == (
         "git-taskctx has a bug and stops this push (hooks.fail_closed): RuntimeError: out of order"
     )
+
+
+def test_a_remote_that_hangs_is_waited_for_as_long_as_is_configured(desk: Gated, hub: GitRepo, tmp_path: Path) -> None:
+    """The push is stopped as unproved, and says what to fetch; git's own part of the push is not reached."""
+    desk.repo.config("taskctx.hooks.prePush", "true")
+    desk.repo.config("taskctx.hooks.remoteSeconds", "1")
+    desk.repo.write("new.py", "new\n")
+    desk.repo.add()
+    desk.repo.git("commit", "-q", "-m", "no task")
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 300\n")
+    slow.chmod(0o755)
+    desk.repo.config("remote.origin.uploadpack", str(slow))
+    code, said = push(desk)
+    assert code != 0
+    assert "error: this push is not proved: " in said
+    assert "hint: git taskctx fetch origin" in said

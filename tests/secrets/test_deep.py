@@ -119,6 +119,8 @@ def test_the_line_is_drawn_over_itself_and_wiped_out(monkeypatch: pytest.MonkeyP
     total = 10 * 1024 * 1024
     bar.show(Progress("looking for secrets", 10, 1000))
     assert terminal.getvalue() == ""
+    bar.show(Progress("asking origin for records", 0, -1))
+    assert terminal.getvalue() == "asking origin for records …\n"
     for done in (0, total // 2, total // 2 + 1):
         bar.show(Progress("looking for secrets", done, total))
     drawn = terminal.getvalue()
