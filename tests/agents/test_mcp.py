@@ -7,9 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from typing import Any
 
-import anyio
 import pytest
 from benchmarks.tokens import counter
 from desk import Desk
@@ -17,12 +17,13 @@ from desk import Desk
 from git_taskctx.agents import mcp as served
 from git_taskctx.errors import Usage
 
-mcp = pytest.importorskip("mcp")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the SDK of MCP is not installed")
 MOST_TOKENS = 600
 
 
 def talk(desk: Desk, use: Callable[[Any], Awaitable[None]]) -> None:
     """Start the server as a client does, and use it."""
+    import anyio  # here, as the SDK is: it takes seconds to import
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 

@@ -96,7 +96,9 @@ def test_tracing_changes_nothing(repo: GitRepo) -> None:
         assert run_taskctx("verify", cwd=repo.path, env={"GIT_TASKCTX_TRACE": target})[0] == 0
 
 
-@pytest.mark.parametrize("words", [("help",), ("help", "start"), ("demo",)], ids="-".join)
+@pytest.mark.parametrize(
+    "words", [("help",), ("help", "start"), pytest.param(("demo",), marks=pytest.mark.deep)], ids="-".join
+)
 def test_talking_verbs_have_a_document_too(repo: GitRepo, words: tuple[str, ...]) -> None:
     """`--format json` gives one document on stdout, also for verbs that are made to be read."""
     code, out, _ = run_taskctx("--format", "json", *words, cwd=repo.path)
