@@ -80,12 +80,16 @@ def _dirty_submodules(repository: Repository, status: bytes, state_of: StateOf) 
     for entry in status.split(b"\0"):
         fields = {b"1": 9, b"u": 11}.get(entry[:1], 0)
         words = entry.split(b" ", fields - 1)
-        if len(words) == fields and words[2][:1] == b"S" and (b"M" in words[2] or b"U" in words[2]):
-            path = words[-1]
+        embedded = entry.startswith(b"? ") and entry.endswith(b"/")  # a repository that is not staged yet
+        if embedded or (len(words) == fields and words[2][:1] == b"S" and (b"M" in words[2] or b"U" in words[2])):
+            path = entry[2:-1] if embedded else words[-1]
             inner = {key: value for key, value in repository.git.environ.items() if not _is_local(key)}
             submodule = open_repository(repository.toplevel / os.fsdecode(path), inner)
-            state = state_of(submodule)
+            clean = embedded and not submodule.git.run("status", "--porcelain", "--untracked-files=all").out
+            state = "" if clean else state_of(submodule)
             submodule.close()
+            if clean:
+                continue
             yield HiddenChange(quote(path), "submodule dirty", state)
 
 

@@ -370,3 +370,24 @@ def test_an_open_editor_is_no_drift(begun: Desk) -> None:
     assert begun.data("verify")["notices"] == []
     begun.repo.commit("the task")
     assert begun.ok("verify", "HEAD").out.startswith("commit: verified\n")
+
+
+def test_edits_in_an_embedded_repository_are_drift_staged_or_not(begun: Desk) -> None:
+    """The snapshot says whose content it does not hold; staging the repository changes no answer."""
+    inner = GitRepo.init(begun.repo.at("vendor/lib"))
+    inner.write("lib.py", "one\n")
+    inner.commit("lib")
+    assert "vendor/lib: submodule dirty" not in begun.implement().err
+    begun.ok("verify")
+    inner.write("lib.py", "two\n")
+    (cause,) = begun.data("verify", code=1)["causes"]
+    assert (cause["kind"], cause["path"]) == ("submodule dirty", "vendor/lib")
+    begun.repo.git("add", "vendor/lib")
+    (cause,) = begun.data("verify", code=1)["causes"]
+    assert (cause["kind"], cause["path"]) == ("submodule dirty", "vendor/lib")
+    begun.ok("resolve-drift", "--accept", "--note", "wanted")
+    begun.ok("verify")
+    begun.repo.git("rm", "-q", "-f", "--cached", "vendor/lib")
+    begun.ok("verify")
+    inner.write("lib.py", "one\n")
+    begun.ends(1, "verify")
