@@ -7,6 +7,7 @@ import shlex
 import site
 import subprocess
 import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TextIO
@@ -62,7 +63,7 @@ class Player:
         """Tell what happens, and why it matters."""
         self._part()
         document = Document()
-        for line in lines:
+        for line in textwrap.wrap(" ".join(lines), _WIDTH - 2, break_long_words=False, break_on_hyphens=False):
             document.line((f"# {line}", "path"))
         self._show(document)
         self._last = "words"
@@ -160,7 +161,8 @@ _OURS = (sys.executable, "-P", "-m", "git_taskctx")
 """What `git taskctx` runs, also where it is not on PATH; -P because the project's own modules are none of ours."""
 
 
-_SCREEN = {"GIT_PAGER_IN_USE": "true", "COLUMNS": "80"}
+_WIDTH = 80
+_SCREEN = {"GIT_PAGER_IN_USE": "true", "COLUMNS": str(_WIDTH)}
 """Has our verbs print as on a terminal of that width."""
 
 

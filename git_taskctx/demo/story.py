@@ -138,11 +138,11 @@ def _commit(stage: Player) -> None:
 def _end(stage: Player) -> None:
     stage.title("now in your own repository")
     for command, what in (
-        ('git taskctx init TASK-1 --title "what is to be done"', "the implementer is at work"),
+        ('git taskctx init TASK-1 --title "what to do"', "the implementer is at work"),
         ("git taskctx snapshot --agent implementer", "when its work is done"),
         ("git taskctx start --agent reviewer", "verified, or told what changed"),
         ("git taskctx status", "where things stand, what to type next"),
         ("git taskctx report", "the whole task as a page"),
         ("git taskctx help", "the manual"),
     ):
-        stage.line(f"  {command:<53}", (f"# {what}", "path"))
+        stage.line(f"  {command:<45}", (f"# {what}", "path"))
