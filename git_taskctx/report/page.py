@@ -18,6 +18,7 @@ from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
 from git_taskctx.report.document import printable
 from git_taskctx.report.history import cost_of, event_of, notes_of, stage_of
 from git_taskctx.report.text import word_of
+from git_taskctx.report.turns import last_approval
 
 if TYPE_CHECKING:
     import jinja2
@@ -83,6 +84,8 @@ def render_page(account: Account) -> bytes:
         left_out=left_out,
         changes=changes,
         changed={change.turn for change in changes},
+        approval=last_approval(account.turns),
+        files=_files(changes),
         signed=any(record.signature for record in account.records),
         places=tuple(dict.fromkeys(map(place_of, account.records))),
         place_of=place_of,
@@ -153,6 +156,17 @@ def _changes(account: Account) -> list[_Change]:
             stat = f"+{found.added} \u2212{found.deleted}"
             changes.append(_Change(*place, stat, files_of(found.data, room), is_cut=not found.is_whole))
     return changes[-RECORDS:]
+
+
+def _files(changes: Sequence[_Change]) -> list[tuple[str, tuple[str, ...], int, int, int]]:
+    """Return each file that is on the page: its path, its agents, how many lines came and went, and its last change."""
+    found: dict[str, tuple[str, tuple[str, ...], int, int, int]] = {}
+    for change in changes:
+        for file in change.files or ():
+            _, agents, added, deleted, _ = found.get(file.path, ("", (), 0, 0, 0))
+            agents = tuple(dict.fromkeys((*agents, change.agent)))
+            found[file.path] = (file.path, agents, added + file.added, deleted + file.deleted, change.turn)
+    return sorted(found.values())
 
 
 def place_of(record: Record) -> str:

@@ -51,6 +51,16 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class Approval:
+    """The last time that somebody approved a tree: with `--done`, or by a handoff forward."""
+
+    agent: str
+    record: Record
+    later: tuple[int, ...]
+    """The turns, by number from 1, in which the tree was changed since."""
+
+
+@dataclass(frozen=True)
 class Drifted:
     """Drift that was counted, and the record that settled it; None while it stands."""
 
@@ -99,6 +109,30 @@ def _with(turn: Turn, record: Record) -> Turn:
     actors = tuple(dict.fromkeys((*last.actors, record.actor)))
     step = replace(last, tree=record.tree, actors=actors, snapshots=(*last.snapshots, number))
     return replace(turn, steps=(*turn.steps[:-1], step))
+
+
+def last_approval(turns: Sequence[Turn]) -> Approval | None:
+    """Return the last approval, and where the tree was changed since; None where nobody has approved anything."""
+    found: tuple[str, Record, int] | None = None
+    for number, turn in enumerate(turns):
+        for record in turn.records:
+            said = record.payload
+            if isinstance(said, Snapshot):
+                if said.done:
+                    found = turn.agent, record, number + 1
+                elif found is not None and found[2] > number and record.tree != found[1].tree:
+                    found = *found[:2], number
+            elif number and type(said) is Start and not (said.back or said.resume or said.implied):
+                found = turns[number - 1].agent, record, number
+    if found is None:
+        return None
+    agent, record, since = found
+    later = (number for number in range(since, len(turns)) if any(_differ(step) for step in turns[number].steps))
+    return Approval(agent, record, tuple(number + 1 for number in later))
+
+
+def _differ(step: TurnStep) -> bool:
+    return step.since != step.tree
 
 
 def drifts_of(records: Sequence[Record]) -> tuple[Drifted, ...]:

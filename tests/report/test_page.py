@@ -32,14 +32,53 @@ from git_taskctx.report.page import LIMIT, MARK, RECORDS, render_page
 
 WHOLE = """\
 TASK-1: Discount on a cart
-Skip to the chain
+Skip to the last approval
 Task report / TASK-1
 Discount on a cart
 context <context>, begun on main, base commit <oid>
 Commit: verified
 <oid> verified by commit: Give a discount tree <oid>
 Do not take this page’s word for it: git taskctx verify <oid> judges by the policy of <oid>.
-Chain 19 Changes 5 Findings 1 QA 1 Drift 2 Bypasses 0 Task
+Since approval 0 Findings 1 Checks 1 Files 3 Changes 5 Chain 19 Drift 2 Bypasses 0 Task
+Since the last approval
+validator approved tree <oid> <time>, record 18. No change is on record since.
+Findings
+F1 closed
+a discount over 100 makes the total negative
+raised by reviewer (coder-model-reviewer) <time>, record 5 · closed by reviewer (coder-model-reviewer) <time>, record 14
+Checks, before and after
+worse 1 new failure
+python -m unittest
+worse 1 new failure
+before the task
+passed, exit code 0, by implementer (coder-model-implementer), <time>, log E1, tree <oid>
+last run
+failed, exit code 1, by validator (coder-model-validator), <time>, log E2, tree <oid>
+fails now: unittest: test_bounds (test_prices.TotalTest.test_bounds)
+unittest failures 0 -> 1
+Files
+README +1 −1 by implementer
+logo.bin by reviewer
+prices.py +2 −0 by implementer
+Changes, agent by agent
+implementer, round 1 +1 −0
+by coder-model-implementer · snapshot 1 · in the chain · git diff <oid> <oid>
+prices.py +1 −0 new file, mode 100644
+@@ -0,0 +1 @@ +return 1
+implementer, round 2 +1 −0
+by coder-model-implementer · snapshot 2 · in the chain · git diff <oid> <oid>
+prices.py +1 −0
+@@ -1 +1,2 @@ return 1 +checked
+implementer, round 2: drift that was accepted +1 −1
+by A U Thor · snapshot 3 · in the chain · git diff <oid> <oid>
+README +1 −1
+@@ -1 +1 @@ -read me +accepted
+reviewer, round 2 +0 −0
+by coder-model-reviewer · snapshot 1 · in the chain · git diff <oid> <oid>
+logo.bin new file, mode 100644, binary, content not shown
+validator, round 1
+by coder-model-validator · snapshot 1 · in the chain · git diff <oid> <oid>
+Nothing was changed.
 The chain
 Who did what, when, oldest first. Times are UTC. All in one place: worktree main of clone <clone>. \
 The records are not signed: whoever can push notes could have written them.
@@ -111,42 +150,9 @@ by coder-model-validator · commit <oid>
 seal validator commit <oid> is what was validated
 by A U Thor · tree <oid>
 After the commit
-These records came after the one that says which commit is the task’s. No proof has looked at them, and nothing else \
-on this page counts them.
+These records came after the one that says which commit is the task’s. \
+No proof has looked at them, and nothing else on this page counts them.
 <time> purge validator by A U Thor: put away
-Changes, agent by agent
-implementer, round 1 +1 −0
-by coder-model-implementer · snapshot 1 · in the chain · git diff <oid> <oid>
-prices.py +1 −0 new file, mode 100644
-@@ -0,0 +1 @@ +return 1
-implementer, round 2 +1 −0
-by coder-model-implementer · snapshot 2 · in the chain · git diff <oid> <oid>
-prices.py +1 −0
-@@ -1 +1,2 @@ return 1 +checked
-implementer, round 2: drift that was accepted +1 −1
-by A U Thor · snapshot 3 · in the chain · git diff <oid> <oid>
-README +1 −1
-@@ -1 +1 @@ -read me +accepted
-reviewer, round 2 +0 −0
-by coder-model-reviewer · snapshot 1 · in the chain · git diff <oid> <oid>
-logo.bin new file, mode 100644, binary, content not shown
-validator, round 1
-by coder-model-validator · snapshot 1 · in the chain · git diff <oid> <oid>
-Nothing was changed.
-Findings
-F1 closed
-a discount over 100 makes the total negative
-raised by reviewer (coder-model-reviewer) <time>, record 5 · closed by reviewer (coder-model-reviewer) <time>, record 14
-QA, before and after
-worse 1 new failure
-python -m unittest
-worse 1 new failure
-before the task
-passed, exit code 0, by implementer (coder-model-implementer), <time>, log E1, tree <oid>
-last run
-failed, exit code 1, by validator (coder-model-validator), <time>, log E2, tree <oid>
-fails now: unittest: test_bounds (test_prices.TotalTest.test_bounds)
-unittest failures 0 -> 1
 Drift
 After implementer’s snapshot resolved
 parser.py edited
@@ -384,12 +390,12 @@ def test_a_clone_with_the_notes_alone(tmp_path: Path) -> None:
     clone = clone_of(desk, tmp_path / "clone")
     said = clone.ok("report", "HEAD")
     page = Page(said.out.encode())
-    assert plain(read(clone, TASK).section("After the commit", "Changes, agent by agent")[-1]) == (
+    assert plain(read(clone, TASK).section("After the commit", "Drift")[-1]) == (
         "<time> purge validator by A U Thor: put away"
     )
     assert read(clone, TASK).lines[5:8] == page.lines[5:8]
     assert "Commit: verified" in page.lines
-    assert page.section("What this page cannot tell", "The chain")[:4] == [
+    assert page.section("What this page cannot tell", "Since the last approval")[:4] == [
         "What this page cannot tell",
         "the text of TASK-1 is not in this clone, only its records",
         "trees of some snapshots are not in this clone, so what changed between them cannot be shown",
@@ -408,9 +414,9 @@ def test_a_clone_with_the_notes_alone(tmp_path: Path) -> None:
     clone.ok("fetch", "origin", "--with-snapshots")
     whole = Page(clone.ok("report", "HEAD").out.encode())
     assert "What this page cannot tell" not in whole.lines
-    assert whole.section("Changes, agent by agent", "Findings") == Page(desk.ok("report", "HEAD").out.encode()).section(
-        "Changes, agent by agent", "Findings"
-    )
+    assert whole.section("Changes, agent by agent", "The chain") == Page(
+        desk.ok("report", "HEAD").out.encode()
+    ).section("Changes, agent by agent", "The chain")
 
 
 def test_a_word_that_names_a_task_and_a_branch(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,7 +481,7 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
     attacker.put(attacker.rechain([*records, *forged]), *noted)
     for asked, lines in before.items():
         page = read(attacker.clone, asked)
-        section = page.section("After the commit", "Changes, agent by agent")
+        section = page.section("After the commit", "Drift")
         told = ["<time> purge validator by A U Thor: put away"]
         if not signed or asked == TASK:  # a proof that asks for signatures reads no unsigned line as a record
             told += [
@@ -484,13 +490,11 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
             ]
         assert [plain(line) for line in section[2:]] == told
         assert "Commit: verified" in page.lines
-        start = (
-            lines.index("After the commit") if "After the commit" in lines else lines.index("Changes, agent by agent")
-        )
+        start = lines.index("After the commit") if "After the commit" in lines else lines.index("Drift")
         at = page.lines.index("After the commit")
         shown = [line for line in page.lines[:at] if not line.startswith("notice, foreign-lines")]
         assert shown == lines[:start]
-        rest = "Changes, agent by agent"
+        rest = "Drift"
         assert page.lines[page.lines.index(rest) :] == lines[lines.index(rest) :]
 
 
@@ -538,10 +542,10 @@ def test_a_violated_commit_is_shown_as_one(desk: Desk, tmp_path: Path) -> None:
     page = read(desk, "HEAD")
     assert page.lines[5] == "Commit: violated"
     assert "the records do not make one chain, so nothing that depends on them is shown" in page.lines
-    assert page.section("Findings", "Drift") == [
+    assert page.section("Findings", "Files") == [
         "Findings",
         "Could not tell: the records do not add up.",
-        "QA, before and after",
+        "Checks, before and after",
         "Could not tell: the records do not add up.",
     ]
     assert "verified" not in " ".join(page.lines)
