@@ -22,6 +22,7 @@ from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS
 from git_taskctx.git.process import Git, stop, way_out
+from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 
 Kind = Literal["commit", "tree", "blob", "tag"]
@@ -32,8 +33,6 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
-PIECE = 1024 * 1024
-"""Bytes that are held at once of an object that is read in pieces."""
 QUESTIONS = 500
 """Maximum number of names that fit into a pipe at once, so that nobody waits for the other."""
 HELD = 16 * 1024 * 1024
