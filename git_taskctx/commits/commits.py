@@ -9,7 +9,6 @@ from git_taskctx.commits.managers import is_gated
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.volatile import is_volatile
 from git_taskctx.errors import Refused
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.private import private_folder
@@ -18,6 +17,7 @@ from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Bypass, Part, Rebase
 from git_taskctx.model.policy import NO_VERIFY
+from git_taskctx.model.snapshot import Change
 from git_taskctx.model.values import replace
 from git_taskctx.situation import Situation
 

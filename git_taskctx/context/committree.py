@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, compare_trees
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.oids import CommitOid, TreeOid
+from git_taskctx.model.snapshot import Change
 
 
 def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: CommitOid | None) -> TreeOid:

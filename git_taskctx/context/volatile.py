@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.quoting import quote, unquote
@@ -13,6 +12,7 @@ from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import BlobOid, TreeOid
 from git_taskctx.model.payloads import TaskFile
+from git_taskctx.model.snapshot import Change
 
 
 def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:

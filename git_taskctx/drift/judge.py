@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from git_taskctx.context.scope import scope_hash_of
 from git_taskctx.context.volatile import is_same_commit, is_volatile
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
@@ -24,7 +23,7 @@ from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.snapshot import HiddenChange, Operation
+from git_taskctx.model.snapshot import Change, HiddenChange, Operation
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import IO
 
 from git_taskctx.errors import CouldNotTell, GitFailed
-from git_taskctx.git.change import Change
 from git_taskctx.git.objects import QUESTIONS
 from git_taskctx.git.process import Git, Result, stop
 from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.snapshot import Change
 
 ABSENT = "000000"
 LINK = "120000"

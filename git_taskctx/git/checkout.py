@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from git_taskctx.files import TEMPORARY
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import LINK
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.limits import PIECE
+from git_taskctx.model.snapshot import Change
 
 CHANGED = "changed while it was restored"
 RACY = 50_000_000

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import LINK, compare_trees, diff_pairs
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine
@@ -29,6 +28,7 @@ from git_taskctx.git.quoting import quote, quote_ascii, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.snapshot import Change
 
 if TYPE_CHECKING:
     import gzip

@@ -22,7 +22,7 @@ from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
 
 if TYPE_CHECKING:
-    from git_taskctx.git.change import Change
+    from git_taskctx.model.snapshot import Change
 
 _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("rebase-merge", "rebase"),

@@ -17,7 +17,6 @@ from git_taskctx.errors import GitFailed, hint_in
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, QUIET, STATUS, UNORDERED
 from git_taskctx.git.background import Background
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import NO_INDEX, compare_trees
 from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
@@ -30,7 +29,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.snapshot import HiddenChange
+from git_taskctx.model.snapshot import Change, HiddenChange
 
 
 class Reading:

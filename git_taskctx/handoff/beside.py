@@ -11,12 +11,12 @@ import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT
 from git_taskctx.git.checkout import Seen, Worktree, check_out
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.snapshot import Change
 from git_taskctx.model.values import dataclass, field
 
 _BYTES, _MODES = b"bytes/", b"modes"

@@ -16,7 +16,6 @@ from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.guard import refuse_blobs
 from git_taskctx.context.session import SAVED, Event, Session
 from git_taskctx.errors import CouldNotTell, Fatal, Refused, TryAgain
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees
 from git_taskctx.git.checkout import CHANGED, Left, Seen, Worktree, check_out, permissions
 from git_taskctx.git.private import private_folder
@@ -28,6 +27,7 @@ from git_taskctx.handoff.beside import Beside, gather, read_beside
 from git_taskctx.handoff.snapshot import keep_new_content
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Restore
+from git_taskctx.model.snapshot import Change
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER

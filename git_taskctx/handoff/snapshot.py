@@ -15,7 +15,6 @@ from git_taskctx.context.guard import refuse_added, refuse_blobs
 from git_taskctx.context.scope import outside, scope_hash_of
 from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
-from git_taskctx.git.change import Change
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
 from git_taskctx.git.patch import LARGE, Patch, conflicted, find_large, make_patches
 from git_taskctx.git.quoting import quote
@@ -29,7 +28,7 @@ from git_taskctx.model import payloads
 from git_taskctx.model.canonical import dump_canonical, sha256_hex
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
-from git_taskctx.model.snapshot import FileChange, WorktreeSnapshot
+from git_taskctx.model.snapshot import Change, FileChange, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 

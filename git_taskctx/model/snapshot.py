@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, field
 
 Operation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am"]
 ChangeStatus = Literal["A", "M", "D", "T"]
+
+
+class Change(NamedTuple):
+    """One path that differs; a side that is absent has mode 000000 and a null oid.
+
+    A tuple: there may be hundreds of thousands.
+    """
+
+    path: bytes
+    status: ChangeStatus
+    old_mode: str
+    mode: str
+    old_oid: str
+    oid: str
+    renamed_from: bytes | None = None
+    """Another path, deleted in the same step, that held exactly this blob. For display only."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from git_taskctx.proof.claims import Claim, ForbiddenBypass
 from git_taskctx.proof.range import Commit, find_commit, reaches, read_commit
 
 if TYPE_CHECKING:
-    from git_taskctx.git.change import Change
     from git_taskctx.ledger.chain import Chain
     from git_taskctx.ledger.patches import PatchPlace
+    from git_taskctx.model.snapshot import Change
 
 SHOWN = 20
 """Maximum number of paths that are named in a reason."""

@@ -330,7 +330,7 @@ def test_the_same_patch_on_another_base(tmp_path: Path, snapshots: bool) -> None
 
 
 def test_parts_of_a_task(tmp_path: Path) -> None:
-    """A range over the parts of a task has a record for each commit; a part alone is not proved."""
+    """A range over parts has a record for each commit; a part alone, or a forked ledger, is not proved."""
     repo = GitRepo.init(tmp_path / "work")
     repo.write("a.py", BASE)
     repo.write("b.py", BASE)
@@ -361,7 +361,8 @@ def test_parts_of_a_task(tmp_path: Path) -> None:
     note = repo.git("notes", "--ref=taskctx", "show", part)
     forged = repo.git("hash-object", "-w", "--stdin", input=note.replace("A U Thor", "Mallory") + "\n")
     repo.git("notes", "--ref=taskctx", "add", "-f", "-C", forged, part)
-    assert exported(desk, "agent-trace", f"{base}..HEAD") == records
+    assert "2 records follow the same one" in desk.ends(1, "verify", f"{base}..HEAD").out
+    desk.refuses("export", "--format", "agent-trace", f"{base}..HEAD")
 
 
 def test_hostile_names(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from engine import Cases, read
+from compat.engine import Cases, read
 from gitrepo import GitRepo
 
 from git_taskctx.errors import CouldNotTell
