@@ -19,6 +19,7 @@ what is known at once: the command of git or of the machine that shows the fault
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Sequence
@@ -124,8 +125,26 @@ def find_refusal(error: Exception) -> Fatal | None:
     """Return what the machine refused, as an error of ours; None for anything else."""
     if not isinstance(error, OSError) or error.errno not in _MACHINE:
         return None
-    where = f"{error.filename}: " if isinstance(error.filename, str) else ""
-    return Fatal(f"{where}{(error.strerror or str(error)).lower()}", hint=_MACHINE[error.errno])
+    name = error.filename if isinstance(error.filename, str) else ""
+    told = (error.strerror or str(error)).lower()
+    return Fatal(f"{name}: {told}" if name else told, hint=_MACHINE[error.errno] or _find_locked_out(name))
+
+
+def _find_locked_out(name: str) -> str | None:
+    """Return what gives back something of another user's, as a verb run as root left it, in a folder of ours."""
+    import shlex
+
+    place, locked = os.path.abspath(name), ""  # noqa: PTH100 - no pathlib here
+    while name and place != os.path.dirname(place):  # noqa: PTH120
+        with contextlib.suppress(OSError):  # not there, or below a folder that we may not enter
+            if os.lstat(place).st_uid != os.geteuid():
+                locked = place
+            elif locked:
+                return f'sudo chown -R "$(id -un)" {shlex.quote(locked)}   # it belongs to another user'
+            else:
+                return None
+        place = os.path.dirname(place)  # noqa: PTH120
+    return None
 
 
 def hint_in(complaint: str) -> str | None:

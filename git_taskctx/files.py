@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
-from git_taskctx.limits import PIECE
+from git_taskctx.limits import MAX_DEPTH, PIECE
 from git_taskctx.system import sync
 
 LOCK_SECONDS = 10.0
@@ -25,6 +25,7 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask for an end: what goes on is taken back in order, as git does."""
 TEMPORARY = ".tmp-taskctx-"
 """How the name of a file begins that is not yet in its place."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ReadOnly(Fatal):
@@ -239,6 +240,51 @@ def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
     return data
 
 
+def give_back(top: Path, *names: str) -> None:
+    """Give what root made below `top`, under these names, to whoever owns `top`: 0600 would lock the owner out.
+
+    git trusts a repository of somebody else's for `sudo`, and where safe.directory names it. Nothing that is reached
+    through a link, or that has another name elsewhere, is given away.
+    """
+    if os.geteuid() != 0 or (owner := top.stat()).st_uid == 0:
+        return
+    for name in names:
+        *folders, last = Path(name).parts
+        with contextlib.suppress(OSError), contextlib.ExitStack() as opened:  # not there, or reached through a link
+            folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            opened.callback(os.close, folder)
+            for part in folders:
+                _give(folder, part, owner, depth=0)
+                folder = os.open(part, _FOLDER, dir_fd=folder)
+                opened.callback(os.close, folder)
+            _give(folder, last, owner, depth=MAX_DEPTH)
+
+
+def give_as(folder: int, name: bytes | str, owner: os.stat_result) -> None:
+    """Give one file or folder that root made in `folder`, a descriptor, to an owner."""
+    if os.geteuid() == 0 and owner.st_uid:
+        _give(folder, os.fsdecode(name), owner, depth=0)
+
+
+def _give(folder: int, name: str, owner: os.stat_result, *, depth: int) -> None:
+    found = os.lstat(name, dir_fd=folder)
+    is_folder = stat.S_ISDIR(found.st_mode)
+    if not is_folder and (found.st_uid or not stat.S_ISREG(found.st_mode)):
+        return
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        for below in os.listdir(descriptor) if is_folder and depth else ():  # noqa: PTH208 - a descriptor
+            with contextlib.suppress(FileNotFoundError):
+                _give(descriptor, below, owner, depth=depth - 1)
+        found, now = os.fstat(descriptor), os.lstat(name, dir_fd=folder)
+        # Of a second name, which only some systems refuse, nobody knows whose it is (fs.protected_hardlinks).
+        if found.st_uid == 0 and os.path.samestat(found, now) and (is_folder or now.st_nlink == 1):
+            with contextlib.suppress(OSError):  # in a user namespace the owner may have no number
+                os.fchown(descriptor, owner.st_uid, owner.st_gid if found.st_gid == os.getegid() else -1)
+    finally:
+        os.close(descriptor)
+
+
 def sweep_temporaries(folder: Path, begins: str = ".tmp-") -> None:
     """Remove what an interrupted write left in `folder`; call it with the lock held."""
     for entry in folder.glob(".tmp-*"):
@@ -275,11 +321,11 @@ def told_of(path: Path) -> Iterator[None]:
 
 
 def _as_error(error: OSError, path: Path) -> Fatal:
-    reason = (error.strerror or str(error)).lower()
+    reason, known = (error.strerror or str(error)).lower(), find_refusal(error)
+    hint = known.hint if known else None
     if isinstance(error, PermissionError) or error.errno in _READ_ONLY:
-        return ReadOnly(f"cannot write {path}: {reason}")
-    known = find_refusal(error)
-    return Fatal(f"{path}: {reason}", hint=known.hint if known else None)
+        return ReadOnly(f"cannot write {path}: {reason}", hint=hint)
+    return Fatal(f"{path}: {reason}", hint=hint)
 
 
 _READ_ONLY = (30,)

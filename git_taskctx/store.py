@@ -70,7 +70,10 @@ class Store:
                 _remove_folder(left)
             if not self._private.is_symlink():
                 files.sweep_temporaries(self._private)
-            yield
+            try:
+                yield
+            finally:
+                files.give_back(self.root.parent, FOLDER)
 
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:

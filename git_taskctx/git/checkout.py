@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from git_taskctx.files import TEMPORARY
+from git_taskctx.files import TEMPORARY, give_as
 from git_taskctx.git.changes import LINK
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
@@ -70,6 +70,7 @@ class Worktree:
                 if make:
                     with contextlib.suppress(FileExistsError):
                         os.mkdir(folder, dir_fd=descriptor)
+                        give_as(descriptor, folder, os.fstat(descriptor))
                 below = os.open(folder, _FOLDER, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = below
@@ -160,6 +161,7 @@ class Worktree:
         with self.folder_of(path, make=True) as (folder, name), source.folder_of(path) as (there, _):
             if bits is not None:
                 os.chmod(name, bits, dir_fd=there)
+            give_as(there, name, os.fstat(folder))
             if seen is None or stat.S_ISDIR(seen.mode):
                 with contextlib.suppress(OSError):
                     _remove_empty_below(folder, name)
@@ -180,6 +182,7 @@ class Worktree:
                     os.fchmod(copy.fileno(), stat.S_IMODE(stamp.st_mode))
                     copy.writelines(_pieces(file))
                 os.rename(spare, name, dst_dir_fd=folder)
+                give_as(folder, name, stamp)
                 return CHANGED
 
     def _was_written(self, file: int, before: os.stat_result, seen: Seen) -> bool:

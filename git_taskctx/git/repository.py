@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
+from git_taskctx.files import give_back
 from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
 from git_taskctx.git.objects import ObjectStore, RawCommit, read_head
 from git_taskctx.git.process import Git, stop
@@ -43,6 +44,13 @@ _WAITED_FOR = (
     "refs/notes/taskctx",
 )  # fmt: skip
 """Files of a git dir that git opens without a look at what they are: it waits for ever where one is a FIFO."""
+
+
+_MADE = (
+    "objects", "refs/notes", "refs/taskctx", "reftable", "packed-refs", "logs/refs/notes", "logs/refs/taskctx",
+    "FETCH_HEAD", "taskctx",
+)  # fmt: skip
+"""Where we, or git for us, make files in a git dir."""
 
 
 @dataclass(frozen=True)
@@ -312,11 +320,13 @@ class Repository:
         )
 
     def close(self) -> None:
-        """End the processes that still run."""
+        """End the processes that still run; what root made here is the owner's, whom it would lock out."""
         if self._asked is not None:
             stop(self._asked)
         if "objects" in self.__dict__:
             self.objects.close()
+        give_back(self.common_dir, *_MADE)
+        give_back(self.git_dir, "taskctx")
 
 
 def parse_settings(listed: str) -> list[tuple[str, str | None, str]]:

@@ -92,3 +92,58 @@ def test_a_folder_of_the_owners_that_is_read_only(owned: Desk, place: str) -> No
     assert said_to_nobody(python, owned, "verify").code in (0, 3)
     added(before, read_records(owned.repo))
     assert owned.repo.git("fsck", "--no-dangling") == ""
+
+
+def test_a_turn_of_roots_locks_no_owner_out(owned: Desk) -> None:
+    """What root makes in somebody else's repository is the owner's: files, folders, objects and refs, also restored."""
+    python = readable_python()
+    repo = owned.repo
+    for argv in (
+        ("snapshot", "--agent", "implementer"),
+        ("verify",),
+        ("purge",),
+        ("recover", TASK),
+        ("start", "--agent", "reviewer"),
+    ):
+        owned.ok(*argv)
+    repo.write("parser.py", "lost\n")
+    repo.chmod("parser.py", 0o600)
+    repo.write("d/new.py", "more\n")
+    give_to_nobody(repo.path)
+    owned.ok("snapshot", "--agent", "reviewer")
+    shutil.rmtree(repo.at("d"))
+    repo.write("parser.py", "worse\n")
+    owned.ok("restore", "--agent", "reviewer")
+    assert repo.read("d/new.py") == b"more\n"
+    made = [path.relative_to(repo.path) for path in repo.path.rglob("*") if path.lstat().st_uid == 0]
+    assert made == []
+    for argv in (("status",), ("snapshot", "--agent", "reviewer"), ("block", "--agent", "reviewer", "--finding", "y")):
+        assert said_to_nobody(python, owned, *argv).code == 0, argv
+
+
+@pytest.mark.parametrize("place", [".agent-output/active", ".agent-output/tasks", ".git/taskctx"])
+def test_what_root_left_is_reported_as_such(owned: Desk, place: str) -> None:
+    """Where an owner is locked out all the same, the hint gives back what is not the owner's."""
+    python = readable_python()
+    os.chown(owned.repo.at(place), 0, -1)
+    said = said_to_nobody(python, owned, "block", "--agent", "reviewer", "--finding", "x")
+    assert f'hint: sudo chown -R "$(id -un)" {owned.repo.at(place)}   # it belongs to another user\n' in said.err
+
+
+def test_root_gives_away_nothing_that_is_elsewhere(owned: Desk) -> None:
+    """A link, a file with a second name, and a folder reached through a link stay root's."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    elsewhere = owned.repo.path.parent  # on the same file system
+    secret, folder = elsewhere / "shadow", elsewhere / "roots" / "taskctx"
+    secret.write_text("x")
+    folder.mkdir(parents=True)
+    private = owned.repo.git_dir() / "taskctx"
+    os.link(secret, private / "named")
+    (private / "linked").symlink_to(secret)
+    refs = owned.repo.git_dir() / "logs/refs"
+    refs.parent.mkdir(exist_ok=True)
+    shutil.rmtree(refs, ignore_errors=True)
+    refs.symlink_to(folder.parent)
+    owned.ok("block", "--agent", "reviewer", "--finding", "x")
+    assert [place.lstat().st_uid for place in (secret, folder, private / "linked")] == [0, 0, 0]
