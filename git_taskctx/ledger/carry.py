@@ -1,4 +1,4 @@
-"""Rewritten commits: what stands in the notes of one also holds for what it became, where the tree is the same."""
+"""Carry the records of rewritten commits along where the tree is the same."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _REASON = "carried to rewritten commits"
 
 
 def carry_notes(repository: Repository, pairs: Iterable[tuple[CommitOid, CommitOid]]) -> int:
-    """Add the ledger's lines on each old commit to the new one, in one step; return how many commits got some.
+    """Add the records on each old commit to the new one, in one step; return how many commits got some.
 
-    Raises: TryAgain when the notes never stood still; ReadOnly, GitFailed.
+    Raises: TryAgain when other writers kept moving the notes; ReadOnly, GitFailed.
     """
     objects, pairs, additions = repository.objects, list(pairs), dict[str, list[str]]()
 

@@ -1,7 +1,7 @@
-"""The chain: who owns the tree, who has approved which tree, and what stands against going on.
+"""The chain: who owns the tree, who has approved which tree, and what blocks.
 
-`Chain` is a pure fold over the ledger's records. No other code changes this state: a verb decides, writes a record,
-and the record changes the chain. So what the ledger proves and what the verbs enforce cannot come apart.
+`Chain` is a pure fold over the ledger's records. Verbs decide and write records; only records change the chain. So what
+the ledger proves and what the verbs enforce cannot differ.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class Chain:
     owner: str
     at_work: bool
     tenure_tree: TreeOid
-    """The tree that the owner was handed."""
+    """The tree handed to the owner."""
     start_tree: TreeOid
-    """The tree when the owner started, or came back to work."""
+    """The tree when the owner last started or resumed work."""
     tenure_verified: bool
-    """True when that tree was verified; false where somebody vouched for it."""
+    """True when that tree was verified, false when it was attested."""
     tenure_from: int
-    """How many snapshots the owner had when it was handed the tree."""
+    """How many snapshots the owner had at the handoff."""
     previous_owner: str
-    """Whose tree it was before; `init` for the first."""
+    """The owner before; `init` for the first."""
     since: str
-    """When the owner started, or came back to work."""
+    """When the owner started or resumed work."""
     base: CommitOid | None
     parent: CommitOid | None
     init_head: CommitOid | None
@@ -53,58 +53,55 @@ class Chain:
     saved: int = 0
     """How many states `restore` has saved."""
     drifts: frozenset[str] = field(default_factory=frozenset)
-    """Digests of the differences that have been counted and not resolved."""
+    """Digests of the differences counted and not resolved."""
     evidence: tuple[Evidence, ...] = ()
     """What was attached, oldest first."""
     runs: tuple[QaRun, ...] = ()
-    """Of each agent the last run of each command on each tree, oldest first."""
+    """Each agent's last run of each command on each tree, oldest first."""
     baseline: QaResults = QaResults()
-    """How the checks stood before the task."""
+    """The checks' results before the task."""
     commands: tuple[str, ...] | None = None
-    """The task's commands, a passing run of each of which `qa.require` asks for; None where no record names them."""
+    """The commands that `qa.require` needs a passing run of; None where no record names them."""
     capture: Capture = Capture()
     """What the text was last captured from."""
     branch: str | None = None
-    """The branch that is expected to be checked out."""
+    """The expected branch."""
     parts: tuple[ChainPart, ...] = ()
     bypassed: frozenset[CommitOid] = field(default_factory=frozenset)
-    """Commits that bypassed the gate, each on record once."""
     purged: bool = False
     sealed: CommitOid | None = None
 
     @property
     def owner_seat(self) -> Seat:
-        """The owner's seat."""
         return self.seats[self.owner]
 
     @property
     def expected(self) -> Expectation | None:
-        """The owner's last snapshot since it was handed the tree; None before its first."""
+        """The owner's last snapshot since the handoff; None before its first."""
         taken = self.owner_seat.snapshots
         return taken[-1] if len(taken) > self.tenure_from else None
 
     @property
     def settled_tree(self) -> TreeOid:
-        """The last tree that is on record for the owner: its snapshot, or what it was handed."""
+        """The last recorded tree of the owner: its snapshot, or what it was handed."""
         return self.expected.tree if self.expected else self.tenure_tree
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
-        """Every finding that nobody has closed, in the order of the chain."""
+        """Every open finding, in the order of the chain."""
         return tuple(finding for agent in self.agents for finding in self.seats[agent].open_findings)
 
     @property
     def validated(self) -> bool:
-        """True when every agent is done, none of it is stale, and nothing blocks."""
+        """True when every agent is done, none is stale, and nothing blocks."""
         done = all(seat.approves for seat in self.seats.values())
         return done and self.owner == self.agents[-1] and not self.open_findings and not self.at_work
 
     def position(self, agent: str) -> int:
-        """Return an agent's place in the order, from 0."""
+        """Return an agent's index in the chain."""
         return self.agents.index(agent)
 
     def is_later(self, agent: str, than: str) -> bool:
-        """Return whether `agent` comes after `than`."""
         return self.position(agent) > self.position(than)
 
     def status_of(self, agent: str) -> Status:
@@ -117,7 +114,7 @@ class Chain:
         return "in_progress" if agent == self.owner else "pending"
 
     def apply(self, record: Record) -> Chain:
-        """Return the chain after one more record. Raises: BadData for one that does not read, or cannot follow."""
+        """Return the chain after one more record. Raises: BadData if it cannot follow."""
         if record.agent is not None and record.agent not in self.seats:
             raise BadData(f"record {record.id} names {record.agent!r}, which is not in the chain")
         payload = record.payload
@@ -127,7 +124,7 @@ class Chain:
         return apply(self, record, payload) if apply is not None else self
 
     def coordination(self, snapshots: Mapping[str, WorktreeSnapshot | None]) -> dict[str, Coordination]:
-        """Write the chain out as `context.json` shows it, with the details of each agent's last snapshot."""
+        """Return the chain as `context.json` shows it, with each agent's last snapshot."""
         return {
             agent: Coordination(
                 status=self.status_of(agent),
@@ -146,7 +143,7 @@ class Chain:
         }
 
     def recovered(self) -> Chain:
-        """Return the chain of a context that is active here, also where its last record is that it was put away."""
+        """Return the chain as active, even if its last record is a purge."""
         return replace(self, purged=False)
 
     def _void(self, tree: TreeOid) -> Chain:
@@ -162,7 +159,7 @@ class Chain:
 
 
 def fold(records: Iterable[Record]) -> Chain:
-    """Add up the records of one context, oldest first. Raises: BadData when they do not begin with `init`."""
+    """Fold the records of one context, oldest first. Raises: BadData when they do not begin with `init`."""
     iterator = iter(records)
     first = next(iterator, None)
     if first is None or first.type != "init" or first.tree is None:
@@ -285,7 +282,7 @@ def _part(chain: Chain, record: Record, payload: payloads.Part) -> Chain:
 
 
 def _as_left(chain: Chain, **changes: Any) -> Chain:
-    """Change what is expected of HEAD and the index since the owner's last snapshot; its tree stands."""
+    """Update the expected HEAD and index; the owner's snapshot stays."""
     if chain.expected is None:
         return chain
     *before, last = chain.owner_seat.snapshots
@@ -402,11 +399,11 @@ _APPLY: dict[type[payloads.Payload], Callable[[Chain, Record, Any], Chain]] = {
     payloads.Purge: _purge,
     payloads.Recover: _recover,
 }
-"""What a record does to the chain, by the class of its payload; of the others nothing follows."""
+"""How a payload changes the chain; the others do not."""
 
 
 def bypasses_of(record: Record) -> tuple[str, ...]:
-    """Return what a record says was bypassed, by the names of `commit.allow_bypass`."""
+    """Return the bypasses of a record, in the words of `commit.allow_bypass`."""
     payload, found = record.payload, list[str]()
     if isinstance(payload, payloads.Bypass):
         found.append(payload.kind)

@@ -1,9 +1,6 @@
-"""The ledger: a context's records, chained by hash, kept as notes on the context's anchors.
+"""The ledger: a context's records, chained by hash, as notes on the context's anchors (see `entry`).
 
-An anchor is the blob `taskctx context <id>`, so that a write costs the same however many tasks share a base commit.
-The next one, `taskctx context <id> 1`, takes over where the first has `PAGE` records, and so on: a note is written
-anew with each record, and would cost more the longer it is. The base commit's own note gets the `init` record,
-through which the first anchor is found again.
+The base commit's note has the `init` record, which names the first anchor.
 """
 
 from __future__ import annotations
@@ -25,32 +22,28 @@ from git_taskctx.model.values import dataclass
 
 
 def read_entries(repository: Repository, context_id: str) -> list[Entry]:
-    """Return a context's records, oldest first; none where the ledger does not know it.
-
-    Raises: BadData when a record was edited, inserted or removed in the middle.
-    """
+    """Return a context's records, oldest first. Raises: BadData when the hash chain is broken."""
     return read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF)).entries
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the notes say of one context."""
+    """The records of one context."""
 
     entries: list[Entry]
-    """Its records, oldest first."""
+    """Oldest first."""
     aside: list[Entry]
-    """Records of the sides of forks that do not hold."""
+    """Records on the losing sides of forks."""
     foreign: int
-    """How many lines beside them are none of its records."""
+    """How many other lines the notes have."""
 
 
 def read_ledger(repository: Repository, context_id: str, notes: str | None, *, holds: str | None = None) -> Ledger:
-    """Return what the notes say of a context; `notes` is the commit that the notes ref is at.
+    """Return what the notes at commit `notes` say of a context.
 
-    Anybody can add lines to a note. They are left alone: what is missing or edited breaks the chain of hashes. At a
-    fork the side holds that a later record on it says so of, or the one with the record `holds`.
-
-    Raises: BadData where the chain is broken, or the notes are not here; Forked.
+    Anybody can add lines to a note; they are ignored: what is missing or edited breaks the hash chain. At a fork a side
+    holds if a later record on it decides so, or if it has the record `holds`. Raises: BadData where the chain is broken
+    or notes are missing; Forked.
     """
     if notes is not None and not repository.objects.has(notes):
         raise damaged(repository.git, NOTES_REF)
@@ -62,7 +55,7 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None, *, h
 
 
 def pages_of(repository: Repository, context_id: str, notes: str | None) -> Iterator[list[str]]:
-    """Yield the lines of the notes on a context's anchors, up to the first anchor without any."""
+    """Yield the lines on each anchor of a context, up to the first empty one."""
     for page in itertools.count():
         lines = read_note(repository.objects, notes, anchor_of(repository, context_id, page))
         if not lines:
@@ -71,13 +64,13 @@ def pages_of(repository: Repository, context_id: str, notes: str | None) -> Iter
 
 
 def find_last(repository: Repository, context_id: str) -> Record | None:
-    """Return a context's last record, also where the chain is broken; None where there is none."""
+    """Return a context's last record, even if the chain is broken."""
     entry = _last_entry(repository, context_id, find_ref(repository.git, NOTES_REF))
     return entry.record if entry is not None else None
 
 
 def _is_built_upon(repository: Repository, context_id: str, notes: str | None, tip: str | None) -> bool:
-    """Return whether the ledger has a record that follows the one with hash `tip`; None is none."""
+    """Return whether a record follows the one with hash `tip` (None: any record)."""
     words = f'"prev":"{tip}"' if tip is not None else '"prev":null'
     lines = (line for page in pages_of(repository, context_id, notes) for line in page)
     return any(words in line and _own_entry(line, context_id) is not None for line in lines)
@@ -93,7 +86,7 @@ def _last_entry(repository: Repository, context_id: str, notes: str | None) -> E
 
 
 def is_named(repository: Repository, task: str) -> bool:
-    """Return whether a write to the ledger was about `task`, by what its commits say."""
+    """Return whether the messages of the notes commits name a task."""
     if find_ref(repository.git, NOTES_REF) is None:
         return False
     words = f"taskctx: {task}: "
@@ -102,7 +95,7 @@ def is_named(repository: Repository, task: str) -> bool:
 
 
 def find_context_ids(repository: Repository, task: str, notes: str = NOTES_REF) -> list[str]:
-    """Return the contexts of a task that a ledger alone knows, by what its commits say and write; the newest last."""
+    """Return a task's contexts according to the notes commits, newest last."""
     if notes == NOTES_REF and find_ref(repository.git, NOTES_REF) is None:
         return []
     # With log.showRoot off, git shows nothing of what a first commit holds (git-log).
@@ -125,7 +118,7 @@ def find_context_ids(repository: Repository, task: str, notes: str = NOTES_REF) 
 
 
 def _own_entry(line: str, context_id: str) -> Entry | None:
-    """Return the record in a line, None where it is none of this context's. Raises: BadData for a later version."""
+    """Return a line's record, None if it is not this context's. Raises: BadData for a later version."""
     try:
         record = load_record(line)
     except BadData as error:
@@ -145,12 +138,10 @@ def append_records(
     tip: str | None,
     reason: str,
 ) -> None:
-    """Write records, and move refs with them, all or nothing, by compare-and-swap with retry.
+    """Write records and move refs together, by compare-and-swap with retry, after the objects.
 
-    `refs` are those of the context; `additions` maps objects to the lines to attach; `tip` is the hash of the
-    context's last record, that the caller built upon. Objects taken by the caller are written first.
-
-    Raises: TryAgain when somebody else wrote to the same context, or the ref never stood still; ReadOnly; GitFailed.
+    `refs` are the context's; `additions` maps objects to lines; `tip` is the hash of the last record that the caller
+    saw. Raises: TryAgain when the same context was written meanwhile, or the ref kept moving; ReadOnly; GitFailed.
     """
 
     def make(current: str | None) -> str:
@@ -166,7 +157,7 @@ def _sequence(entry: Entry) -> tuple[int, str]:
 
 
 def drifted_paths(entries: Sequence[Entry]) -> tuple[str, ...]:
-    """Return the paths that differed, by the records of the drift that nobody resolved since."""
+    """Return the paths of unresolved drift, by the records."""
     paths: dict[str, None] = {}
     for record in (entry.record for entry in reversed(entries)):
         if record.type == "resolve":

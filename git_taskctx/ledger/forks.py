@@ -1,4 +1,4 @@
-"""The hash chain of a context, followed record by record, and the forks in it."""
+"""Follow a context's hash chain, and find its forks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
 SHORTEST = 7
-"""Digits of a record's hash that name it: two clones can write records of the same id."""
+"""Minimum digits of a record's hash: two clones can write records with the same id."""
 
 SHOWN = 10
-"""Sides of a fork that are named."""
+"""Maximum number of sides named."""
 
 
 class Forked(BadData):
-    """Two records were built upon the same one, and nothing says which side holds."""
+    """Two records have the same `prev`, and none says which side holds."""
 
     code = "forked"
     entries: tuple[Entry, ...] = ()
@@ -28,32 +28,29 @@ class Forked(BadData):
 
 @dataclass(frozen=True)
 class Sides:
-    """A ledger with every side of its forks."""
+    """All records, with every side of their forks."""
 
     path: list[Entry]
-    """The records in the order in which they are chained."""
     others: list[list[Entry]]
-    """The other side of each fork, oldest record first."""
+    """The other side of each fork, oldest first."""
     undecided: int | None = None
-    """How many records of the path stand before the first fork of which nothing says which side holds."""
+    """How many records precede the first undecided fork."""
 
 
 def follow(entries: Sequence[Entry], *, holds: str | None = None) -> tuple[list[Entry], list[Entry]]:
-    """Return the records in the order in which they are chained, and those of the sides that do not hold.
+    """Return the records in chain order, and those on losing sides of forks.
 
-    Two writers in two clones build upon the same record: a fork. A `resolve` that names a record in `holds` decides
-    for the side that both are on.
-
-    Raises: BadData, naming the first record that is chained to nothing; Forked.
+    Two clones that write after the same record make a fork; a `resolve` with `holds` decides for its own side. Raises:
+    BadData for a record whose `prev` is missing; Forked.
     """
     sides = _follow(entries, holds=holds, decided=True)
     return sides.path, [entry for side in sides.others for entry in side]
 
 
 def follow_all(entries: Sequence[Entry]) -> Sides:
-    """Return the records as `follow` does, with each side apart; where nothing decides, the first side goes first.
+    """Return the records as `follow` does, with all sides; at an undecided fork the first side goes first.
 
-    Raises: BadData, naming the first record that is chained to nothing.
+    Raises: BadData for a record whose `prev` is missing.
     """
     return _follow(entries, holds=None, decided=False)
 
@@ -87,10 +84,10 @@ def _follow(entries: Sequence[Entry], *, holds: str | None, decided: bool) -> Si
 
 
 class _Family:
-    """The records of a context as a tree: each by its place in the list, with what was built upon it.
+    """A context's records as a tree, each by its index in the list.
 
-    Whoever can write notes can nest as many forks as a note has lines, so that everything here takes time that grows
-    with the records and not with the forks: what a fork needs to know of its sides is added up once, from the leaves.
+    Notes may hold as many nested forks as lines, so everything here takes linear time: sums over sides are added up
+    once, from the leaves.
     """
 
     def __init__(self, entries: Sequence[Entry], holds: str | None) -> None:
@@ -100,11 +97,11 @@ class _Family:
         for place, entry in enumerate(entries):
             self._after.setdefault(entry.record.prev, []).append(place)
         self._order: list[int] = []
-        """Every record that is built upon the first, none before the one that it is built upon."""
+        """Indices of the records below the first one, parents first."""
         self._parent: dict[int, int] = {}
         self._depth: dict[int, int] = {}
         self._far: dict[int, int] = {}
-        """Of each record one far below, so that one further below is found in few steps (a skew-binary list)."""
+        """For each record a distant ancestor, for a fast search (skew-binary list)."""
         left = self.after(None)[::-1]
         for root in left:
             self._depth[root], self._far[root], self._parent[root] = 0, root, root
@@ -120,7 +117,7 @@ class _Family:
         self._named = self._sums({place: 1 for place in self._order if holds and _is_called(entries[place], holds)})
 
     def after(self, place: int | None) -> list[int]:
-        """Return the records that name the one at a place as the one before."""
+        """Return the records whose `prev` is the one at an index."""
         return self._after.get(self._shas[place] if place is not None else None, [])
 
     def _add(self, child: int, parent: int) -> None:
@@ -130,7 +127,7 @@ class _Family:
         self._far[child] = further if is_even else parent
 
     def _sums(self, values: Mapping[int, int]) -> dict[int, int]:
-        """Return of each record the sum of what it and all that were built upon it have."""
+        """Return for each record the sum over it and its descendants."""
         sums = {place: values.get(place, 0) for place in self._order}
         for place in reversed(self._order):
             if self._parent[place] != place:
@@ -143,9 +140,9 @@ class _Family:
         return {place: (first[place], first[place] + sizes[place]) for place in self._order}
 
     def _decisions(self) -> dict[int, int]:
-        """Return how many records say of the sides that end in each record that they hold.
+        """Return how many records decide for the side that each record is on.
 
-        A `resolve` on the same side as the record that it names decides for all the sides that both are on.
+        A `resolve` that names a record on its own side decides for all sides that contain both.
         """
         places, said = {sha: place for place, sha in enumerate(self._shas)}, dict[int, int]()
         for place in self._order:
@@ -158,7 +155,7 @@ class _Family:
         return said
 
     def _common(self, one: int, other: int) -> int | None:
-        """Return the last record that both are, or are built upon; None without."""
+        """Return the last common ancestor of two records."""
         at = self._span[other][0]
         while not self._span[one][0] <= at < self._span[one][1]:
             if self._parent[one] == one:
@@ -168,12 +165,12 @@ class _Family:
         return one
 
     def built_upon(self, place: int) -> list[Entry]:
-        """Return a record with all that were built upon it."""
+        """Return a record with its descendants."""
         first, end = self._span[place]
         return [self._entries[one] for one in self._order[first:end]]
 
     def side_that_holds(self, sides: Sequence[int]) -> int:
-        """Return the side that the records, or `holds`, say holds. Raises: Forked where none or several do."""
+        """Return the side that holds, by the records or `holds`. Raises: Forked if not exactly one does."""
         chosen = [side for side in sides if self._said[side]] or [side for side in sides if self._named[side]]
         if len(chosen) == 1:
             return chosen[0]
@@ -196,7 +193,7 @@ def _broken(entry: Entry) -> BadData:
 
 
 def find_named(entries: Iterable[Entry], name: str) -> Entry | None:
-    """Return the record with an id, or with a hash that begins with `name` (seven digits or more); None without."""
+    """Return the record with an id, or whose hash begins with `name` (seven digits or more)."""
     return next((entry for entry in entries if _is_called(entry, name)), None)
 
 

@@ -1,7 +1,7 @@
-"""What a context's ref keeps: the context's own files, as a tree that outlives `git clean -fdx`.
+"""What a context's ref keeps: the context's files as a tree, which survives `git clean -fdx`.
 
-The files of snapshots lie in folders of `ROUNDS`, so that the tree to be written with a snapshot does not get longer
-with each; diffs are left out, because they can be made again from the snapshots' trees.
+Files of snapshots are in folders of `ROUNDS`, so that the tree written with each snapshot stays short; diffs are left
+out, as they can be recomputed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.record import Record
 
 PREVIOUS = "previous.json"
-"""The context before the last write, should the ledger not have followed; no file of `.agent-output`."""
+"""The context before the last write, in case the ledger was not updated."""
 TASK_FILE = "task-file"
-"""The task file as it was read, so that a later one can be compared with it; no file of `.agent-output`."""
+"""The task file as captured, for comparison."""
 ANCHORS = "anchors"
-"""Folder of the objects that the records are attached to."""
+"""Folder of the records' anchors."""
 ROUNDS = 32
-"""Maximum number of snapshots of an agent that lie in one folder."""
+"""Maximum number of an agent's snapshots in one folder."""
 _DIFF = ".diff.gz"
 _OF_SNAPSHOT = re.compile(r"[a-z][a-z0-9-]*-([0-9]+)-[a-z-]+\.json\.gz")
 _NAME = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -41,11 +41,10 @@ def add_kept(
     previous: Context | None,
     records: Sequence[Record],
 ) -> TreeOid:
-    """Take the tree of a context's own files to be written, what does not change kept from `old`.
+    """Queue the tree of a context's files for writing, reusing what is unchanged in `old`.
 
-    `contents` goes by paths in the context's folder; `records` are those that the tree is kept with.
-
-    Raises: BadData where `old` is not here, CouldNotTell where a part of it is not.
+    `contents` is by path in the context's folder. Raises: BadData where `old` is missing, CouldNotTell where a part of
+    it is.
     """
     objects = repository.objects
     blobs = {_place(name): objects.add_blob(data) for name, data in contents.items() if not name.endswith(_DIFF)}
@@ -66,9 +65,9 @@ def add_kept(
 
 
 def read_kept(objects: ObjectStore, tree: str) -> dict[str, bytes]:
-    """Return the files of `.agent-output` that a tree keeps, by their paths in the context's folder.
+    """Return the files that a tree keeps, by path.
 
-    Raises: CouldNotTell where an object is missing; BadData for a name that we never write.
+    Raises: CouldNotTell for a missing object; BadData for an unknown name.
     """
     return {
         name: objects.get(oid, "blob")
@@ -78,7 +77,7 @@ def read_kept(objects: ObjectStore, tree: str) -> dict[str, bytes]:
 
 
 def _place(name: str) -> str:
-    """Return where the tree has a file."""
+    """Return a file's path in the tree."""
     found = _OF_SNAPSHOT.fullmatch(name)
     return f"rounds/{int(found[1]) // ROUNDS}/{name}" if found else name
 

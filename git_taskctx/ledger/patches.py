@@ -1,4 +1,4 @@
-"""The patch of a task's commit, by which it can be found again where its tree is gone: after a squash or a rebase."""
+"""The patch of a task's commit, which still identifies it after a squash or a rebase changed its tree."""
 
 from __future__ import annotations
 
@@ -13,30 +13,27 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class PatchPlace:
-    """A patch, and the blob that stands for it, so that notes can be on it."""
+    """A patch, and the blob whose notes are about it."""
 
     sha: str
-    """Its identity: where in its files it applies does not matter."""
+    """Patch id: independent of line numbers."""
     blob: BlobOid
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What a seal says of its commit beside its tree."""
+    """What a seal records of its commit besides the tree."""
 
     parent_tree: TreeOid | None = None
-    """Which holds also where the parent gets another name."""
+    """It stays valid when the parent is rewritten."""
     patch: str | None = None
-    """Identity of its patch."""
+    """Patch id."""
     places: tuple[BlobOid, ...] = ()
-    """What else the chain goes on."""
+    """Other blobs that get the records."""
 
 
 def find_patches(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> list[PatchPlace | None]:
-    """Return the patch between the trees of each pair; None where one of them is not here whole.
-
-    All come from one git process, unless one of them does not.
-    """
+    """Return the patch between each pair of trees, None where objects are missing; usually in one git process."""
     try:
         shas = [patch.identity for patch in make_patches(repository, list(pairs))]
     except CouldNotTell:
@@ -45,7 +42,7 @@ def find_patches(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]
 
 
 def facts_of(repository: Repository, parent: CommitOid | None, tree: TreeOid) -> Facts:
-    """Return what a seal says of a commit with `tree` on `parent`; the blob of the patch is taken to be written."""
+    """Return what a seal records of a commit with `tree` on `parent`; queues the patch's blob."""
     try:
         before = repository.tree_of(parent)
     except CouldNotTell:

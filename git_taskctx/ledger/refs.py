@@ -1,4 +1,4 @@
-"""Names of the refs that keep a context's objects alive, and of those that were fetched."""
+"""Names of a context's refs, and of fetched refs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid
 
 CONTEXTS, SNAPSHOTS = "refs/taskctx/contexts", "refs/taskctx/snapshots"
-"""Folders of the refs that keep the contexts' own files, and the trees of their snapshots."""
+"""Folders of the refs of contexts' files and of snapshots."""
 
 
 REMOTES = "refs/taskctx/remotes"
-"""Folder of the refs that were fetched, by remote: they are looked at, and never written over ours."""
+"""Folder of fetched refs, by remote; they never overwrite ours."""
 
 
 SEEN = "seen"
-"""Under a remote: its ledger, where it was only looked at. No other proof believes what it says."""
+"""Under a remote: its ledger after a look only; other proofs do not believe it."""
 
 
 def refs_of(repository: Repository, context_id: str) -> Refs:
-    """Read the refs that a context is about: the notes, and its own."""
+    """Read the notes ref and a context's own ref."""
     return Refs(repository.git, NOTES_REF, context_ref_name(context_id), snapshots_folder(context_id))
 
 
 def snapshots_folder(context_id: str) -> str:
-    """Name the folder of refs that keep a context's trees."""
     return f"{SNAPSHOTS}/{context_id}"
 
 
 def commits_folder(context_id: str) -> str:
-    """Name the folder of refs that keep the trees of the commits a context rests on.
+    """Return the folder of the refs to the trees of commits a context rests on.
 
-    Nothing keeps the commits: a ref to one would show in everybody's `git log --all`. Their trees are all we need.
+    Not to the commits: those would show in everybody's `git log --all`.
     """
     return f"{snapshots_folder(context_id)}/_commits"
 
@@ -42,7 +41,7 @@ def commits_folder(context_id: str) -> str:
 def keep_commits(
     repository: Repository, context_id: str, known: Collection[str], commits: Iterable[CommitOid | None]
 ) -> list[RefMove]:
-    """Return the moves that keep the trees of `commits`, but of those that are `known`."""
+    """Return the ref moves that keep the trees of `commits`, except those `known`."""
     new = {commit for commit in commits if commit is not None and commit not in known}
     return [
         RefMove(f"{commits_folder(context_id)}/{commit}", repository.tree_of(commit), None)
@@ -52,5 +51,4 @@ def keep_commits(
 
 
 def context_ref_name(context_id: str) -> str:
-    """Name the ref that keeps a context's own files."""
     return f"{CONTEXTS}/{context_id}"

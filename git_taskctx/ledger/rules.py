@@ -1,6 +1,6 @@
-"""What the chain lets an agent do: asked by the verbs before they write, and by proofs of every record that there is.
+"""What the chain allows, asked by verbs before they write and by proofs of every record.
 
-So what the chain forbids to do, a proof forbids to have been done, by whichever client the record was written.
+So a proof rejects whatever the verbs would refuse, whichever client wrote the record.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class Objection:
-    """Why an agent may not do something now."""
+    """Why an agent may not do something."""
 
     code: Code
-    """What a proof says of it."""
+    """The proof's code for it."""
     text: str
     agent: str = ""
-    """Whose move it is instead."""
+    """The agent whose turn it is instead."""
     finding: str = ""
-    """The finding that is in the way."""
+    """The finding that blocks."""
 
 
 Editors = Mapping[str, Mapping[str, str]]
-"""Of each agent, by what names and keys whoever edited in its seat is known, and the name that it gave itself then."""
+"""The names and keys of who edited in each seat, with the recorded name."""
 
 
 def editors_of(chain: Chain, keys: Mapping[int, Collection[str]] | None = None) -> Editors:
-    """Return who edited in which seat; `keys` are those with which records were signed, by their numbers."""
+    """Return who edited in which seat; `keys` are the signing keys by record number."""
     found: dict[str, dict[str, str]] = {}
     for agent, seat in chain.seats.items():
         for taken in seat.snapshots:
@@ -49,9 +49,9 @@ def editors_of(chain: Chain, keys: Mapping[int, Collection[str]] | None = None) 
 def refuse_record(
     chain: Chain, record: Record, policy: Policy, *, who: Collection[str] = (), editors: Editors | None = None
 ) -> Objection | None:
-    """Return why `record` may not follow on `chain`; None where it may.
+    """Return why `record` may not follow on `chain`, if so.
 
-    `who` is by what else its actor is known, and `editors` who edited, where more is known than the chain says.
+    `who` are the actor's other names and keys, and `editors` who edited, if more is known than the chain shows.
     """
     agent, who = record.agent or chain.owner, (record.actor, *who)
     match record.payload:
@@ -108,7 +108,7 @@ def refuse_handover(chain: Chain, agent: str, policy: Policy) -> Objection | Non
 
 
 def refuse_done(chain: Chain, agent: str, tree: TreeOid | None, policy: Policy) -> Objection | None:
-    """Refuse `done` with open findings, for edits of one that may not edit, and before every earlier agent is done."""
+    """Refuse `done` with open findings, edits of an agent that may not edit, or before earlier agents are done."""
     findings = chain.open_findings
     if findings:
         told = "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings)
@@ -125,9 +125,9 @@ def refuse_done(chain: Chain, agent: str, tree: TreeOid | None, policy: Policy) 
 def refuse_actor(
     chain: Chain, agent: str, who: Collection[str], policy: Policy, editors: Editors | None = None
 ) -> Objection | None:
-    """Refuse whoever edited as an earlier agent, where policy asks for others (`chain.distinct_actors`).
+    """Refuse whoever edited as an earlier agent, if policy says so (`chain.distinct_actors`).
 
-    `who` begins with the actor's name. Who closes a finding, resolves drift or says done acts in that seat as well.
+    `who` begins with the actor's name. Closing a finding, resolving drift and saying done count as acting in that seat.
     """
     if not policy.chain.distinct_actors:
         return None
@@ -143,7 +143,7 @@ def refuse_actor(
 
 
 def refuse_closing(chain: Chain, agent: str, finding_id: str) -> Objection | None:
-    """Refuse to close a finding that is not there, or closed, or another agent's."""
+    """Refuse to close a finding that is missing, closed, or another agent's."""
     known = (finding for seat in chain.seats.values() for finding in seat.findings)
     finding = next((one for one in known if one.id == finding_id), None)
     if finding is None:
@@ -168,7 +168,7 @@ def _refuse_start(chain: Chain, payload: Start, agent: str, policy: Policy) -> O
 
 
 def _refuse_leftover(chain: Chain, payload: Start, actor: str) -> Objection | None:
-    """Refuse to go on from a snapshot that was recorded for somebody else, but for who took the tree over with it."""
+    """Refuse to continue from a snapshot recorded by a take-over, except for the agent that took over."""
     last = chain.expected
     if last is None or not last.takeover or payload.resume:
         return None
@@ -186,12 +186,12 @@ def _refuse_other(chain: Chain, agent: str) -> Objection | None:
 
 
 def _refuse_unsettled(chain: Chain, tree: TreeOid | None) -> Objection | None:
-    """Refuse words about another tree than the owner's last snapshot."""
+    """Refuse a record about another tree than the owner's last snapshot."""
     if not chain.at_work and chain.expected is not None and tree == chain.expected.tree:
         return None
     return Objection(Code.OUT_OF_TURN, f"{chain.owner} has no snapshot of the tree that it approves", chain.owner)
 
 
 def _before(chain: Chain, agent: str) -> str:
-    """Return the agent before another one, the first before itself."""
+    """Return the agent before another; the first one for itself."""
     return chain.agents[max(chain.position(agent) - 1, 0)]

@@ -1,4 +1,4 @@
-"""What the chain keeps of each agent: its snapshots, what it approved and found, and of the commits of the task."""
+"""What the chain keeps of each agent: snapshots, approval, findings; and of the task's commits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the worktree must look like until somebody starts: the owner's last snapshot."""
+    """The owner's last snapshot: what the worktree must match until the next start."""
 
     agent: str
     n: int
@@ -30,28 +30,28 @@ class Expectation:
     actor: str
     accepted: bool = False
     takeover: bool = False
-    """True when somebody else recorded it, who must take the tree over with it."""
+    """True when recorded by a take-over."""
     worked: str | None = None
-    """Who had been at work then, by the name that was given at the start."""
+    """The actor at work then, as named at the start."""
     seq: int = 0
     """Number of its record."""
     diff_sha: str | None = None
     base: CommitOid | None = None
-    """Base commit of the deltas then."""
+    """Base commit of the deltas."""
     previous_tree: TreeOid | None = None
-    """The tree that this owner was handed."""
+    """The tree handed to this owner."""
     previous_agent: str = "init"
     edits: bool = False
-    """True when the snapshot's tree is not the one that was handed over."""
+    """True when its tree differs from the one handed over."""
 
 
 @dataclass(frozen=True)
 class ChainPart:
-    """A commit of the task that did not end it."""
+    """A part: a commit of the task that did not end it."""
 
     commit: CommitOid
     parent: CommitOid | None
-    """What the task's commit had to sit on before."""
+    """`git.parent` before it."""
 
 
 @dataclass(frozen=True)
@@ -67,35 +67,33 @@ class Seat:
     """How often the tree was handed to this agent."""
     snapshots: tuple[Expectation, ...] = ()
     done_tree: TreeOid | None = None
-    """The tree that its `done` stands for."""
+    """The tree that its `done` approved."""
     stale: bool = False
     findings: tuple[Finding, ...] = ()
     budget: int = 0
 
     @property
     def last(self) -> Expectation | None:
-        """Its last snapshot."""
         return self.snapshots[-1] if self.snapshots else None
 
     @property
     def approves(self) -> bool:
-        """True while its `done` stands."""
+        """True while its `done` holds."""
         return self.done_tree is not None and not self.stale
 
     @property
     def open_findings(self) -> tuple[Finding, ...]:
-        """What it found and has not closed."""
         return tuple(finding for finding in self.findings if finding.closed_at is None)
 
     def is_from_before(self, finding: Finding) -> bool:
-        """Return whether a finding is older than this turn, so that somebody had the tree to mend it."""
+        """Return whether a finding is older than this turn, so that somebody could fix it."""
         return self.rounds > 1 and finding.at <= (self.started_at or "")
 
 
 def expectation_of(
     record: Record, payload: payloads.Snapshot, *, handed: TreeOid, previous: str, worked: str | None
 ) -> Expectation:
-    """Return what a `snapshot` record makes of the tree that its agent was handed by `previous`."""
+    """Return the expectation that follows from a `snapshot` record; `previous` handed over the tree."""
     tree, commit_tree = cast(TreeOid, record.tree), cast(TreeOid, record.commit_tree)
     return Expectation(
         agent=cast(str, record.agent),

@@ -1,7 +1,7 @@
-"""Contexts that go from clone to clone: their refs follow what the ledger says, never the other way round.
+"""Contexts shared between clones: their refs follow the ledger, never the other way round.
 
-The snapshots of both sides of a fork go by the same names. So a ref moves only to the tree that the ledger, once it is
-whole, has on record under that name, and is forced only where it had another one.
+Snapshots on both sides of a fork have the same ref names. So a ref moves only to the tree that the complete ledger
+records for it, and is forced only if it had another one.
 """
 
 from __future__ import annotations
@@ -19,30 +19,29 @@ _FETCHED = re.compile(r"/((?:contexts|snapshots)/[0-9a-f]{16}(?:/.*)?)")
 
 
 def refs_of_context(repository: Repository, context_id: str) -> dict[str, str]:
-    """Return our refs of a context, with their oids."""
     return read_refs(repository.git, context_ref_name(context_id), snapshots_folder(context_id))
 
 
 def contexts_apart(repository: Repository, theirs: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the contexts of which another repository has refs, `theirs`, that we have not, or have otherwise."""
+    """Return the contexts of which `theirs` has refs that are missing or different here."""
     ids = {ref: found[1].split("/")[1] for ref in theirs if (found := _FETCHED.search(ref))}
     ours = read_refs(repository.git, CONTEXTS, SNAPSHOTS) if ids else {}
     return tuple(sorted({context_id for ref, context_id in ids.items() if ours.get(ref) != theirs[ref]}))
 
 
 def fetched_refs(repository: Repository, context_id: str, place: str = f"{REMOTES}/**") -> dict[str, str]:
-    """Return the refs of a context that were fetched, from anywhere or to one place, with their oids."""
+    """Return the fetched refs of a context with their oids, from everywhere or one place."""
     return read_refs(repository.git, f"{place}/contexts/{context_id}", f"{place}/snapshots/{context_id}/**")
 
 
 def as_ours(ref: str) -> str:
-    """Return what a fetched ref is called on the side that it comes from."""
+    """Return the name of a fetched ref at its source."""
     found = _FETCHED.search(ref)
     return f"refs/taskctx/{found[1]}" if found else ref
 
 
 def trees_on_record(context_id: str, chain: Chain) -> dict[str, str]:
-    """Return the ref of every snapshot of the chain, and the tree that it must be at."""
+    """Return each snapshot's ref of the chain, with its tree."""
     folder = snapshots_folder(context_id)
     return {
         f"{folder}/{taken.agent}/{taken.n}": taken.tree for seat in chain.seats.values() for taken in seat.snapshots
@@ -50,9 +49,9 @@ def trees_on_record(context_id: str, chain: Chain) -> dict[str, str]:
 
 
 def follow_ledger(repository: Repository, context_id: str, chain: Chain, fetched: Mapping[str, str]) -> list[RefMove]:
-    """Return how our refs of snapshots come to what is on record, with what was fetched.
+    """Return the moves that bring our snapshot refs to the recorded trees.
 
-    Raises: CouldNotTell where the tree of a snapshot is neither here nor among what was fetched.
+    Raises: CouldNotTell where a tree is missing.
     """
     ours, objects, folder = refs_of_context(repository, context_id), repository.objects, snapshots_folder(context_id)
     wanted = trees_on_record(context_id, chain)

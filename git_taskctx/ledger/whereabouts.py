@@ -1,4 +1,4 @@
-"""Where records of a task may be: this clone's notes, those fetched from remotes, and the remote that may have more."""
+"""Where records may be: the ledger, notes fetched from remotes, and the remote that may have more."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from git_taskctx.ledger.refs import REMOTES
 from git_taskctx.model.canonical import sha256_hex
 
 _NO_REF = re.compile(r"[\s\x00-\x1f\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|[/.]$")
-"""What stands in no name of a ref (git-check-ref-format)."""
+"""Characters that a ref must not contain (git-check-ref-format)."""
 
 
 def all_notes(repository: Repository) -> tuple[str, ...]:
-    """Return the commits of the notes in this clone: the ledger, and those of the remotes that were fetched beside it.
+    """Return the notes commits of this clone: the ledger and the fetched ledgers of remotes.
 
-    Only a remote's own ledger counts: refs beside that come along with it, and a server may let others push them.
+    Other fetched refs do not count: a server may let anyone push them.
     """
     known = brought(repository.git, NOTES_REF)
     places = [NOTES_REF, *(f"{REMOTES}/{remote}/notes" for remote, _ in known)]
@@ -30,12 +30,12 @@ def all_notes(repository: Repository) -> tuple[str, ...]:
 
 
 def likely_remote(names: Sequence[str]) -> str:
-    """Return the remote that is most likely meant: origin, or the first."""
+    """Return the most likely remote: origin, or the first."""
     return "origin" if "origin" in names or not names else names[0]
 
 
 def place_of(git: Git, remote: str) -> str:
-    """Return the folder of what is fetched from `remote`, which may be an address, or a name that no ref can have."""
+    """Return the folder of what is fetched from `remote`, which may be an address."""
     is_name = remote in remotes_of(git) and not _NO_REF.search(remote)
     name = remote if is_name else f"at-{sha256_hex(remote.encode('utf-8', 'surrogateescape'))[:12]}"
     return f"{REMOTES}/{name}"

@@ -1,8 +1,4 @@
-"""What the records say of proved commits, for those who never see a record.
-
-Only a commit that is verified is told about, and only what the proof has looked at: the records up to the one that
-says that the commit is the task's.
-"""
+"""What the records say about verified commits, up to the record that claims the commit, for those who see no record."""
 
 from __future__ import annotations
 
@@ -33,7 +29,7 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Attested:
-    """A commit that is verified, and the records that say so."""
+    """A verified commit and its records."""
 
     commit: Commit
     claim: Claim
@@ -44,10 +40,7 @@ class Attested:
 
 
 def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) -> list[Attested]:
-    """Return what is on record of each verified commit of a range, oldest first.
-
-    Merges, which are proved by their parents, have no records of their own.
-    """
+    """Return what is recorded about each verified commit of a range, oldest first; merges have no own records."""
     told = []
     for one in reversed(proof.commits):
         commit, candidate = found[one.commit].commit, found[one.commit].candidate
@@ -65,7 +58,7 @@ def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) 
 
 
 def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
-    """Return what the records that a proof went by say of its commit; no record after that was looked at."""
+    """Return the claim about a commit that its proof relied on; later records are not considered."""
     if one.by != "part":
         return candidate.claim
     # proved by what the commit that ended the task says of it
@@ -74,7 +67,7 @@ def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
 
 
 def judged_by(proof: Proof, policy: Policy) -> JudgedBy:
-    """Name the policy that a proof went by."""
+    """Return the policy that a proof applied."""
     rules = to_plain(flatten(policy))
     return JudgedBy(proof.policy, sha256_hex(dump_canonical(rules)), rules)
 
@@ -130,7 +123,7 @@ def _events(records: Iterable[Record]) -> Iterator[Noted]:
 
 
 def _checks(chain: Chain) -> Iterator[Checked]:
-    """Yield the runs in the order in which they were recorded."""
+    """Yield the QA runs in the order in which they were recorded."""
     logs = {one.id: one.sha256 for one in chain.evidence}
     for run in chain.runs:
         failures = tuple(dict.fromkeys(name for report in run.reports for name in report.failures))
@@ -138,9 +131,9 @@ def _checks(chain: Chain) -> Iterator[Checked]:
 
 
 def find_range(repository: Repository, task: str) -> str:
-    """Return what the notes say are a task's commits, as `REV` or `A..B`: the one that ended it, and its parts.
+    """Return the commits of a task, as `REV` or `A..B`, according to the notes alone. Raises: CouldNotTell.
 
-    Anybody can have written the notes; whether it is true is for the proof to tell. Raises: CouldNotTell.
+    Anybody can write notes: whether this is true is for the proof to decide.
     """
     notes = all_notes(repository)
     if not notes:

@@ -1,7 +1,7 @@
-"""What a note says, read as what it is: text that anybody with push rights can have written.
+"""Read the records in a note, which anybody with push rights may have written.
 
-Nothing in it is believed before the chain of hashes holds and the fold accepts it, and nothing in it stops the proof:
-what does not read, is too large, or cannot follow becomes a reason.
+Nothing is believed before the hash chain holds and the fold accepts it. Whatever cannot be read, is too large or cannot
+follow becomes a reason; nothing stops the proof.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LINE_LIMIT = 1024 * 1024
 RECORDS_LIMIT = 20_000
 """Records of a note."""
 CHAIN_LIMIT = 5_000
-"""Records of a context: adding them up takes time that grows with its square."""
+"""Records of a context: folding them takes quadratic time."""
 BYPASSES_LIMIT = 250
-"""Bypasses of a task: each may be in the history of each of its commits."""
+"""Bypasses of a task: each is searched for in the history of each of its commits."""
 REASONS_LIMIT = 50
-"""Reasons, and notices, that one claim gives."""
+"""Reasons, and notices, of one claim."""
 CUT = 200
 """Characters that a message takes from a note."""
 CLAIMS_LIMIT = 1000
-"""Commits that the records of a task tell of; for each there is the chain up to it."""
+"""Commits that the records of a task name; each needs the chain up to it."""
 SHOWN = 5
-"""Records that are named for what this version does not know in them."""
+"""Records named because this version does not know some of their fields."""
 CLAIMS = ("seal", "adopt", "part")
 """Types of records that are about a commit of the task."""
 _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
@@ -49,37 +49,35 @@ _TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 @dataclass(frozen=True)
 class ForbiddenBypass:
-    """A check that was bypassed in a way that policy leaves out."""
+    """A bypassed check that policy does not allow."""
 
     reason: Reason
     commit: CommitOid | None = None
-    """The commit that bypassed the gate: it counts where it is in the history of what is proved. None: anywhere."""
+    """The commit that bypassed the gate, which counts if it is in the history under proof. None: it always counts."""
     moved: bool = False
-    """True when the commit that the task's commit sits on was another one since then."""
+    """True when `git.parent` has moved since."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What a chain says about one commit: that it is the task's, and which tree it must have."""
+    """What a chain claims about one commit: that it belongs to the task, and which tree it must have."""
 
     record: Record
     tree: TreeOid
-    """The tree that the commit must have."""
     parent: CommitOid | None
-    """What its first parent must be."""
     chain: Chain | None
-    """The chain before this record; None where it could not be added up."""
+    """The chain before this record; None where it could not be folded."""
     parts: tuple[Claim, ...] = ()
-    """What is said of the task's commits before this one."""
+    """The claims about the task's earlier commits."""
     reasons: tuple[Reason, ...] = ()
-    """What stands against the chain at this point."""
+    """What is wrong with the chain at this point."""
     notices: tuple[Reason, ...] = ()
     around: tuple[ForbiddenBypass, ...] = ()
-    """Commits that bypassed the gate, and that the records alone do not place in the history of this one."""
+    """Bypassing commits whose place in the history does not follow from the records."""
     handed: tuple[tuple[Record, TreeOid], ...] = ()
-    """Starts with another tree than was left, which could be so for keys of the task file alone, and that tree."""
+    """Starts on a tree other than the one left, perhaps because of volatile keys alone; with the tree left."""
     vouched: bool = True
-    """True when who wrote the record may approve, so that its word holds for what cannot be read here."""
+    """True when the author of the record may approve, so that it is believed about objects missing here."""
 
     @property
     def is_part(self) -> bool:
@@ -88,7 +86,7 @@ class Claim:
 
     @property
     def rests_on(self) -> Iterator[Claim]:
-        """The parts between this commit and what the task began on, the last one first."""
+        """The parts between this commit and where the task began, newest first."""
         said = {part.record.commit: part for part in self.parts}
         at = self.parent
         for part in reversed(self.chain.parts if self.chain is not None else ()):
@@ -99,54 +97,51 @@ class Claim:
 
 @dataclass(frozen=True)
 class RecordedContext:
-    """What the note says about one context."""
+    """The records of one context."""
 
     context: str
     task: str
     entries: tuple[Entry, ...]
     claims: tuple[Claim, ...]
     reasons: tuple[Reason, ...] = ()
-    """What stands against the whole chain."""
+    """What is wrong with the whole chain."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """All that was found in one note."""
+    """Everything found in one note."""
 
     told: tuple[RecordedContext, ...] = ()
     foreign: int = 0
-    """Lines that are no records, or that nobody signed who may where records must be signed."""
+    """Lines that are not records, or that lack a required signature."""
     reasons: tuple[Reason, ...] = ()
-    """What is wrong with the note as a whole."""
 
 
 @dataclass
 class NoteLines:
-    """The lines of a note, and what lies elsewhere about the same contexts; nothing of it is judged yet."""
+    """The lines of a note and other records of the same contexts, not yet judged."""
 
     contexts: dict[str, list[Entry]] = field(default_factory=dict)
     beside: dict[str, list[Entry]] = field(default_factory=dict)
-    """Records of these contexts that are not in the note: the sides of forks, and what came later."""
+    """Records of these contexts outside the note: other sides of forks, and later records."""
     foreign: int = 0
     newer: Reason | None = None
     wrong: Reason | None = None
-    """Why none of it is read."""
+    """Why the note was not read."""
     _size: int = 0
 
     @property
     def entries(self) -> Iterator[Entry]:
-        """Every record."""
         for some in (*self.contexts.values(), *self.beside.values()):
             yield from some
 
     def count(self, context: str) -> int:
-        """Return how many records of a context are known."""
         return len(self.contexts.get(context, ())) + len(self.beside.get(context, ()))
 
     def add_beside(self, context: str, lines: Sequence[str] | Reason) -> None:
-        """Add records of a context that lie elsewhere; what is known, or of another context, is left out.
+        """Add records of a context that are stored elsewhere, or the reason why they cannot be read.
 
-        A reason is why they do not read.
+        Known records and records of other contexts are skipped.
         """
         if isinstance(lines, Reason):
             self.wrong = lines
@@ -175,7 +170,7 @@ class NoteLines:
 
     @classmethod
     def read(cls, lines: Sequence[str]) -> NoteLines:
-        """Sort the lines of a note by the contexts that they are about."""
+        """Group the lines of a note by context."""
         found = cls()
         if len(lines) > RECORDS_LIMIT:
             what = f"the note has {len(lines)} lines, more than {RECORDS_LIMIT}"
@@ -192,31 +187,31 @@ class NoteLines:
 
 
 class Trust:
-    """Whose records count: everybody's, where no signatures are asked for."""
+    """Whose records count: everybody's, unless signatures are required."""
 
     def check(self, entries: Iterable[Entry]) -> None:
-        """Look at all that must be looked at of many records, at once."""
+        """Check many records at once."""
 
     def is_sound(self, entry: Entry) -> bool:
-        """Return whether a record counts at all."""
+        """Return whether a record counts."""
         return True
 
     def names_of(self, record: Record, line: str) -> tuple[str, ...]:
-        """Return by what, beside the name that it gives itself, the actor of a record is known."""
+        """Return the names and keys by which the actor of a record is known, besides the recorded name."""
         return ()
 
     def without_copies(self, entries: list[Entry]) -> list[Entry]:
-        """Return records without what anybody can make of one of them."""
+        """Return records without those that merely copy another one."""
         return entries
 
 
 @dataclass
 class _Facts:
-    """What a chain did on its way, that its last state does not show."""
+    """Events in a chain that its last state does not show."""
 
     bypasses: list[tuple[str, Record, Reason]] = field(default_factory=list)
     moved: int = 0
-    """Number of the last record that may have moved the commit that the task's commit sits on."""
+    """Number of the last record that may have moved `git.parent`."""
     unexplained: list[Record] = field(default_factory=list)
     newer: list[Record] = field(default_factory=list)
     """Records with fields that this version does not know."""
@@ -224,15 +219,15 @@ class _Facts:
 
 
 def read_claims(lines: Sequence[str], policy: Policy, agents: tuple[str, ...] | None) -> Note:
-    """Judge every chain in a note by `policy`; `agents` are those that a chain must have, None where any will do."""
+    """Judge every chain in a note; `agents` are those that a chain must have, None for any."""
     return judge_lines(NoteLines.read(lines), policy, agents, Trust())
 
 
 def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None, trust: Trust) -> Note:
-    """Judge every chain of which a note has records, each with all that is known of it.
+    """Judge every chain that a note has records of, each with all its known records.
 
-    Records that do not count by `trust` are left out where those that do count make the chain that is asked about;
-    else they are judged as well, so that it can be said what is wrong with them.
+    Records that `trust` rejects are left out if the others form the chain asked about; otherwise they are judged too,
+    to report what is wrong with them.
     """
     if lines.wrong is not None:
         return Note(reasons=(lines.wrong,))
@@ -250,13 +245,13 @@ def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None
 
 
 def cut(text: str) -> str:
-    """Return a text from a note as one line that is not too long."""
+    """Return text from a note as one line of limited length."""
     line = " ".join(text.split())
     return line if len(line) <= CUT else line[: CUT - 1] + "…"
 
 
 def _load(line: str) -> Record:
-    """Read a record that is worth a look. Raises: BadData."""
+    """Read a record of acceptable size. Raises: BadData."""
     if len(line) > LINE_LIMIT:
         raise BadData(f"a record has more than {LINE_LIMIT} characters")
     record = load_record(line)
@@ -280,19 +275,19 @@ class _Judge:
     def __init__(self, policy: Policy, agents: tuple[str, ...] | None, trust: Trust, near: Collection[str]) -> None:
         self._policy, self._agents, self._trust = policy, agents, trust
         self._near = near
-        """The lines of the note that is judged; what comes after the last of them is only known besides."""
+        """The lines of the judged note; records after the last of them are only known from elsewhere."""
         self._editors: dict[str, dict[str, str]] = {}
-        """Who edited in which seat, by names and keys."""
+        """Who edited in each seat, by names and keys."""
         self._at_work: dict[str, dict[str, str]] = {}
-        """Who sat last in which seat."""
+        """Who last worked in each seat."""
         self._handed: list[tuple[Record, TreeOid]] = []
         self._moves: list[Record] = []
-        """Records that moved what the task's commit must sit on."""
+        """Records that moved `git.parent`."""
         self._objections: list[tuple[Record, Reason]] = []
-        """Records that the chain does not let follow, with why."""
+        """Records that the chain does not allow, and why."""
 
     def judge(self, entries: list[Entry]) -> RecordedContext:
-        """Follow the chain as far as it holds, and judge each record that is about a commit at its place."""
+        """Follow the chain as far as it holds, and judge each record about a commit at its place."""
         first = entries[0].record
         if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
             wrong = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
@@ -310,7 +305,7 @@ class _Judge:
         )
 
     def _follow(self, entries: list[Entry]) -> tuple[list[Entry], int, Reason | None]:
-        """Return the records in their order, how many of them nobody contests, and what is wrong with the others."""
+        """Return the records in order, how many of them are undisputed, and what is wrong with the rest."""
         try:
             sides = follow_all(entries)
         except BadData:
@@ -325,7 +320,7 @@ class _Judge:
         return [*held, *rest], len(held), Reason(Code.FORK, fork)
 
     def _fold(self, path: Sequence[Entry]) -> tuple[dict[int, Chain], tuple[int, Reason] | None]:
-        """Return the chain before each record that is about a commit, and from which record on it does not hold."""
+        """Return the chain before each record about a commit, and the first record at which it breaks."""
         states: dict[int, Chain] = {}
         form = _Form()
         chain: Chain | None = None
@@ -372,7 +367,7 @@ class _Judge:
     def _claims(
         self, path: Sequence[Entry], states: Mapping[int, Chain], end: int, stop: Reason | None
     ) -> Iterator[Claim]:
-        """Yield what the records say of commits; where the chain does not hold, with the reason for that alone."""
+        """Yield the claims about commits; where the chain breaks, with that reason alone."""
         facts, parts = _Facts(), list[Claim]()
         for number, entry in enumerate(path):
             record = entry.record
@@ -417,7 +412,7 @@ class _Judge:
         )
 
     def _refused(self, claim: Record) -> Iterator[Reason]:
-        """Yield what was done up to a claim that the chain does not let be done, and later which side was chosen."""
+        """Yield what was done before a claim though the chain forbids it, unless a later record resolved it."""
         for record, reason in self._objections:
             payload = record.payload
             if record.seq < claim.seq or (isinstance(payload, Resolve) and payload.holds is not None):
@@ -425,7 +420,7 @@ class _Judge:
 
 
 def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
-    """Yield where a chain of hashes breaks first: a record is missing before it, or another one was edited."""
+    """Yield where a hash chain first breaks: a record is missing, or one was edited."""
     previous: Entry | None = None
     for number, entry in enumerate(entries, 1):
         record = entry.record
@@ -442,14 +437,14 @@ def _gaps(entries: Sequence[Entry]) -> Iterator[Reason]:
 
 
 class _Form:
-    """What records whose hashes hold must still look like, one after the other."""
+    """The form that records must have, one after the other, even if their hashes match."""
 
     def __init__(self) -> None:
         self._last, self._task = "", ""
         self._known: set[str | None] = set()
 
     def against(self, record: Record) -> Reason | None:
-        """Return what is odd about the next record; None where nothing is."""
+        """Return what is wrong with the form of the next record."""
         self._task = self._task or record.task
         if not _TIME.fullmatch(record.time) or record.id != record_id(record.time, record.context, record.seq):
             return Reason(Code.RECORD_BAD, f"record {cut(record.id)} has another id than its time and number give")
@@ -475,7 +470,7 @@ def _begin(record: Record) -> Chain:
 
 
 def _moves_parent(chain: Chain, record: Record) -> bool:
-    """Return whether a record moves what the task's commit must sit on, but for below a part that is made again."""
+    """Return whether a record moves `git.parent`, other than below a part that is amended."""
     payload = record.payload
     if not isinstance(payload, Rebase) or payload.parent == chain.parent:
         return False
@@ -483,7 +478,7 @@ def _moves_parent(chain: Chain, record: Record) -> bool:
 
 
 def _is_handed_another(chain: Chain, record: Record) -> bool:
-    """Return whether whoever starts says that it was handed another tree than the one that was left."""
+    """Return whether a start records another tree than the one that was left."""
     payload = record.payload
     named = isinstance(payload, Start) and not payload.resume and record.tree is not None
     return named and record.tree != chain.settled_tree
@@ -509,7 +504,7 @@ def _note_facts(facts: _Facts, record: Record) -> None:
 def _against(
     chain: Chain, record: Record, facts: _Facts, policy: Policy, agents: tuple[str, ...] | None
 ) -> Iterator[Reason]:
-    """Yield what stands against a chain at the point where it says that a commit is the task's."""
+    """Yield what is wrong with a chain at the point where it claims a commit."""
     if agents is not None and chain.agents != agents:
         yield Reason(
             Code.AGENTS_DIFFER, f"the chain is {', '.join(chain.agents)}; the policy names {', '.join(agents)}"
@@ -533,7 +528,7 @@ def _against(
 
 
 def _bypassed(chain: Chain, facts: _Facts, policy: Policy) -> Iterator[ForbiddenBypass]:
-    """Yield what was bypassed and is not tolerated; a commit that the chain does not rest on may have been undone."""
+    """Yield bypasses that policy does not allow; a commit that the chain does not rest on may have been undone."""
     rests_on = {chain.base, chain.parent, *(part.commit for part in chain.parts)}
     for kind, one, reason in facts.bypasses:
         if kind in policy.commit.allow_bypass:
@@ -559,7 +554,7 @@ def _not_validated(chain: Chain) -> Iterator[Reason]:
 
 
 def _edits(chain: Chain, policy: Policy) -> Iterator[Reason]:
-    """Yield approvals of one's own edits, where the policy does not let them count."""
+    """Yield approvals of one's own edits where policy forbids them."""
     for agent in chain.agents:
         seat = chain.seats[agent]
         edited = seat.done_tree is not None and seat.last is not None and seat.last.edits
@@ -568,9 +563,9 @@ def _edits(chain: Chain, policy: Policy) -> Iterator[Reason]:
 
 
 def _qa(chain: Chain, records: Sequence[Record]) -> Iterator[Reason]:
-    """Yield what QA waits for: of each of the task's commands the last run on the validated tree must have passed.
+    """Yield missing QA: the last run of each of the task's commands on the validated tree must have passed.
 
-    Where no record names the commands, as before they did, some run must have, and none on that tree have failed.
+    Where no record names commands (older versions), some run must have passed and none failed on that tree.
     """
     expected = chain.expected
     if expected is None:
@@ -587,7 +582,7 @@ def _qa(chain: Chain, records: Sequence[Record]) -> Iterator[Reason]:
 
 
 def _tolerated(chain: Chain, claim: Record, facts: _Facts, policy: Policy) -> Iterator[Reason]:
-    """Yield what is to be known of a chain, and does not count."""
+    """Yield notices about a chain."""
     for kind, record, reason in facts.bypasses:
         if kind in policy.commit.allow_bypass:
             yield Reason(Code.BYPASS_ALLOWED, reason.message, record.id)

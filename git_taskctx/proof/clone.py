@@ -1,7 +1,7 @@
-"""The proof that a CI job gives: what its clone lacks is fetched, and what cannot be had is told.
+"""The proof that a CI job gives: fetch what its clone lacks, and report what cannot be fetched.
 
-A platform's clone has one commit, no notes, and often nobody who may write. Nothing is checked out, pushed, or written
-but objects and refs under `refs/taskctx/remotes`.
+A CI clone has one commit, no notes and often no write access. Nothing is checked out, pushed or written except objects
+and refs under `refs/taskctx/remotes`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,15 @@ from git_taskctx.proof.rules import Rules
 from git_taskctx.situation import Situation
 
 DEEPER = ("--deepen=50", "--deepen=250", "--deepen=1250", "--unshallow")
-"""How far history is fetched, step by step, while something may lie further down."""
+"""How deep history is fetched, step by step, while more of it may change the answer."""
 
 
 def prove_job(
     repository: Repository, job: CiJob, rules: Callable[[CommitOid | None], Rules], *, policy: Named | None = None
 ) -> Proof:
-    """Fetch what a job's clone lacks, and prove what the job is about; what cannot be had makes it unproven.
+    """Fetch what a job's clone lacks, and prove its commits; whatever cannot be fetched makes the proof unproven.
 
-    `rules` reads the policy from a commit; `policy` names another one than the job's. No more history is fetched than
-    the answer needs.
+    `rules` reads the policy of a commit; `policy` overrides the job's. Only the history needed is fetched.
     """
     try:
         return _Clone(repository, job).prove(rules, policy)
@@ -45,7 +44,7 @@ def prove_job(
 
 
 def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
-    """Return the proof of nothing: what the job is about could not be told, or not be had."""
+    """Return an unproven proof: what the job is about is unknown or cannot be fetched."""
     return Proof(
         subject="commit",
         range=what,
@@ -60,11 +59,9 @@ def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
 
 
 def borrow_notes(repository: Repository, remote: str, *words: str, name: str = "notes") -> str | None:
-    """Fetch the ledger of a remote beside ours, which stays as it is; return its commit, None where there is none.
+    """Fetch a remote's ledger beside ours; return its commit, None if it has none. Raises: GitFailed.
 
-    `words` say how much of its history. Other proofs read what is kept under the name `notes`, and nothing else.
-
-    Raises: GitFailed.
+    `words` limit its history. Other proofs read only what is stored under the name `notes`.
     """
     place = f"{place_of(repository.git, remote)}/{name}"
     theirs = list_remote(repository.git, remote, NOTES_REF).get(NOTES_REF)
@@ -75,7 +72,7 @@ def borrow_notes(repository: Repository, remote: str, *words: str, name: str = "
 
 
 class _Clone:
-    """The clone that a platform made for a job."""
+    """The clone of a CI job."""
 
     def __init__(self, repository: Repository, job: CiJob) -> None:
         self.repository = repository
@@ -86,13 +83,13 @@ class _Clone:
             raise CouldNotTell("this clone has no remote to fetch from", hint="git remote add origin ADDRESS")
         self.origin = "origin" if "origin" in names or not names else names[0]
         self.home = job.home or self.origin
-        """Where the change is meant to go; what is there, only those put who may push."""
+        """The remote that the change should go to; only those who may push write there."""
         self.warnings: list[str] = []
         self.beside: list[Situation] = []
-        """What the notes of the remotes are like."""
+        """The state of the remotes' notes."""
 
     def prove(self, rules: Callable[[CommitOid | None], Rules], policy: Named | None) -> Proof:
-        """Fetch, and prove; then fetch deeper as long as that may change the answer."""
+        """Fetch and prove, then fetch deeper while that may change the answer."""
         what = self._range(policy)
         judged = rules(what.policy)
         beside = list(self._notes(signed=judged.policy.proof.require_signed))
@@ -127,7 +124,7 @@ class _Clone:
         return replace(what, policy=rules or what.policy)
 
     def _base(self, tip: CommitOid) -> CommitOid | None:
-        """Return the first of the job's bases that can be had. Raises: CouldNotTell for none."""
+        """Return the first of the job's bases that can be fetched. Raises: CouldNotTell if none can."""
         failed: CouldNotTell | None = None
         if self.job.merge is not None:
             with contextlib.suppress(CouldNotTell):  # no longer there; the next best base is
@@ -144,7 +141,7 @@ class _Clone:
         return None
 
     def _commit(self, named: Named, remote: str, *, depth: int = 1) -> CommitOid:
-        """Return a commit, fetched where it is not here. Raises: CouldNotTell, with what to do about it."""
+        """Return a commit, fetched if it is missing. Raises: CouldNotTell."""
         found, why = self._here(named), ""
         if found is not None:
             return found
@@ -173,9 +170,9 @@ class _Clone:
         )
 
     def _here(self, named: Named) -> CommitOid | None:
-        """Return a commit that is in the clone; a branch is looked up by its whole name, which no tag can take.
+        """Return a commit of the clone, a branch by its full name (no tag can take it).
 
-        Raises: Fatal for what only this clone could know, and does not.
+        Raises: Fatal for a local-only name.
         """
         if named.oid is not None or named.words is None:
             return self.repository.find_commit(named.oid) if named.oid is not None else None
@@ -197,11 +194,11 @@ class _Clone:
             yield from (f"refs/remotes/{self.origin}/{name}", BRANCHES + name)
 
     def _fetch(self, remote: str, refspec: str, *words: str) -> None:
-        """Fetch with as little history as the clone has itself: a depth would cut one that is whole."""
+        """Fetch as little history as the clone has; `--depth` would truncate a full clone."""
         fetch_refs(self.git, remote, [refspec], *(words if self.repository.is_shallow else ()))
 
     def _notes(self, *, signed: bool) -> Iterator[str]:
-        """Yield the notes of where the change goes, and those of a fork where only signatures count."""
+        """Yield the notes of the target, and those of a fork if signatures are required."""
         yield from self._notes_of(self.home)
         other = self.job.fork or (self.origin if self.job.home else None)
         if other is not None and signed:
@@ -239,6 +236,6 @@ class _Clone:
                 self.warnings.append(f"no more history can be fetched from {remote}: {error.message}")
 
     def _told(self, found: Proof) -> Proof:
-        """Return a proof that says what to do where everything was fetched that can be."""
+        """Return a proof with advice once everything possible has been fetched."""
         warnings = (*found.warnings, *dict.fromkeys(self.warnings))
         return replace(having_asked(found, self.origin, beside=self.beside), warnings=warnings)

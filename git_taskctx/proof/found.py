@@ -1,4 +1,4 @@
-"""What was found out about one commit: the claims that may be about it, and the reasons for and against."""
+"""What was found about one commit: the claims that may apply, with reasons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code
 
 @dataclass(frozen=True)
 class Candidate:
-    """A claim that may be about a commit, and what stands against that."""
+    """A claim that may apply to a commit, and what is wrong with it."""
 
     told: RecordedContext
     claim: Claim | None
@@ -28,13 +28,12 @@ class Candidate:
 
     @property
     def is_violated(self) -> bool:
-        """True when something is wrong, not only missing."""
         return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found out about a commit alone; the records themselves are let go."""
+    """What was found about one commit."""
 
     commit: Commit
     reasons: tuple[Reason, ...]
@@ -42,7 +41,6 @@ class Found:
     by: str | None = None
     """How it is proved; None while it is not."""
     task: str | None = None
-    """The task of the records about it; None where there are none."""
     context: str | None = None
     parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
     """The task's commits before this one, each with its tree."""
@@ -51,17 +49,16 @@ class Found:
 
     @property
     def is_violated(self) -> bool:
-        """True when something is wrong, not only missing."""
         return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
 
 
 def is_open(reasons: Sequence[Reason]) -> bool:
-    """Return whether a commit is a part of a task that lacks nothing but the one that ends it."""
+    """Return whether a commit is a part of a task and lacks only the commit that ends it."""
     return {reason.code for reason in reasons} == {Code.PART_OPEN}
 
 
 def having_asked(proof: Proof, remote: str, *, beside: Sequence[Situation] = ()) -> Proof:
-    """Return a proof whose advice knows that `remote` was asked for records, and what else was seen on the way."""
+    """Return a proof whose advice considers that `remote` was asked for records."""
     if proof.situation is None or proof.situation.kind != "proof.not_proved":
         return proof
     return replace(proof, situation=proof.situation.knowing(asked=(remote,), beside=tuple(beside)))

@@ -1,7 +1,7 @@
-"""What a job of a CI platform is about: which commit, what is new in it, and whose rules hold.
+"""What a CI job is about: which commit, what is new in it, and whose rules apply.
 
-Read from the variables and the event that the platform gives, and from nothing of the repository's. Branch names and
-titles in them are somebody else's words; only commits, refs and addresses are taken, each of its own form.
+Read only from the platform's variables and event. Branch names and titles there are untrusted: only commits, refs and
+addresses of the expected form are used.
 
 Sources: GitHub's "Webhook events and payloads" and "Events that trigger workflows"; GitLab's "Predefined CI/CD
 variables reference".
@@ -24,16 +24,16 @@ NAME_A_RANGE = Situation("proof.name_a_range")
 LONGEST = 4096
 """Characters of a ref or an address."""
 WHOLE = ("heads/", "tags/", "remotes/")
-"""How a ref begins that is named in full but for `refs/`."""
+"""How a full ref begins, without `refs/`."""
 
 
 @dataclass(frozen=True)
 class Named:
-    """A commit as it is named: by its oid, by a ref of the remote, or by what a user typed."""
+    """A commit named by oid, by a ref of the remote, or by the user's words."""
 
     oid: str | None = None
     ref: str | None = None
-    """A ref of the remote that leads to it, for a server that gives no commit by its oid."""
+    """A remote ref that contains it, for a server that does not serve commits by oid."""
     words: str | None = None
 
     def __str__(self) -> str:
@@ -46,28 +46,26 @@ class CiJob:
     """What a job is about."""
 
     what: str
-    """In a few words, as in `pull request 7`."""
+    """Short description, as in `pull request 7`."""
     tip: Named
-    """The commit to be proved."""
     bases: tuple[Named, ...] = ()
-    """What was there before it, the first that can be had; none where the tip is asked about alone."""
+    """What came before; the first one available counts. Empty: the tip is judged alone."""
     merge: Named | None = None
-    """The commit that the platform made of base and tip: its first parent is the base, as long as it merges the tip."""
+    """The platform's merge of base and tip; its first parent is the base while it merges the tip."""
     before: str | None = None
-    """Oid of what the ref led to before a push, whether or not the tip comes after it."""
+    """Oid of the ref before a push, whether or not the tip descends from it."""
     trusted: Named | None = None
-    """The default branch, where something else was pushed: nothing of it is new, and its rules hold."""
+    """The default branch, if another ref was pushed: nothing in it is new, and its rules apply."""
     home: str | None = None
-    """Address of the project that the change is meant for, where `origin` is a fork of it."""
+    """Address of the target project, if `origin` is a fork of it."""
     fork: str | None = None
     """Address of the fork that the change comes from."""
 
 
 def read_job(environ: Mapping[str, str], event: Any) -> CiJob:
-    """Return what the job is about, on the platform that runs it.
+    """Return what the job of this platform is about; `event` is the JSON in GitHub's `GITHUB_EVENT_PATH`.
 
-    `event` is the JSON in GitHub's `GITHUB_EVENT_PATH`. Raises: Usage on no platform that is known; CouldNotTell where
-    it does not say what it should.
+    Raises: Usage on an unknown platform; CouldNotTell where variables are missing or malformed.
     """
     if environ.get("GITHUB_ACTIONS") == "true":
         return _github(environ, event)
@@ -77,7 +75,7 @@ def read_job(environ: Mapping[str, str], event: Any) -> CiJob:
 
 
 def name_job(revision: str) -> CiJob:
-    """Return the job that is about `REV` or `A..B`. Raises: Usage for `A...B`."""
+    """Return the job for `REV` or `A..B`. Raises: Usage for `A...B`."""
     start, dots, end = revision.partition("..")
     if end.startswith("."):
         then = Situation("proof.not_a_range", start=start, end=end[1:], job=True)
@@ -88,9 +86,9 @@ def name_job(revision: str) -> CiJob:
 
 
 def name_commit(text: str) -> Named:
-    """Return the commit that a user names: an oid, a ref, or a branch, here or there. Raises: Usage for nothing.
+    """Return the commit that a user names: an oid, a ref, or a local or remote branch. Raises: Usage when empty.
 
-    A tag is named as one (`tags/v1`): who may push tags could otherwise put one in the place of a branch.
+    A tag must be given as `tags/v1`; otherwise whoever may push tags could replace a branch.
     """
     if is_oid(text):
         return Named(text)
@@ -125,7 +123,7 @@ def _github(environ: Mapping[str, str], event: Any) -> CiJob:
 
 
 def _require_own(event: Mapping[str, Any], name: str, sha: str | None) -> None:
-    """Refuse an event about another commit than the job's, which is the default branch's then. Raises: CouldNotTell."""
+    """Refuse an event about another commit than the job's. Raises: CouldNotTell."""
     about = [_at(event, kind, "head_sha") for kind in ("workflow_run", "check_suite", "check_run")]
     about += [event.get("sha"), _at(event, "deployment", "sha")]
     other = next((one for one in map(_oid, about) if one not in (None, sha)), None)
@@ -163,10 +161,10 @@ def _gitlab(environ: Mapping[str, str]) -> CiJob:
 
 
 def _merge_request(environ: Mapping[str, str], sha: str | None) -> CiJob:
-    """Read a pipeline of a merge request.
+    """Read a merge request pipeline.
 
-    `detached`: the commit is the source branch's. `merged_result`: it merges that into the target. `merge_train`: it
-    is what the target becomes when the train arrives, and is proved itself.
+    `detached`: the commit is the source branch's. `merged_result`: it merges that into the target. `merge_train`: it is
+    what the target will become, and is proved itself.
     """
     kind, number = environ.get("CI_MERGE_REQUEST_EVENT_TYPE", "detached"), environ["CI_MERGE_REQUEST_IID"]
     here, source, target = (
@@ -199,9 +197,9 @@ def _merge_request(environ: Mapping[str, str], sha: str | None) -> CiJob:
 
 
 def _push(ref: str, tip: Named, before: str | None, default: str | None) -> CiJob:
-    """Return the job of a push: what is new since it, or since the default branch where the ref is new.
+    """Return the job of a push: what is new since `before`, or since the default branch for a new ref.
 
-    Only the default branch makes its own rules: whoever pushes to another one could loosen them with the push before.
+    Only the default branch sets its own rules: on another one, an earlier push could loosen them.
     """
     what = f"push to {ref}"
     bases = (Named(before),) if before is not None else ()
@@ -230,7 +228,7 @@ def _oid(value: Any) -> str | None:
 
 
 def _ref(value: Any) -> str | None:
-    """Return a whole ref that git would take as the source of a fetch, and as nothing else."""
+    """Return a full ref that git accepts as the source of a fetch and cannot misread."""
     is_ref = _is_text(value) and value.startswith("refs/") and not re.search(r"[\s\x00-\x1f\x7f:*?\[\\^~]|\.\.", value)
     return value if is_ref else None
 
@@ -244,7 +242,7 @@ def _address(value: Any) -> str | None:
 
 
 def _is_text(value: Any) -> bool:
-    """Return whether a value can be a word of a command: JSON also holds half characters, and texts of any length."""
+    """Return whether a value can be a word of a command: JSON also allows lone surrogates and texts of any length."""
     if not isinstance(value, str) or len(value) > LONGEST:
         return False
     try:

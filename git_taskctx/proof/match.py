@@ -1,4 +1,4 @@
-"""Whether a claim is about this very commit: its tree, what it sits on, and where neither fits, its patch."""
+"""Match a claim with a commit: by its tree, its parent, or its patch."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ if TYPE_CHECKING:
     from git_taskctx.model.snapshot import Change
 
 SHOWN = 20
-"""Maximum number of paths that are named in a reason."""
 
 
 @dataclass(frozen=True)
 class ClaimMatch:
-    """How a claim and a commit go together."""
+    """How a claim and a commit match."""
 
     is_same_tree: bool
     reasons: tuple[Reason, ...] = ()
@@ -37,20 +36,20 @@ class ClaimMatch:
 
 
 class ClaimMatcher:
-    """Holds claims against commits."""
+    """Matches claims with commits."""
 
     def __init__(self, repository: Repository, policy: Policy, renamed: Mapping[CommitOid, CommitOid]) -> None:
         self.policy = policy
         self._repository = repository
         self._renamed = renamed
         self._other: dict[tuple[TreeOid, Reason], TreeOid] = {}
-        """The trees of claims that are about others, by the commit's tree and what is told of it."""
+        """The claimed trees that differ from the commit's, by the commit's tree and the reason given."""
         self._reached: dict[tuple[CommitOid, CommitOid | None], bool | None] = {}
         self._held: dict[tuple[CommitOid, CommitOid], bool | None] = {}
         self._parts: dict[str, tuple[Reason, ...]] = {}
 
     def fit(self, commit: Commit, claim: Claim) -> ClaimMatch:
-        """Return whether a claim is about a commit, and what stands against it."""
+        """Return whether a claim is about a commit, and what is wrong with it."""
         notices: tuple[Reason, ...] = ()
         record = claim.record
         if commit.tree != claim.tree:
@@ -85,9 +84,9 @@ class ClaimMatcher:
         return ClaimMatch(True, (*self._base(commit, claim), *reasons, *rests, *around), (*notices, *undone))
 
     def is_patch(self, claim: Claim, place: PatchPlace) -> bool:
-        """Return whether a patch is the one between what a task's commit sits on and its tree.
+        """Return whether a patch is the one between the parent and the tree of a task's commit.
 
-        Where these are not here it goes by the record's word, if that holds.
+        Where these objects are missing, the record is believed if its author is trusted.
         """
         from git_taskctx.ledger.patches import find_patches
 
@@ -96,7 +95,7 @@ class ClaimMatcher:
         return claim.vouched if made is None else made == place
 
     def _judge_part(self, part: Claim) -> tuple[Reason, ...]:
-        """Return what is wrong with a part that a later commit of the task sits on."""
+        """Return what is wrong with an earlier part of the task."""
         record = part.record
         if record.id not in self._parts:
             name = record.commit
@@ -109,9 +108,9 @@ class ClaimMatcher:
         return self._parts[record.id]
 
     def _judge_handed(self, claim: Claim) -> tuple[list[Reason], list[Reason]]:
-        """Return what is wrong with the trees that were handed over or approved, and what cannot be told of them here.
+        """Return what is wrong with trees handed over or approved, and what cannot be checked here.
 
-        They may differ from what was left in volatile keys of the task file alone: else somebody's edits are nobody's.
+        They may differ from what was left only in volatile keys of the task file.
         """
         reasons, notices = list(self._judge_commit_tree(claim)), list[Reason]()
         for record, left in claim.handed:
@@ -127,7 +126,7 @@ class ClaimMatcher:
         return reasons, notices
 
     def _judge_commit_tree(self, claim: Claim) -> Iterator[Reason]:
-        """Yield that the commit was to have another tree than was approved, though nothing was dirty at `init`."""
+        """Yield if the commit tree differs from the approved tree though nothing was dirty at `init`."""
         chain = claim.chain
         if chain is None or chain.expected is None or chain.expected.commit_tree == chain.expected.tree:
             return
@@ -138,7 +137,7 @@ class ClaimMatcher:
             yield Reason(Code.TREE_DIFFERS, what, claim.record.id)
 
     def _beyond(self, commit: Commit, claim: Claim) -> Iterator[Reason]:
-        """Yield what a part changes otherwise than the agents left it."""
+        """Yield what a part changes beyond the agents' tree."""
         record, objects = claim.record, self._repository.objects
         expected = claim.chain.expected if claim.chain is not None else None
         if expected is None:
@@ -160,10 +159,7 @@ class ClaimMatcher:
             yield Reason(Code.TREE_DIFFERS, what, record.id, tuple(quote(one.path) for one in odd[:SHOWN]))
 
     def judge_bypasses(self, commit: Commit, claim: Claim) -> tuple[tuple[Reason, ...], tuple[Reason, ...]]:
-        """Return what counts against a commit, and what is to be known, of those that bypassed the gate.
-
-        One that was undone is not in its history, and what it held is not either, but for what was validated since.
-        """
+        """Return reasons and notices about commits that bypassed the gate; undone ones are not in the history."""
         reasons, notices = list[Reason](), list[Reason]()
         for one in claim.around:
             name = (one.commit or "")[:12]
@@ -179,7 +175,7 @@ class ClaimMatcher:
         return tuple(reasons), tuple(notices)
 
     def patch_places(self, commits: Iterable[Commit]) -> dict[CommitOid, PatchPlace]:
-        """Return where notes about the commits' patches would be; not of one whose parent is not in this clone."""
+        """Return the blobs whose notes record the commits' patches; commits whose parent is missing are left out."""
         from git_taskctx.ledger.patches import find_patches
 
         pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
@@ -191,7 +187,7 @@ class ClaimMatcher:
         return {oid: place for oid, place in zip(pairs, places, strict=True) if place is not None}
 
     def _other_tree(self, commit: Commit, claim: Claim) -> Reason:
-        """Report that a claim is about another tree; the paths are looked for when all that is to be told is known."""
+        """Return the reason that a claim is about another tree; its paths are found later, for many at once."""
         record = claim.record
         reason = Reason(Code.TREE_DIFFERS, f"{record.id} names the tree {claim.tree[:12]}", record.id)
         if record.commit != commit.oid:
@@ -201,10 +197,7 @@ class ClaimMatcher:
         return reason
 
     def find_paths(self, told: Iterable[tuple[TreeOid, Reason]]) -> dict[tuple[TreeOid, Reason], tuple[str, ...]]:
-        """Return what differs between a commit's tree and the one of a claim that is about another, for many at once.
-
-        Nothing for a tree that is not in this clone.
-        """
+        """Return the paths that differ from the claimed tree, for many at once; empty where a tree is missing here."""
         asked = {one: (self._other[one], one[0]) for one in told if one in self._other}
         if not asked:
             return {}
@@ -219,11 +212,11 @@ class ClaimMatcher:
         }
 
     def _names(self, name: CommitOid | None, commit: Commit) -> bool:
-        """Return whether a record's name of a commit is this one's, or was before it was rewritten."""
+        """Return whether a record names this commit, or the one that it was rewritten from."""
         return name is not None and commit.oid in (name, self._renamed.get(name))
 
     def _is_parent(self, commit: Commit, claim: Claim) -> bool:
-        """Return whether a commit sits where it must: on that commit, one that it became, or one with its tree."""
+        """Return whether a commit has the right first parent: the named one, its rewrite, or one with its tree."""
         if commit.parent is None or claim.parent is None:
             return commit.parent == claim.parent
         if commit.parent in (claim.parent, self._renamed.get(claim.parent)):
@@ -237,10 +230,7 @@ class ClaimMatcher:
         return actual.tree == (wanted.tree if wanted else on_record)
 
     def _dropped(self, commit: Commit, chain: Chain) -> CommitOid | None:
-        """Return what a commit merges and its tree may not hold; None where it does, or a merge was going on.
-
-        Whoever has the commit after that one would lose what others did there.
-        """
+        """Return a merged commit whose content may be lost; None where it is kept, or a merge was in progress."""
         if chain.expected is not None and chain.expected.in_progress == "merge":
             return None
         below = find_commit(self._repository, commit.parents[0]) if len(commit.parents) > 1 else None
@@ -252,7 +242,7 @@ class ClaimMatcher:
         return None
 
     def _base(self, commit: Commit, claim: Claim) -> list[Reason]:
-        """Warn when the base of the reviewed diffs is not in a commit's history, where that can be told."""
+        """Warn when the base of the reviewed diffs is known not to be an ancestor."""
         base = claim.record.base
         if base is None or base in (commit.parent, claim.parent) or self._renamed.get(base) is not None:
             return []
@@ -266,9 +256,9 @@ class ClaimMatcher:
         return [Reason(Code.BASE_NOT_ANCESTOR, f"the reviewed diffs begin at {base[:12]}", claim.record.id)]
 
     def _holds(self, commit: Commit, claim: Claim, one: ForbiddenBypass) -> bool | None:
-        """Return whether a commit that bypassed the gate is in the history of the claimed commit, or of `commit`.
+        """Return whether a bypassing commit is an ancestor; None where history is too short to tell.
 
-        None where history is cut before that can be told. What the task sat on when the gate was gone around is older.
+        Commits that the task was based on at the time of the bypass are older and do not count.
         """
         if one.commit == commit.oid:
             return True
@@ -284,7 +274,7 @@ class ClaimMatcher:
         return True if True in told else None if None in told else False
 
     def _has(self, commit: Commit, wanted: CommitOid | None) -> bool | None:
-        """Return whether a commit is `wanted`, or has it in its history; None where history is cut before."""
+        """Return whether `wanted` is the commit or an ancestor; None where history is cut before."""
         if wanted is None or commit.oid == wanted:
             return commit.oid == wanted
         key = (wanted, commit.oid)
@@ -297,10 +287,10 @@ class ClaimMatcher:
         return self._held[key]
 
     def _is_put_back(self, commit: Commit, claim: Claim) -> bool | None:
-        """Return whether the trees are the same once the task file is as it was, and it differs in volatile keys alone.
+        """Return whether the trees are equal once the task file's volatile keys are put back.
 
-        The record says which blob it was; which keys may change is for the policy to say. None where that blob is not
-        here, and who wrote the record may not vouch for what it hashes to without those keys.
+        The record names the blob; policy names the keys. None where the blob is missing and the record's author is not
+        trusted to state its hash.
         """
         said = claim.record.payload
         file = said.task_file if isinstance(said, Seal) else None
@@ -325,7 +315,7 @@ class ClaimMatcher:
         return text == (wanted or file.text_sha)
 
     def _text_sha(self, blob: str, path: str, claim: Claim) -> str | None:
-        """Return what a task file hashes to without volatile keys; None where it is not here. Raises: BadData."""
+        """Return the hash of a task file without volatile keys; None where it is missing. Raises: BadData."""
         from git_taskctx.capture.taskfile import lasting_sha
 
         found = self._repository.objects.find(blob, limit=BLOB_LIMIT)
@@ -334,7 +324,7 @@ class ClaimMatcher:
         return lasting_sha(found.data, self.policy.task.volatile, name=path, task=claim.record.task)
 
     def _is_same_text(self, change: Change, claim: Claim) -> bool:
-        """Return whether a change is to the task file, in volatile keys alone."""
+        """Return whether a change affects only volatile keys of the task file."""
         path = quote(change.path)
         if change.status != "M" or change.mode != change.old_mode or not _is_task_file(claim, path):
             return False
@@ -346,6 +336,6 @@ class ClaimMatcher:
 
 
 def _is_task_file(claim: Claim, path: str) -> bool:
-    """Return whether the task was read from a file; records of before do not say from which."""
+    """Return whether a path is the task file; older records do not name it."""
     capture = claim.chain.capture if claim.chain is not None else None
     return capture is None or not capture.tools or path in capture.oids("task")

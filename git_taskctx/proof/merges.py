@@ -1,4 +1,4 @@
-"""Merges: proved by their parents where they are what git makes of them, with nothing put in by hand."""
+"""Merge commits, proved through their parents if git's automatic merge gives the same tree."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ if TYPE_CHECKING:
     from git_taskctx.proof.found import Found
 
 WAYS = ((), ("merge.directoryRenames=false",))
-"""How merges are made: by git as it comes, and by servers, which do not follow renamed folders."""
+"""How merges are made: git's default, and servers' merges, which do not follow renamed folders."""
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
 _CUT = "history is cut, and what was merged with it"
 DEPTH = 100
-"""Maximum number of merges upon each other that are proved one by one, each by the rules before it."""
+"""Maximum number of nested merges that are proved one by one, each by the rules before it."""
 _USAGE = 129
-"""How git ends that does not know an option."""
+"""git's exit code for an unknown option."""
 
 
 class _Made(NamedTuple):
-    """What git made of two parents."""
+    """git's merge of two parents."""
 
     tree: TreeOid | None = None
-    """None for a conflict."""
     refused: str | None = None
-    """Why it made nothing."""
+    """Why git made no tree."""
 
 
 def prove_merges(
     repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Found], cuts: Collection[CommitOid]
 ) -> None:
-    """Prove merges by their parents, where they are what git makes of them; `merges` has each after its parents.
+    """Prove merges by their parents; `merges` lists each one after its parents.
 
-    A parent that was not judged lies before the range. Below the commits in `cuts` that cannot be told.
+    A parent that was not judged lies before the range. Below the commits in `cuts` nothing is known.
     """
     merges = [merge for merge in merges if not found[merge.oid].is_violated]
     for merge in merges:
@@ -71,10 +70,10 @@ def prove_merges(
 def prove_first(
     repository: Repository, what: Range, found: dict[CommitOid, Found], prove: Callable[[Range], Proof]
 ) -> None:
-    """Take back what is proved as a merge where one was asked for alone, and its first parent is not proved itself.
+    """Reject a single merge proved as a merge if its first parent is not proved itself.
 
-    `prove` judges another range. Each such parent may be a merge again, and is judged by what was there before it,
-    unless another policy was named.
+    `prove` judges another range. Such a parent may be a merge too, judged by the rules before it unless a policy was
+    named.
     """
     rests = [oid for oid, one in found.items() if one.by == "merge"]
     if what.first is None or what.first not in what.without or not rests:  # what is not here is excluded from nothing
@@ -97,10 +96,9 @@ def _open_parents(merge: Commit, found: Mapping[CommitOid, Found]) -> set[Commit
 
 
 def check_merges(repository: Repository, merges: Sequence[Commit]) -> dict[CommitOid, Reason | None]:
-    """Return why each merge is not the automatic one of its parents; None where it is.
+    """Return why each merge differs from the automatic merge of its parents; None where it does not.
 
-    One git process makes all of them again; one more for each that it cannot make, and one each before git 2.39, which
-    takes no list.
+    One git process makes them all, plus one for each that fails; git before 2.39 takes no list and needs one each.
     """
     repository.objects.read_ahead([parent for merge in merges for parent in merge.parents], limit=COMMIT_LIMIT)
     known = {parent: find_commit(repository, parent) for parent in {one for merge in merges for one in merge.parents}}
@@ -122,8 +120,7 @@ def check_merges(repository: Repository, merges: Sequence[Commit]) -> dict[Commi
 def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[CommitOid, Reason | None]:
     """Check merges by making them again.
 
-    git runs over our own empty git dir, so that no configuration, attribute or driver has a say, and what it writes is
-    thrown away.
+    git runs in an empty git dir, so that no configuration, attribute or driver applies; its objects are discarded.
     """
     told: dict[CommitOid, Reason | None] = {}
     with private_folder(repository) as folder:
@@ -148,9 +145,9 @@ def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[Commit
 
 
 def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterator[CommitOid]:
-    """Yield merges of which whole history may show another base than is seen here, and so make another merge.
+    """Yield merges for which the full history may have another merge base.
 
-    It cannot where no history is cut between the parents and the one base; more bases are merged by theirs in turn.
+    It cannot where no history is cut between the parents and a single base; several bases are merged recursively.
     """
     git = repository.as_written
     cuts = set(shallow_commits(repository))
@@ -162,7 +159,7 @@ def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterato
 
 
 def _open(repository: Repository, parents: str, codes: Collection[Code]) -> Reason:
-    """Return why parents that are not proved, for these reasons, prove no merge."""
+    """Return the reason why unproved parents, for these reasons, prove no merge."""
     if repository.is_shallow and not CUT_OFF.isdisjoint(codes):
         return _unchecked(f"history is cut, and what the proof of {parents} rests on")
     return Reason(Code.PARENT_UNPROVEN, f"not proved: {parents}")
@@ -173,7 +170,7 @@ def _unchecked(why: str) -> Reason:
 
 
 def _make(git: Git, merges: Sequence[Commit]) -> list[_Made]:
-    """Make merges again; git ends at one that it cannot make, and is asked anew for those after it."""
+    """Make merges; git stops at one it cannot make, and is restarted for those after it."""
     made: list[_Made] = []
     while len(made) < len(merges):
         left = merges[len(made) :]
@@ -195,7 +192,7 @@ def _make_alone(git: Git, merge: Commit) -> _Made:
 
 
 def _read(out: bytes) -> Iterator[_Made]:
-    """Read what `git merge-tree --stdin` says: of each merge 1 or 0, its tree, the paths in conflict, and nothing."""
+    """Read `git merge-tree --stdin`: for each merge 1 or 0, the tree, the conflicting paths, an empty field."""
     fields = iter(out.split(b"\0"))
     for status in fields:
         tree = next(fields, b"")

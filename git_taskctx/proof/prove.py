@@ -1,8 +1,7 @@
-"""Proof: whether commits are what was validated, for anyone with a clone.
+"""Prove that commits are what was validated, for anyone with a clone.
 
-The answer rests on raw commits, the names of their trees, and the notes; never on the worktree, the index or a branch.
-A chain is found by the commit, then by its tree, then, where policy allows it, by its patch. What cannot be proved is
-unproven, and what is unproven is never shown as a pass.
+The answer rests on raw commits, tree names and notes; never on the worktree, the index or a branch. A chain is found by
+commit, then by tree, then, where policy allows it, by patch. Unproven is never shown as a pass.
 """
 
 from __future__ import annotations
@@ -41,11 +40,11 @@ def prove(
     beside: Sequence[str] | None = None,
     keep: dict[CommitOid, Found] | None = None,
 ) -> Proof:
-    """Judge every commit of a range, and the whole by those that `proof.scope` says must be proved.
+    """Judge every commit of a range, and the range by those that `proof.scope` requires.
 
-    `renamed` maps the old names of rewritten commits to the new ones; `beside` are the commits of notes that are read
-    beside the ledger, by default of all that were fetched; `keep` gets what was found out about each commit, with the
-    records about it. Raises: CouldNotTell when the range itself is not in this clone.
+    `renamed` maps old to new names of rewritten commits; `beside` are the notes commits read besides the ledger, by
+    default all fetched ones; `keep` receives what was found about each commit. Raises: CouldNotTell when a commit is
+    missing.
     """
     commits = list_commits(repository, what)
     known = {commit.oid: commit for commit in commits}
@@ -84,7 +83,7 @@ def prove(
 
 
 def _places(commit: Commit, former: CommitOid | None) -> list[tuple[str, str]]:
-    """Return where records about a commit may be, and how they are found there; `former` is its name of before."""
+    """Return where records about a commit may be, and how they are found; `former` is its name before a rewrite."""
     names = (("commit", commit.oid), ("commit", former), ("tree", commit.tree))
     return [(by, name) for by, name in names if name is not None]
 
@@ -95,7 +94,7 @@ def _judge_batch(
     reader: Reader,
     matcher: ClaimMatcher,
 ) -> dict[CommitOid, Found]:
-    """Judge some commits, each alone."""
+    """Judge commits, each on its own."""
     reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
     candidates: dict[CommitOid, list[Candidate]] = {}
     notices: dict[CommitOid, tuple[Reason, ...]] = {}
@@ -124,7 +123,7 @@ def _judge_batch(
 
 
 def _signers(reader: Reader) -> Signers | None:
-    """Return who may sign; None where nobody is asked to."""
+    """Return who may sign; None where signatures are not required."""
     if not reader.signed:
         return None
     from git_taskctx.proof.signers import Signers
@@ -137,9 +136,9 @@ def _with_signers(one: Candidate, signers: Signers, when: int | None) -> Candida
 
 
 def _when(reader: Reader, commit: Commit) -> int | None:
-    """Return when a commit was made, as late as it can have been: never before what it sits on.
+    """Return when a commit was made, at the latest time its own and its parents' dates give.
 
-    Whoever made it wrote its date, and had less of a say in those of its parents.
+    The committer chose its date, but less likely those of its parents.
     """
     parents = (find_commit(reader.repository, parent) for parent in commit.parents)
     times = [commit.time, *(parent.time for parent in parents if parent is not None)]
@@ -163,7 +162,7 @@ def _oddities(notes: Iterable[Note]) -> list[Reason]:
 
 
 def _candidates(matcher: ClaimMatcher, commit: Commit, told: RecordedContext, by: str) -> list[Candidate]:
-    """Return what a chain may mean for a commit; nothing where it only began there."""
+    """Return what a chain may say about a commit; nothing where it only began there."""
     if not told.claims:
         if all(entry.record.type == "init" for entry in told.entries):
             return []
@@ -184,9 +183,9 @@ def _candidates(matcher: ClaimMatcher, commit: Commit, told: RecordedContext, by
 
 
 def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
-    """Return the candidate that proves a commit; else the one that says most clearly why it is not proved.
+    """Return the candidate that proves a commit, else the one with the clearest reasons.
 
-    Nothing proves a commit whose head others may read otherwise than git.
+    A commit whose header other tools may read differently from git is never proved.
     """
     if commit.odd is not None:
         task, context = next(((one.told.task, one.told.context) for one in candidates), (None, None))
@@ -214,7 +213,7 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
 def _by_patch(
     matcher: ClaimMatcher, reader: Reader, signers: Signers | None, commits: Sequence[Commit]
 ) -> dict[CommitOid, Candidate]:
-    """Return for each commit whose patch is the one that a task's commit made the claim that says so."""
+    """Return for each commit whose patch equals that of a task's commit the claim about it."""
     places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
     reader.look_up([place.blob for place in places.values()])
     reader.read_ahead([place.blob for place in places.values()])
@@ -240,7 +239,7 @@ def _by_patch(
 
 
 def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
-    """Let the parts of a task count that lack nothing but the commit that ends it, where it is in the range, proved."""
+    """Accept parts of a task that lack only the final commit, if that is in the range and proved."""
     for one in list(found.values()):
         parts = dict(one.parts)
         for commit in first_parents(known, one.commit) if parts else ():
@@ -311,7 +310,7 @@ def _conclude(
 def _summary(
     what: Range, worst: Proven, commits: Sequence[CommitProof], cut_at: CommitOid | None, dropped: int | None
 ) -> Iterator[str]:
-    """Yield the verdict in words, what the range leaves out, and how much of it nobody proved."""
+    """Yield the verdict in words, what the range leaves out, and how many commits nobody proved."""
     required, total = [one for one in commits if one.required], len(commits)
     bad = sum(one.verdict is worst for one in required)
     if cut_at is not None and not bad:
@@ -332,7 +331,7 @@ def _summary(
 
 
 def _dropped(what: Range, dropped: int | None) -> Iterator[Reason]:
-    """Yield what a push of the tip over the start of its range would take away."""
+    """Yield what pushing the tip over the start of its range would drop."""
     if dropped:
         is_one = dropped == 1
         them = f"{dropped} commit{'s' * (not is_one)} of {_start(what)} {'is' if is_one else 'are'} not in it"
@@ -342,5 +341,5 @@ def _dropped(what: Range, dropped: int | None) -> Iterator[Reason]:
 
 
 def _start(what: Range) -> str:
-    """Return what the start of a range is called."""
+    """Return the name of a range's start."""
     return cut(what.name.partition("..")[0]) or (what.start or "")[:12]

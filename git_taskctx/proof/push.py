@@ -1,4 +1,4 @@
-"""The proof of the commits about to leave, for the hook that git runs before a push."""
+"""The proof of the commits about to be pushed, for the pre-push hook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from git_taskctx.proof.rules import Rules
 
 @dataclass(frozen=True)
 class RefUpdate:
-    """One line that git gives the hook: what of here goes where there, and what is there now."""
+    """One line of the hook's stdin: the local and the remote side of a ref."""
 
     local_ref: str
     local: str
@@ -32,7 +32,7 @@ class RefUpdate:
 
 
 def read_updates(data: bytes) -> list[RefUpdate]:
-    """Read the hook's stdin; a line that is none of git's is left out."""
+    """Read the hook's stdin; malformed lines are ignored."""
     words = (line.split(" ") for line in data.decode("utf-8", "surrogateescape").splitlines())
     return [RefUpdate(*four) for four in words if len(four) == 4]
 
@@ -46,14 +46,11 @@ def prove_push(
     always: bool = True,
     tell: Callable[[Progress], None] = lambda _: None,
 ) -> list[Proof]:
-    """Prove, for each branch of a push, the commits that `remote` does not have; nothing new needs no proof.
+    """Prove, for each branch of a push, the commits that `remote` lacks. Raises: CouldNotTell when one is missing.
 
-    What is deleted, and what is no branch (tags, notes, refs of ours), is not judged. The policy is that of what the
-    remote has: the branch's own commit there, else where the new commits begin. `rules` reads it from a commit.
-    Without `always` only what that policy wants proved is. Records that are not here are looked for on the remote;
-    no other proof believes those, for who may push there is not said.
-
-    Raises: CouldNotTell when a commit is not in this clone.
+    Deletions and other refs (tags, notes, ours) are not judged. The policy, read by `rules`, is that of the remote's
+    branch, else of where the new commits begin; without `always` only what it requires is proved. Missing records are
+    looked up on the remote; other proofs do not believe those, as anyone may push there.
     """
     known = _tips_of(repository, remote)
     ranges = [what for update in updates if (what := _range_of(repository, update, known)) is not None]
@@ -73,7 +70,7 @@ def prove_push(
 
 
 def _tips_of(repository: Repository, remote: str) -> tuple[CommitOid, ...]:
-    """Return what is known of the remote's branches; a push to an address has no name, and nothing is known."""
+    """Return the known tips of a remote's branches; none when pushing to an address."""
     if not remote or "/" in remote or ":" in remote:
         return ()
     found = read_refs(repository.git, f"refs/remotes/{remote}/")
@@ -96,7 +93,7 @@ def _range_of(repository: Repository, update: RefUpdate, known: Sequence[CommitO
 
 
 def _new_commits(repository: Repository, tip: CommitOid, without: Sequence[CommitOid]) -> Iterator[CommitOid]:
-    """Yield the commits along first parents that the remote does not have, newest first."""
+    """Yield the commits along first parents that the remote lacks, newest first."""
     git = repository.as_written
     excluded = (f"^{commit}" for commit in without)
     listed = git.run("rev-list", "--first-parent", "--end-of-options", tip, *excluded)

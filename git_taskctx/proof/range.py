@@ -1,4 +1,4 @@
-"""Which commits a proof is about, and what of each can be read without a worktree."""
+"""Which commits a proof is about, and what their raw objects say."""
 
 from __future__ import annotations
 
@@ -17,63 +17,62 @@ from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
 COMMIT_LIMIT = 4 * 1024 * 1024
-"""Bytes of a commit; what is larger is not read."""
+"""Bytes; larger commits are not read."""
 BATCH = 100
-"""Maximum number of commits that are read with one question each way."""
+"""Maximum number of commits read in one batch."""
 MAP_LIMIT = 256 * 1024 * 1024
 NEAR = 64
-"""Maximum number of commits down first parents that are looked at before git is asked for an ancestor."""
+"""Maximum number of first parents checked before git is asked for an ancestor."""
 _NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
-"""The ref in what names a commit (gitrevisions)."""
+"""The ref in a revision (gitrevisions)."""
 _SHORT = re.compile(r"[0-9a-f]{4,64}")
 _DESCRIBED = re.compile(r"\A.*-g(?=[0-9a-fA-F]{4,64}\Z)", re.DOTALL)
-"""What stands before an oid in what `git describe` says."""
+"""The part before the oid in the output of `git describe`."""
 COMMIT_MAP = "filter-repo/commit-map"
-"""Where git-filter-repo leaves the old and new names of commits, in the git dir."""
+"""Where git-filter-repo records rewritten commits, in the git dir."""
 
 
 @dataclass(frozen=True)
 class Commit:
-    """A commit as its raw object has it: history that is cut, grafted or replaced does not matter."""
+    """A commit as its raw object has it; shallow history, grafts and replacements have no effect."""
 
     oid: CommitOid
     tree: TreeOid
     parents: tuple[CommitOid, ...]
     subject: str
     time: int | None = None
-    """When it was committed, in seconds since the epoch; None where that does not read."""
+    """Committer date, in seconds since the epoch; None if malformed."""
     odd: str | None = None
-    """What in its head git would not have written; None for a plain commit."""
+    """What in its header git would not have written."""
 
     @property
     def parent(self) -> CommitOid | None:
-        """Its first parent."""
         return self.parents[0] if self.parents else None
 
 
 @dataclass(frozen=True)
 class Range:
-    """What is to be proved: all that `tip` reaches and none of `without` does."""
+    """The commits to prove: reachable from `tip` and not from `without`."""
 
     name: str
     tip: CommitOid
     without: tuple[CommitOid, ...]
     policy: CommitOid | None
-    """The commit that the policy is read from; None before the first commit."""
+    """The commit whose policy applies; None before the first commit."""
     is_alone: bool = False
-    """True when it is the tip alone: one commit was asked for, and no merge."""
+    """True for a single commit that is not a merge."""
     first: CommitOid | None = None
-    """The first parent of a merge that was asked for alone: nobody named it as a base, so it must be proved itself."""
+    """The first parent of a single merge: nobody named it as a base, so it must be proved itself."""
     start: CommitOid | None = None
-    """What the tip comes after, as somebody named it; None where nothing is said to come before it."""
+    """What the tip should descend from; None where nobody named it."""
     depth: int = 0
-    """How many merges were asked for on the way down first parents to this one."""
+    """How many merges were followed along first parents to reach this one."""
 
 
 def resolve_range(repository: Repository, text: str, policy: str | None = None) -> Range:
-    """Read `REV` or `A..B`; a lone commit is judged by the policy of its first parent, a range by that of A.
+    """Read `REV` or `A..B`. Raises: Fatal for an unknown or ambiguous commit; Usage for `A...B`.
 
-    `policy` names another commit for that. Raises: Fatal for what names no commit, or two; Usage for `A...B`.
+    A single commit is judged by the policy of its first parent, a range by that of A, unless `policy` names a commit.
     """
     start, dots, end = text.partition("..")
     if end.startswith("."):
@@ -87,9 +86,9 @@ def resolve_range(repository: Repository, text: str, policy: str | None = None) 
 
 
 def lone_range(repository: Repository, name: str, tip: CommitOid) -> Range:
-    """Return the range of one commit, which is judged by the policy of its first parent; of a merge, what it merged.
+    """Return the range of one commit, judged by its first parent's policy; for a merge, what it merged.
 
-    Raises: CouldNotTell when the commit is not here.
+    Raises: CouldNotTell when the commit is missing.
     """
     parents = read_commit(repository, tip).parents
     first, is_merge = next(iter(parents), None), len(parents) > 1
@@ -98,10 +97,10 @@ def lone_range(repository: Repository, name: str, tip: CommitOid) -> Range:
 
 
 def resolve_name(repository: Repository, text: str) -> CommitOid:
-    """Resolve a user's words to a commit, as git does. Raises: Fatal for none, and where they may mean another.
+    """Resolve a name as git does. Raises: Fatal for none, and where it is ambiguous.
 
-    git takes a tag before a branch, and any ref before the beginning of an oid (gitrevisions(7), <refname>). Many may
-    push one who may not push to the branch, and a base decides what is new and whose rules hold.
+    git prefers a tag to a branch, and any ref to an abbreviated oid (gitrevisions(7), <refname>). Whoever may push a
+    ref but not the branch could otherwise choose the base, and so what is new and whose rules apply.
     """
     commit = repository.resolve_commit(text)
     name, _ = split_name(text)
@@ -120,11 +119,11 @@ def resolve_name(repository: Repository, text: str) -> CommitOid:
 
 
 _PLACES = {"refs/": "a ref", "refs/tags/": "a tag", "refs/heads/": "a branch", "refs/remotes/": "a branch"}
-"""Where git looks for a name, in its order."""
+"""Where git looks up a name, in order."""
 
 
 def _refs_called(repository: Repository, name: str) -> dict[str, str]:
-    """Return the refs that git may take for a name, the one that it takes first, and what to call each."""
+    """Return the refs that a name may mean, git's choice first, with a description of each."""
     places = {f"{place}{name}": what for place, what in _PLACES.items()}
     places[f"refs/remotes/{name}/HEAD"] = "a branch"
     there = read_refs(repository.git, *places)
@@ -132,22 +131,22 @@ def _refs_called(repository: Repository, name: str) -> dict[str, str]:
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """Split what names a commit into the ref, and how it goes on from there (`~2`, `^`, `@{1}`)."""
+    """Split a revision into the ref and its suffix (`~2`, `^`, `@{1}`)."""
     end = _NAME.match(text).end()  # type: ignore[union-attr] # it matches anything
     return text[:end], text[end:]
 
 
 def find_short(repository: Repository, name: str, rest: str) -> CommitOid | None:
-    """Return the only commit whose oid begins with `name`, gone on from; None where there is none, or are more.
+    """Return the only commit whose oid begins with `name`, with the suffix applied; None if there is not exactly one.
 
-    `git rev-parse` would take a ref of that name.
+    `git rev-parse` would prefer a ref of that name.
     """
     found = _abbreviated(repository, name) if _SHORT.fullmatch(name) else []
     return repository.find_commit(found[0] + rest) if len(found) == 1 else None
 
 
 def _abbreviated(repository: Repository, name: str) -> list[CommitOid]:
-    """Return the commits whose oids begin with `name`, or with how it ends in the way of `git describe`."""
+    """Return the commits whose oids begin with `name`, also in the form of `git describe`."""
     name = _DESCRIBED.sub("", name).lower()
     if not _SHORT.fullmatch(name):
         return []
@@ -156,10 +155,7 @@ def _abbreviated(repository: Repository, name: str) -> list[CommitOid]:
 
 
 def list_commits(repository: Repository, what: Range) -> list[Commit]:
-    """Return the commits of a range, newest first and none after its parents.
-
-    Raises: CouldNotTell when one is missing.
-    """
+    """Return a range's commits, newest first and before their parents. Raises: CouldNotTell when one is missing."""
     tip = read_commit(repository, what.tip)
     if what.is_alone or tip.odd is not None:  # no more is needed to judge it, and git itself may not read it
         return [tip]
@@ -170,13 +166,13 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
 
 
 def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Commit]) -> list[CommitOid]:
-    """Return the listed commits of a range below which history is cut, so that more of the range may be missing."""
+    """Return the listed commits of a range at which history is cut, so that more may be missing."""
     here = {*listed, *what.without}
     return [oid for oid in shallow_commits(repository) if oid in listed and not here.issuperset(listed[oid].parents)]
 
 
 def count_dropped(repository: Repository, what: Range, listed: Iterable[Commit]) -> int | None:
-    """Return how many commits the start of a range has that its tip has not; None where history is cut before that."""
+    """Return how many commits of the start are not in the tip; None where history is cut before that."""
     start = what.start
     if start in (None, what.tip) or any(start in commit.parents for commit in listed):
         return 0
@@ -185,13 +181,13 @@ def count_dropped(repository: Repository, what: Range, listed: Iterable[Commit])
 
 
 def shallow_commits(repository: Repository) -> list[CommitOid]:
-    """Return the commits below which history is cut."""
+    """Return the commits at which history is cut."""
     data = read_plain(repository.common_dir / "shallow", limit=MAP_LIMIT)
     return [CommitOid(oid) for oid in (data or b"").decode("ascii", "replace").split()]
 
 
 def between(repository: Repository, tips: Iterable[CommitOid], without: Iterable[CommitOid]) -> list[CommitOid]:
-    """Return what `tips` reach and `without` do not, newest first and none after its parents."""
+    """Return what `tips` reach and `without` do not, newest first and before their parents."""
     git = repository.as_written
     listed = git.run("rev-list", "--topo-order", "--end-of-options", *tips, *(f"^{one}" for one in without))
     return [CommitOid(oid) for oid in listed.out.decode().split()]
@@ -207,7 +203,7 @@ def _walk(repository: Repository, what: Range) -> list[Commit]:
 
 
 def find_commit(repository: Repository, oid: CommitOid) -> Commit | None:
-    """Return a commit; None where it is not in this clone, or is none."""
+    """Return a commit; None where it is missing or is not a commit."""
     try:
         return read_commit(repository, oid)
     except CouldNotTell:
@@ -215,7 +211,7 @@ def find_commit(repository: Repository, oid: CommitOid) -> Commit | None:
 
 
 def read_commit(repository: Repository, oid: CommitOid) -> Commit:
-    """Read a raw commit. Raises: CouldNotTell when it is missing, damaged, or too large to be one."""
+    """Read a raw commit. Raises: CouldNotTell when it is missing, damaged or too large."""
     found = repository.objects.find(oid, limit=COMMIT_LIMIT)
     if found is None or found.kind != "commit":
         raise CouldNotTell(f"the commit {oid} is not in this repository", hint="git fetch --deepen=1")
@@ -230,10 +226,7 @@ def read_commit(repository: Repository, oid: CommitOid) -> Commit:
 
 
 def read_commit_map(repository: Repository, path: Path | None) -> Mapping[CommitOid, CommitOid]:
-    """Return the new name of each rewritten commit; by default what git-filter-repo left in the git dir.
-
-    Raises: Fatal, BadData for a file that does not read.
-    """
+    """Return the new name of each rewritten commit, by default from git-filter-repo's map. Raises: Fatal, BadData."""
     data = read_plain(path or repository.common_dir / COMMIT_MAP, limit=MAP_LIMIT)
     if data is None:
         if path is not None:
@@ -244,7 +237,7 @@ def read_commit_map(repository: Repository, path: Path | None) -> Mapping[Commit
 
 
 def reaches(repository: Repository, commit: Commit, wanted: CommitOid) -> bool | None:
-    """Return whether `wanted` is an ancestor of a commit; None where history ends before that can be told."""
+    """Return whether `wanted` is an ancestor of a commit; None where history is cut before."""
     at: Commit | None = commit
     for _ in range(NEAR):
         if at is None or at.parent is None:
@@ -259,7 +252,7 @@ def reaches(repository: Repository, commit: Commit, wanted: CommitOid) -> bool |
 
 
 def first_parents(commits: Mapping[CommitOid, Commit], tip: Commit) -> Iterable[Commit]:
-    """Yield the commits of a range that lie below one, along first parents."""
+    """Yield the commits of a range below one, along first parents."""
     at = commits.get(tip.parent) if tip.parent else None
     while at is not None:
         yield at

@@ -1,7 +1,7 @@
-"""Reads what notes say of commits: ours and others', on the commits and trees, and on the anchors of the contexts.
+"""Reads the notes about commits, trees and contexts, ours and fetched ones.
 
-The records on a commit are those that were known to whoever sealed it. What another clone wrote meanwhile lies on the
-anchors alone, and counts as well.
+The records on a commit are those known when it was sealed. Later records of other clones are on the context's anchors
+alone, and count too.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from git_taskctx.proof.range import BATCH, Commit
 from git_taskctx.proof.rules import Rules
 
 BATCH_LIMIT = 4 * NOTE_LIMIT
-"""Bytes of notes that are held at once, unless one commit alone has more."""
+"""Bytes of notes held at once, unless one commit alone has more."""
 
 
 class Reader:
-    """Reads notes: all are looked up at once, and then read some at a time, each once."""
+    """Reads notes: all are looked up at once, then read in batches, each once."""
 
     def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
         self.repository, self.notes, self._rules = repository, notes, rules
@@ -56,7 +56,7 @@ class Reader:
     def batches(
         self, commits: Sequence[Commit], places: Mapping[CommitOid, Sequence[tuple[str, str]]]
     ) -> Iterator[list[Commit]]:
-        """Yield the commits, as many at a time as their notes can be held in memory."""
+        """Yield the commits in batches whose notes fit in memory."""
         blobs = {one.oid: {blob for _, name in places[one.oid] for blob in self.blobs_of(name)} for one in commits}
         sizes = self.repository.objects.sizes(set().union(*blobs.values())) if commits else {}
         batch, held = list[Commit](), 0
@@ -71,7 +71,7 @@ class Reader:
             yield batch
 
     def read_ahead(self, names: Sequence[str]) -> None:
-        """Read the notes of some objects, with all that is known of their contexts; let go what was read before."""
+        """Read the notes of some objects with all records of their contexts; forget those read before."""
         self._read, self._lines = {}, {}
         wanted = {blobs for name in names if (blobs := self.blobs_of(name))}
         with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
@@ -81,11 +81,11 @@ class Reader:
         self.trust.check(entry for lines in self._lines.values() for entry in lines.entries)
 
     def blobs_of(self, name: str) -> tuple[str, ...]:
-        """Return what the note of an object consists of; nothing where there is none."""
+        """Return the blobs that make up the note of an object."""
         return self._blobs.get(name, ())
 
     def read(self, blobs: tuple[str, ...]) -> Note:
-        """Return what a note says that was read ahead."""
+        """Return a note read by `read_ahead`."""
         if blobs not in self._read:
             lines = self._lines.get(blobs) or NoteLines()
             self._read[blobs] = judge_lines(lines, self._rules.policy, self._rules.agents, self.trust)
@@ -112,7 +112,7 @@ class Reader:
         return note_lines(found.data)
 
     def _read_anchors(self) -> None:
-        """Add what lies on the anchors of every context, page by page, as far as there can be records."""
+        """Add the records on the anchors of every context, page by page."""
         about: dict[str, list[NoteLines]] = {}
         for lines in self._lines.values():
             for context in lines.contexts:

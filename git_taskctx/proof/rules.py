@@ -1,4 +1,4 @@
-"""By what a range of commits is judged."""
+"""The rules that a range of commits is judged by."""
 
 from __future__ import annotations
 
@@ -13,21 +13,20 @@ from git_taskctx.proof.range import Range
 
 @dataclass(frozen=True)
 class Rules:
-    """By what a range is judged."""
+    """The rules for one range."""
 
     policy: Policy
     agents: tuple[str, ...] | None
-    """The agents that the team committed; None where they did not say."""
+    """The agents that the team committed; None where it did not."""
     missing: bool = False
-    """True when the policy could not be read, so that nothing can be proved."""
+    """True when the policy could not be read: nothing can be proved."""
     signers: bytes | None = None
-    """The allowed signers, as the policy's commit has them."""
+    """The allowed signers, from the commit of the policy."""
     warnings: tuple[str, ...] = ()
     at: Callable[[CommitOid | None], Rules] | None = None
-    """Reads the rules of another commit; None where these hold for all."""
+    """Reads the rules of another commit; None where these always apply."""
 
     def of(self, what: Range) -> Rules:
-        """Return the rules for another range."""
         return self.at(what.policy) if self.at is not None else self
 
 
@@ -38,7 +37,7 @@ def rules_of(
     missing: bool = False,
     at: Callable[[CommitOid | None], Rules] | None = None,
 ) -> Rules:
-    """Return the rules that a configuration makes."""
+    """Return the rules that follow from a configuration."""
     committed = config.origins.get("agents", "default") != "default"
     agents = config.policy.agents if committed else None
     return Rules(config.policy, agents, missing, signers, config.warnings, at)

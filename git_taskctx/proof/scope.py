@@ -23,8 +23,8 @@ def required_commits(
 ) -> frozenset[CommitOid]:
     """Return the commits that must be proved: the tip, those of tasks, or all.
 
-    A commit is a task's when a record is about it, or when it changes a task file, or a path that a task of the range
-    changed. Where that cannot be told it must be proved.
+    A commit belongs to a task when a record is about it, or when it changes a task file or a path that a task of the
+    range changed. If that is unknown it must be proved.
     """
     if policy.proof.scope == "every":
         return frozenset(found)
@@ -46,7 +46,7 @@ def required_commits(
 
 
 def _changed_paths(repository: Repository, found: Mapping[CommitOid, Found]) -> dict[CommitOid, list[bytes]]:
-    """Return what each commit changed since its first parent, all in one process. Raises: CouldNotTell."""
+    """Return what each commit changed since its first parent, in one process. Raises: CouldNotTell."""
     pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
     for oid, one in found.items():
         parent = one.commit.parent

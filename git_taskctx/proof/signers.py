@@ -1,7 +1,7 @@
 """Who signed a record, and whether they may (`proof.require_signed`).
 
-The file of allowed signers is ssh's own (ssh-keygen(1), ALLOWED SIGNERS), read from the commit that the policy is read
-from; a line `NAMES openpgp FINGERPRINT` allows an OpenPGP key. The names are the actors that the key may sign as.
+The allowed signers are in ssh's format (ssh-keygen(1), ALLOWED SIGNERS), read from the commit of the policy; `NAMES
+openpgp FINGERPRINT` allows an OpenPGP key. Names are the actors that the key may sign as.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ _TIME = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)T?(?:(\d\d):?(\d\d)(?::?(\d\d))?)?(?
 
 @dataclass(frozen=True)
 class Allowed:
-    """One line of the allowed signers: whom its key may sign as, and when."""
+    """One line of the allowed signers: the actors its key may sign as, and when."""
 
     names: tuple[str, ...]
     after: int | None = None
-    """Since when the key counts, in seconds since the epoch; None for ever."""
+    """Start of the key's validity, in seconds since the epoch; None if unlimited."""
     before: int | None = None
-    """Until when."""
+    """End of it."""
 
     def holds_at(self, times: Iterable[int | None]) -> bool:
-        """Return whether the key counted at every one of some times; never at one that does not read."""
+        """Return whether the key was valid at all these times; an unknown time never counts."""
         if self.after is None and self.before is None:
             return True
         return all(
@@ -60,10 +60,10 @@ class Allowed:
 
 
 class Signers(Trust):
-    """The allowed signers, and what is known of the signatures of records.
+    """The allowed signers, and what is known about the records' signatures.
 
-    A signature counts at the time of its record, and at the time of the commit that it is to prove, never at the date
-    that stands in it: that one the signer wrote, with a key that may have expired since.
+    A signature must be valid at the time of its record and of the commit it proves. The date in the signature does not
+    count: the signer chose it, possibly with an expired key.
     """
 
     def __init__(self, repository: Repository, data: bytes | None) -> None:
@@ -76,11 +76,10 @@ class Signers(Trust):
 
     @property
     def has_times(self) -> bool:
-        """True when some key counts for a time only."""
         return any((one.after, one.before) != (None, None) for some in self._allowed.values() for one in some)
 
     def check(self, entries: Iterable[Entry]) -> None:
-        """Look at the signatures of many records, all at once."""
+        """Check the signatures of many records at once."""
         new = {entry.line: entry.record for entry in entries if entry.line not in self._checked}
         signed = [
             (line, record.signed_text(), one)
@@ -95,24 +94,21 @@ class Signers(Trust):
         self._checked |= {line: checked for (line, _, _), checked in zip(signed, told, strict=True)}
 
     def is_sound(self, entry: Entry) -> bool:
-        """Return whether a record counts: whoever may write notes can add lines, and only those who may sign say so."""
+        """Return whether a record is signed by an allowed key; others may be added by whoever may write notes."""
         reason = self.judge(entry)
         return reason is None or reason.code is Code.SIGNATURE_UNCHECKED
 
     def names_of(self, record: Record, line: str) -> tuple[str, ...]:
-        """Return the keys that a record was signed with, and whose they are: one person may have many names, and keys.
-
-        Whose a key is says the first name in its line.
-        """
+        """Return the keys that signed a record and their owner's first name: people may have several names and keys."""
         checked = self._checked.get(line)
         keys = checked.fingerprints if checked is not None else ()
         firsts = (one.names[0] for key in keys for one in self._allowed.get(key, ()) if one.names)
         return (*keys, *(name for name in firsts if not set(name) & set("*?!")))
 
     def without_copies(self, entries: list[Entry]) -> list[Entry]:
-        """Return the records without those that say the same in other bytes, which a signature does not show.
+        """Return records without copies that differ only in bytes outside the signed text.
 
-        The one that is kept is the one that another was built upon.
+        The copy that a later record was built on stays.
         """
         after = {entry.record.prev for entry in entries}
         kept: dict[str, Entry] = {}
@@ -123,7 +119,7 @@ class Signers(Trust):
         return list(kept.values())
 
     def against(self, told: RecordedContext, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
-        """Return what stands against the signatures of a chain, up to the record that names a commit of that time."""
+        """Return what is wrong with the signatures of a chain, up to the claim about a commit of that time."""
         last = claim.record.seq if claim is not None else len(told.entries)
         times = (time,) if claim is not None and self.has_times else ()
         mine = (entry for entry in told.entries if entry.record.seq <= last)
@@ -131,10 +127,7 @@ class Signers(Trust):
         return tuple(itertools.islice(found, 5))
 
     def judge(self, entry: Entry, times: Iterable[int | None] = ()) -> Reason | None:
-        """Return what stands against the signature of a record that was checked; None where it is good.
-
-        `times` are those at which it must count, beside that of the record.
-        """
+        """Return what is wrong with a checked record's signature; `times` must be within the key's validity too."""
         line, record = entry.line, entry.record
         if find_signature(record.signature) is None:
             return Reason(Code.UNSIGNED, f"record {record.id} ({record.type}) is not signed", record.id)
@@ -165,7 +158,7 @@ class Signers(Trust):
         return None
 
     def _may_be_known(self, key: str) -> bool:
-        """Return whether a key, by its short name, may be one of the allowed ones."""
+        """Return whether a short key id may be that of an allowed key."""
         return any(fingerprint.endswith(key.upper()) for fingerprint in self._allowed)
 
     def _is_openpgp(self, checked: SignatureStatus) -> bool:
@@ -173,9 +166,9 @@ class Signers(Trust):
 
 
 def read_signers(data: bytes) -> tuple[dict[str, list[Allowed]], bytes]:
-    """Return what each key may do, by its fingerprint, and the lines that are for ssh.
+    """Return what each key may do, by fingerprint, and the lines for ssh, without their validity.
 
-    From those the times are taken out: ssh would hold them against the date in the signature.
+    ssh would compare that with the date in the signature.
     """
     allowed: dict[str, list[Allowed]] = {}
     for_ssh: list[str] = []
@@ -204,9 +197,9 @@ def read_signers(data: bytes) -> tuple[dict[str, list[Allowed]], bytes]:
 
 
 def _seconds(text: str) -> int | None:
-    """Return a time of ssh's, or of a record, in seconds since the epoch; None where it is none.
+    """Return a time of ssh or of a record in seconds since the epoch; None if malformed.
 
-    What ssh would take for local time is UTC: a proof is the same everywhere.
+    ssh's local times are read as UTC: a proof is the same everywhere.
     """
     found = _TIME.fullmatch(text)
     if found is None:
@@ -239,7 +232,7 @@ def _fingerprint(key: str) -> str | None:
 
 
 def _may_act(actor: str, names: Iterable[str]) -> bool:
-    """Return whether an actor is one of the names, which may be patterns; one that begins with `!` excludes."""
+    """Return whether an actor matches one of the names or patterns; `!` excludes."""
     allowed = [name for name in names if not name.startswith("!")]
     denied = [name[1:] for name in names if name.startswith("!")]
 

@@ -1,7 +1,7 @@
-"""The work on a commit as a history of trees: what was there, what each agent made of it, what was committed.
+"""A commit's history as trees: what was there, what each agent changed, what was committed.
 
-Trees that are not in this clone (a clone has notes long before it has snapshots) are left out, and what they changed
-is told together with what came after: nobody's work is ever taken for somebody else's.
+Trees missing in this clone are skipped, and their changes are reported with the next turn; no work is ever attributed
+to the wrong agent.
 """
 
 from __future__ import annotations
@@ -21,16 +21,15 @@ from git_taskctx.proof.range import find_commit
 
 @dataclass(frozen=True)
 class WorkTurn:
-    """A turn, or a piece of one: what an actor did in a row; or what was found at `init`, or in the commit alone."""
+    """A turn, or a part of one: an actor's consecutive snapshots, what `init` found, or what only the commit has."""
 
     record: str
-    """The record of its last snapshot; of `init`, or of the commit."""
+    """The record of its last snapshot, of `init`, or of the commit."""
     agent: str | None
-    """None where the lines are no agent's."""
     actor: str
     time: str
     accepted: bool = False
-    """True when it was not the agent's own, but accepted by the actor."""
+    """True when the actor accepted work that was not the agent's own."""
 
 
 @dataclass(frozen=True)
@@ -38,27 +37,26 @@ class Work:
     """How the tree of a commit came about."""
 
     base: TreeOid
-    """The tree of the commit's first parent."""
     states: tuple[State, ...]
     """The last one is the commit's tree."""
     turns: tuple[tuple[WorkTurn, ...], ...]
-    """For each state whose turns it is: none where it is history, several where the trees between them are missing."""
+    """Whose turns led to each state: empty for history, several where trees between them are missing."""
     missing: tuple[WorkTurn, ...] = ()
-    """Turns that cannot be told from the one after."""
+    """Turns that cannot be separated from the next one."""
 
 
 @dataclass(frozen=True)
 class _Step:
     turn: WorkTurn
     trees: tuple[TreeOid, ...]
-    """The tree that it left, and what can stand in for it."""
+    """The tree left, and its substitutes."""
     heads: tuple[CommitOid, ...] = ()
-    """Where HEAD had moved to meanwhile: what came from there is nobody's work."""
+    """Where HEAD moved meanwhile: what came from there is not the agent's work."""
 
 
 @dataclass
 class _Builder:
-    """Puts the states in a row."""
+    """Collects the states in order."""
 
     repository: Repository
     base: TreeOid
@@ -72,12 +70,12 @@ class _Builder:
     missing: list[WorkTurn] = field(default_factory=list)
 
     def begin(self, tree: TreeOid) -> None:
-        """Begin with the base, and with the tree that HEAD had when the task began."""
+        """Begin with the base and with the tree that HEAD had when the task began."""
         self.last = self._ground(self.base)
         self.last = self._ground(tree)
 
     def _ground(self, tree: TreeOid) -> int:
-        """Return the place of a tree that is nobody's work."""
+        """Return the index of a tree that is no agent's work."""
         for place, state in enumerate(self.states):
             if state.tree == tree and not state.before:
                 return place
@@ -86,7 +84,7 @@ class _Builder:
         return len(self.states) - 1
 
     def add(self, step: _Step) -> None:
-        """Add what a turn left, where it is here and not as before."""
+        """Add a turn's tree, if it is here and differs."""
         for head in step.heads:
             tree = _tree_of(self.repository, head) if head != self.commit else None
             self.moved.append(self._ground(tree if tree is not None and tree in self.there else self.base))
@@ -105,10 +103,7 @@ class _Builder:
 
 
 def works_on(repository: Repository, some: Sequence[Attested]) -> list[Work]:
-    """Return the states that led to each verified commit.
-
-    Raises: CouldNotTell when the parent of one is not in this clone.
-    """
+    """Return the states that led to each verified commit. Raises: CouldNotTell when a parent is missing."""
     steps = {one.commit.oid: list(_steps(one)) for one in some}
     wanted = {tree for one in steps.values() for step in one for tree in step.trees}
     wanted |= {one.commit.tree for one in some}
@@ -125,7 +120,7 @@ def works_on(repository: Repository, some: Sequence[Attested]) -> list[Work]:
 
 
 def _trees_among(objects: ObjectStore, oids: Iterable[str]) -> set[str]:
-    """Return which of some names are trees that are here; a record can name anything."""
+    """Return which of some oids are trees here; records can name anything."""
     asked = sorted(oids)
     objects.read_ahead(asked, limit=0)
     found = ((oid, objects.find(oid, limit=0)) for oid in asked)
@@ -148,7 +143,7 @@ def _work(repository: Repository, one: Attested, steps: Sequence[_Step], there: 
 
 
 def _tree_of(repository: Repository, commit: CommitOid | None) -> TreeOid | None:
-    """Return the tree of a commit, the empty one for None; None where the commit is not in this clone."""
+    """Return a commit's tree, the empty tree for None; None where the commit is missing."""
     if commit is None:
         return repository.objects.empty_tree
     found = find_commit(repository, commit)
@@ -156,7 +151,7 @@ def _tree_of(repository: Repository, commit: CommitOid | None) -> TreeOid | None
 
 
 def _steps(one: Attested) -> Iterator[_Step]:
-    """Yield what was found at `init`, each turn, and the commit itself."""
+    """Yield what `init` found, each turn, and the commit."""
     commit, first, last = one.commit, one.entries[0].record, one.claim.record
     init = _Step(WorkTurn(first.id, None, first.actor, first.time), (one.chain.init_tree,))
     init, *turns = _changes([init, *_turns(one)])
@@ -171,7 +166,7 @@ def _steps(one: Attested) -> Iterator[_Step]:
 
 
 def _changes(steps: Iterable[_Step]) -> Iterator[_Step]:
-    """Yield the steps that left another tree than the one before, each with what those that did not knew besides."""
+    """Yield the steps that changed the tree, with what skipped steps knew."""
     for _, some in itertools.groupby(steps, key=lambda step: step.trees[0]):
         first, *others = some
         trees = tuple(dict.fromkeys(tree for step in (first, *others) for tree in step.trees))
@@ -179,7 +174,7 @@ def _changes(steps: Iterable[_Step]) -> Iterator[_Step]:
 
 
 def _turns(one: Attested) -> Iterator[_Step]:
-    """Yield what each actor did in a row, and where HEAD had moved to meanwhile."""
+    """Yield each actor's consecutive snapshots, and where HEAD moved meanwhile."""
     records = {entry.record.seq: entry.record for entry in one.entries}
     taken = sorted((made for seat in one.chain.seats.values() for made in seat.snapshots), key=lambda made: made.seq)
     at = one.chain.init_head

@@ -32,10 +32,7 @@ from git_taskctx.situation import Situation
 def what_leaves(
     caller: Caller, remote: str, theirs: str | None, *, with_snapshots: bool
 ) -> tuple[list[str], list[Sent]]:
-    """Return the lines of the ledger that would leave, and the refs to send; `theirs` is the remote's ledger.
-
-    Raises: Refused for a secret; Fatal without a ledger.
-    """
+    """Return the lines of the ledger and the refs to send. Raises: Refused for a secret; Fatal without a ledger."""
     repository = caller.repository
     ours = find_ref(repository.git, NOTES_REF)
     if ours is None:
@@ -59,10 +56,7 @@ def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> lis
 
 
 def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
-    """Return the refs of a task's context that the other side has not, or has otherwise.
-
-    None of them has a secret in it. Raises: Refused for one; Fatal where there is no such context; Forked.
-    """
+    """Return the refs of a task's context that the remote lacks. Raises: Refused for a secret; Fatal; Forked."""
     repository = caller.repository
     context_id = _context_to_send(caller)
     context = find_context(repository, context_id)
@@ -84,7 +78,7 @@ def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
 
 
 def _context_to_send(caller: Caller) -> str:
-    """Choose the context that is named, the active one, or the newest of the task. Raises: Fatal."""
+    """Choose the context named, the active one, or the task's newest. Raises: Fatal."""
     marker, active = caller.store.marker(), caller.store.active()
     if caller.context_id is not None:
         return caller.context_id
@@ -96,7 +90,7 @@ def _context_to_send(caller: Caller) -> str:
 
 
 def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, str]) -> None:
-    """Search what the trees add to the base commit, and the context's own files, in a deep scan. Raises: Refused."""
+    """Deep-scan what the trees add to the base commit, and the context's files. Raises: Refused."""
     repository = caller.repository
     guard = Guard(replace(caller, deep=True), repository, context.policy.secrets)
     since, blobs, hits = repository.tree_of(context.git.head), dict[str, str](), list[secrets.Hit]()
@@ -118,7 +112,7 @@ def _refuse_secrets_in(caller: Caller, context: Context, leaving: Mapping[str, s
 
 
 def _scan_kept(guard: Guard, name: str, data: bytes, evidence: Evidence | None) -> list[secrets.Hit]:
-    """Search one of the context's own files; evidence is unpacked, and goes by the path that it came from.
+    """Scan one of the context's files; evidence is unpacked and named by its source.
 
     Raises: CouldNotTell for evidence that does not unpack.
     """

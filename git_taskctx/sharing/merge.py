@@ -1,4 +1,4 @@
-"""The ledger of another repository merged into ours: lines are only ever added, and our ref moves atomically."""
+"""Merge another repository's ledger into ours: lines are only added, and our ref moves atomically."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from git_taskctx.git.repository import Repository
 
 
 def merge_ledger(repository: Repository, fetched: str, remote: str) -> dict[str, list[str]]:
-    """Add the lines of a fetched ledger to ours; return those that are new.
+    """Add a fetched ledger's lines to ours; return the new ones.
 
-    Our ledger ends on a commit that has theirs among its parents, so that theirs follows it by a plain push.
+    Theirs becomes an ancestor of ours, so that a plain push updates theirs.
     """
     theirs = find_ref(repository.git, fetched)
     if theirs is None:

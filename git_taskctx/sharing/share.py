@@ -1,7 +1,7 @@
-"""The ledger shared with another repository: fetched and merged, so that no record is lost, and pushed.
+"""Share the ledger with another repository: fetch and merge, losing no record, and push.
 
-Records of both sides are kept, whoever is ahead; the other side's refs are looked at under `refs/taskctx/remotes`, and
-ours move by compare-and-swap alone. Snapshots, and with them the content of files, travel only when asked for.
+The remote's refs are kept under `refs/taskctx/remotes`; ours move by compare-and-swap alone. Snapshots, and so file
+content, are sent only on request.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from git_taskctx.situation import ASIDE, Situation
 from git_taskctx.store import CONTEXT
 
 PAUSE = 0.05
-"""Seconds; the longest pause before the second try, and so much more before each that follows."""
+"""Seconds; the maximum pause before the second try, growing by as much with each try."""
 HELD = 10
-"""How often a lock there may be in the way of the same push again: git holds one for milliseconds."""
+"""How often the remote may report a lock for the same push: git holds one for milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class Merged:
 
     remote: str
     there: bool
-    """False where the other side has no ledger."""
+    """False where the remote has no ledger."""
     records: int = 0
-    """Records that were not known here."""
+    """New records."""
     tasks: tuple[str, ...] = ()
-    """The tasks that they are of."""
+    """Their tasks."""
     contexts: tuple[str, ...] = ()
-    """Tasks whose snapshots came along."""
+    """Tasks whose snapshots were fetched."""
     warnings: tuple[str, ...] = ()
     hints: tuple[str, ...] = ()
-    """What to type where the active task cannot go on as it was."""
+    """Commands for an active task that cannot go on as it was."""
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
 
 
@@ -70,20 +70,19 @@ class Pushed:
     records: int
     tasks: tuple[str, ...]
     notes: bool
-    """True when the ledger itself goes, if only to say that the other side's is merged."""
+    """True when the ledger is sent, if only to record a merge."""
     refs: tuple[str, ...] = ()
     """Refs of contexts and snapshots."""
     fetched: int = 0
-    """Records that the other side had, and we did not."""
+    """Records that the remote had and we lacked."""
     warnings: tuple[str, ...] = ()
 
 
 def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = False) -> Merged:
-    """Merge the ledger of `remote` into ours; with snapshots also bring its contexts where they are further than ours.
+    """Merge the ledger of `remote` into ours; with snapshots also update its contexts where they are ahead.
 
-    A dry run moves nothing but what we remember of the other side's ledger, and proofs do not read that.
-
-    Raises: GitFailed where the other side does not answer; TryAgain while the ref never stands still.
+    A dry run changes only our copy of the remote's ledger, which proofs do not read. Raises: GitFailed where the remote
+    does not answer; TryAgain while other writers keep moving the ref.
     """
     git, active = caller.repository.git, caller.store.marker()
     asked = "*" if with_snapshots else active
@@ -114,7 +113,7 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
 
 
 def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
-    """Return what a ledger that was fetched has and ours has not, and the tasks of contexts that are others there."""
+    """Return what a fetched ledger would add, and the tasks whose contexts differ there."""
     there = find_ref(repository.git, fetched)
     new = _records(new_lines(repository, find_ref(repository.git, NOTES_REF), there).values()) if there else []
     tasks = {record.context: record.task for record in new}
@@ -123,10 +122,10 @@ def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapp
 
 
 def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) -> Pushed:
-    """Send the ledger, and with it the snapshots of the task when asked for; what the other side has is merged first.
+    """Send the ledger, merged with the remote's, and on request the task's snapshots; secrets are scanned for again.
 
-    What leaves is searched for secrets once more. Raises: Refused for one; GitFailed where the other side says no;
-    TryAgain while others keep pushing, or where the other side is locked.
+    Raises: Refused for a secret; GitFailed where the remote refuses; TryAgain while others keep pushing, or the remote
+    is locked.
     """
     git, url = caller.repository.git, url_of(caller.repository.git, remote)
     fetched, held, before = 0, 0, list[Sent]()
@@ -160,7 +159,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
 
 
 def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
-    """Go on only where another try may do. Raises: GitFailed."""
+    """Continue only if another try may help. Raises: GitFailed."""
     final = next((one for one in rejected if not one.lost_race), None)
     if final is not None:
         raise GitFailed(
@@ -170,7 +169,7 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
 
 
 def _locked(remote: str, lock: str) -> TryAgain:
-    """Return the error that a lock stays on the other side while nothing moves there, as after a killed git."""
+    """Return the error for a lock that stays on the remote, as after a killed git."""
     return TryAgain(
         f"{shown(remote)} is locked: {quote(os.fsencode(lock))} stays there",
         hint=f"rm {shlex.quote(lock)}   # on the machine of {shown(remote)}, if no git is running there",
@@ -194,10 +193,7 @@ def _tasks_of(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Let our refs of contexts follow those that were fetched, where the ledger says that they are further.
-
-    What was fetched of a context that forks stays where it is, so that either side can be chosen.
-    """
+    """Move our refs of contexts to the fetched ones where the ledger is ahead; forked contexts stay as they are."""
     repository, taken, warnings = caller.repository, [], []
     for context_id in ids:
         fetched = fetched_refs(repository, context_id, place)
@@ -221,10 +217,7 @@ def _take_contexts(caller: Caller, place: str, ids: Sequence[str]) -> tuple[tupl
 def _moves(
     repository: Repository, context_id: str, entries: Sequence[Entry], fetched: Mapping[str, str]
 ) -> tuple[list[RefMove], dict[str, bytes]]:
-    """Return how our refs of a context follow those fetched, and its files; nothing where they are no further.
-
-    Raises: BadData for files that do not read.
-    """
+    """Return the moves of a context's refs and its files, none if it is not ahead. Raises: BadData."""
     own = context_ref_name(context_id)
     tree = next((oid for ref, oid in fetched.items() if as_ours(ref) == own), None)
     files = read_kept(repository.objects, tree) if tree is not None else {}
@@ -243,9 +236,9 @@ def _moves(
 
 
 def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], Situation | None]:
-    """Put the active context away where another clone has; return what to say, and what it is about.
+    """Put the active context away where another clone did; return what to say, and the situation.
 
-    `new` are the records that were fetched: one that was put away before then has come back here.
+    `new` are the fetched records: a context put away before then came back here.
     """
     repository, store = caller.repository, caller.store
     context_id, task = store.marker(), store.active()
