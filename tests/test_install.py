@@ -68,7 +68,7 @@ case $* in
             cp "$LOGGER" "$4/bin/$tool"
         done
         ;;
-    '-m pip'*install*dev*) echo "pip installs" ;;
+    '-m pip'*install*--editable*) echo "pip installs" ;;
 esac
 """
 LOGGER = """#!/bin/sh

@@ -43,7 +43,7 @@ def agent_hook(
 
 
 def mcp(call: Call) -> Answer:
-    """Serve the verbs that an agent needs as tools of MCP, on stdin and stdout.
+    """Serve what an agent needs as MCP tools, on stdin and stdout.
 
     For agents that run no commands; it needs the extra `mcp`, and ends when its client does.
     """

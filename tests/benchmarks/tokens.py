@@ -3,7 +3,8 @@
 The prompts are those of `seeds/003`, sections 4.1 and 4.2. Without the context each one holds the task file and the
 standards whole, and from the reviewer on the diff and the QA logs so far. With it a prompt names the command that gives
 the brief. As the seed counts, a prompt is what is pasted into it. An honest reader also counts what the agent then
-reads through us: its brief, every cited section, the diff, the log, and what the commands of its turn print.
+reads through us: its brief (which holds the cited sections), the diff, the log, and what the commands of its turn
+print.
 
 What an agent brings along (its own instructions, the code that it opens) is the same both ways, and is not counted.
 """
@@ -107,10 +108,7 @@ def print_tokens(folder: Path, encoding: str = ENCODING) -> None:
     less = count(_joined(texts)) - count(_joined(one.text for one in story.cited))
     print(f"\nwhat an honest reader counts: {told}")
     for name, tokens in (
-        (
-            "prompts, briefs and cited sections alone",
-            sum(whole.parts[kind] for kind in ("prompt", "brief", "sections")),
-        ),
+        ("prompts and briefs alone", whole.parts["prompt"] + whole.parts["brief"]),
         ("the briefs pasted as the prompts, as the seed counts", whole.parts["brief"]),
         ("no context, but only the cited sections pasted", whole.without - len(turns) * less),
     ):
@@ -170,13 +168,12 @@ class Story:
         if agent == AGENTS[0]:
             (self._folder / "mobile/src/upload/settingsCache.ts").unlink()
         printed += self._taskctx("snapshot", "--agent", agent, *done)
-        opened = _joined(section.text for section in self.cited)
         return Turn(
             agent=agent,
             without=_without(diff, logs),
             prompt=f"Task {TASK}. `git taskctx get --role {agent} --format md` prints your brief.\n\n{_TOLD[agent]}\n",
             brief=brief,
-            read={"sections": opened, "diff": diff, "logs": logs, "verbs": printed},
+            read={"diff": diff, "logs": logs, "verbs": printed},
         )
 
     def _cited(self) -> list[Section]:
