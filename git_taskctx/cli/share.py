@@ -53,17 +53,15 @@ def fetch(
     from git_taskctx.git.remote import default_remote, require_remote
     from git_taskctx.report import sharing, text
     from git_taskctx.report.advice import advised
+    from git_taskctx.report.advice.clone import goes_on_here
     from git_taskctx.sharing.share import fetch
 
     chosen = require_remote(call.repository, remote) if remote is not None else default_remote(call.repository)
     caller = call.caller()
     merged = advised(fetch(caller, chosen, with_snapshots=with_snapshots, dry_run=dry_run))
     here = caller.store.active() if merged.contexts else None
-    steps = tuple(
-        "git taskctx status" if task == here else f"git taskctx recover {task}   # goes on with it here"
-        for task in (() if dry_run else merged.contexts)
-        if call.repository.has_worktree
-    )
+    tasks = merged.contexts if call.repository.has_worktree and not dry_run else ()
+    steps = tuple(goes_on_here(task, is_active=task == here).line for task in tasks)
     return Answer(
         merged,
         text=lambda document: sharing.fetched(document, merged, dry_run=dry_run),

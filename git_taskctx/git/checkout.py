@@ -22,8 +22,8 @@ from git_taskctx.git.change import Change
 from git_taskctx.git.changes import LINK
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
+from git_taskctx.limits import PIECE
 
-PIECE = 1024 * 1024
 CHANGED = "changed while it was restored"
 RACY = 50_000_000
 """Nanoseconds in which two writes may leave the same time: the kernel's clock for files ticks every 1 to 10 ms."""

@@ -293,11 +293,7 @@ def _with_changes(
 
 def _seal(tree: Tree, left: bytes, folder: bytes) -> None:
     """Write the outermost folder of `left` that `folder` does not lie in."""
-    depth = 0
-    for one, other in itertools.zip_longest(left.split(b"/"), folder.split(b"/")):
-        depth += 1
-        if one != other:
+    for one in itertools.accumulate(left.split(b"/"), lambda above, name: above + b"/" + name) if left else ():
+        if not (folder + b"/").startswith(one + b"/"):
+            tree.seal(one)
             break
-    parts = left.split(b"/")[:depth]
-    if left and len(parts) == depth:
-        tree.seal(b"/".join(parts))

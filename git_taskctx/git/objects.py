@@ -21,6 +21,7 @@ from typing import IO, Literal, NamedTuple
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.process import Git, stop, way_out
+from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 
 Kind = Literal["commit", "tree", "blob", "tag"]
@@ -31,8 +32,6 @@ _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
 """Neither loose objects nor refs are durable by default."""
-PIECE = 1024 * 1024
-"""Bytes that are held at once of an object that is read in pieces."""
 QUESTIONS = 500
 """Maximum number of names that fit into a pipe at once, so that nobody waits for the other."""
 HELD = 16 * 1024 * 1024

@@ -264,7 +264,10 @@ def test_exports_follow_every_write(whole: Desk) -> None:
     repo.write("tasks/TASK-1.task.yaml", TASK_FILE + "outcome: another\n")
     whole.ok("rebuild")
     assert exports(whole) == told(whole)
-    assert {stat.S_IMODE(path.stat().st_mode) for path in whole.folder().iterdir() if path.is_file()} == {0o600}
+    assert {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in whole.folder().rglob("*")} == {
+        (False, 0o600),
+        (True, 0o700),
+    }
 
 
 def test_only_what_changed_is_written(whole: Desk) -> None:

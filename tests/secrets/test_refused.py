@@ -51,7 +51,7 @@ PLACES: dict[str, tuple[Callable[[Desk], object], tuple[str, ...], str]] = {
     "path of a log": (
         lambda desk: desk.repo.write(f"logs/{SECRET}.log", "1 passed in 0.1s\n"),
         ("update", "--agent", "implementer", "--qa-log", f"logs/{SECRET}.log"),
-        r"(update|attach|qa) record:\d+",
+        r"attach record:\d+",
     ),
     "command of a log": (
         lambda desk: desk.repo.write("log.txt", "1 passed in 0.1s\n"),

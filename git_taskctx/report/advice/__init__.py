@@ -46,6 +46,6 @@ def advise(error: TaskctxError) -> TaskctxError:
 
 
 def advised(judged: Judged) -> Judged:
-    """Return a verdict with what to type about it."""
+    """Return a verdict, or what a fetch brought, with what to type about it."""
     lines = (*judged.hints, *lines_for(judged.situation))
     return replace(judged, hints=tuple(dict.fromkeys(lines)), situation=None)

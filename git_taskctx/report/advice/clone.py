@@ -70,6 +70,11 @@ def put_away(task: str, where: str = "") -> tuple[Step, ...]:
     return (taskctx("recover", task, why=where),)
 
 
+def goes_on_here(task: str, *, is_active: bool) -> Step:
+    """Go on with a task whose snapshots came along."""
+    return taskctx("status") if is_active else taskctx("recover", task, why="goes on with it here")
+
+
 def brings_back(task: str) -> tuple[Step, ...]:
     """Bring back what was put away just now."""
     return (taskctx("recover", task, why="brings it back"),)
