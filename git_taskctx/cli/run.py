@@ -47,7 +47,7 @@ def run(
     ] = False,
     log: Annotated[str | None, Option("--log", metavar="S", help="Print what stage S said last.")] = None,
 ) -> Answer:
-    """Run the team's pipeline on the task: agents and checks, one after the other or side by side.
+    """Run the team's pipeline: its agents and its checks.
 
     Each agent starts from the verified tree; each check is on record for the tree that it ran on. Exit code 0: all is
     done; 1: a stage said no; 3: it waits for a person, and the last line is the command that goes on. Ctrl-C lets

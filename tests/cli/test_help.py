@@ -69,6 +69,7 @@ is reported path by path.
 
 
 def test_help_lists_all_or_shows_one(desk: Desk) -> None:
-    """A verb with `--all` makes no sense, and a wrong name gets the right one."""
+    """All fits 80 columns; a verb with `--all` makes no sense, and a wrong name gets the right one."""
+    assert max(map(len, desk.ok("help", "--all").out.splitlines())) <= 80
     assert desk.refuses("help", "--all", "start", code=129).endswith("hint: git taskctx help start\n")
     assert desk.refuses("help", "strat", code=129).endswith("hint: git taskctx help start\n")
