@@ -33,7 +33,9 @@ def find_task_file(
     """
     folders = _folders(roots)
     inside = [path for path in paths if _is_under(folders, path)]
-    names = [(rf"{re.escape(task_id)}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
+    given = re.escape(task_id)
+    either = re.sub(r"\\[.-]", "[.-]", given)  # story 1.2 lies in 1-2-login.md
+    names = [(f"{either if look else given}{rest}{end}", look) for end, look in _KINDS for rest in ("", r"[-_. ].*")]
     for name, look in [*names, (_LIST, True)]:
         # Some tools write an id in capitals in the file, and in small letters in its name.
         pattern = re.compile(rf"(?:.*/)?{name}", re.DOTALL | (re.IGNORECASE if look else re.NOFLAG))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from git_taskctx.capture.importers import Importer, import_task, markdown, suffix_of
+from git_taskctx.capture.importers import Importer, import_task, is_read, markdown, suffix_of
 from git_taskctx.capture.keys import (
     CITED,
     COMMANDS,
@@ -105,6 +105,9 @@ def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems
     """
     found = Problems(name) if problems is None else problems
     text = decode_text(data, found)
+    first = next((line for line in text.split("\n") if line.strip() and not line.startswith(("#", "---"))), "")
+    if not is_read(name) and not re.match(r"""\{|["']?[\w.-]+["']?\s*:(?:\s|$)""", first):
+        raise BadData(f"{name} is of a kind that is not read: YAML, JSON, JSON Lines and Markdown are")
     _, root, _ = import_task(text, task=task, problems=found)
     flat = flatten(root, found)
     parsed = not found.found
@@ -117,12 +120,14 @@ def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems
 
 
 def holds_task(data: bytes, *, name: str, task: str) -> bool:
-    """Return whether a file whose name does not say so is the task's: Markdown with front matter, a list that holds the
-    task, or keys with a title.
+    """Return whether a file whose name does not say so is the task's: Markdown with front matter, a story of that id, a
+    list that holds the task, or keys with a title.
     """
     problems = Problems(name)
     if suffix_of(name) in ("md", "markdown"):
-        return re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", data) is not None
+        story = markdown.story_of(data[:MAX_TEXT].decode("utf-8", "replace"))
+        is_story = story is not None and is_same_id(story, task)
+        return is_story or re.match(rb"(?:\xef\xbb\xbf)?---[ \t]*\r?\n", data) is not None
     try:
         _, root, _ = import_task(decode_text(data, problems), task=task, problems=problems)
     except BadData:

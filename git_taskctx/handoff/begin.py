@@ -158,14 +158,18 @@ def _agents(request: InitRequest, policy: Policy) -> tuple[str, ...]:
 
 def _capture(request: InitRequest, ground: Ground) -> Captured:
     """Read the task: its file, or what was given on the command line."""
-    policy, reading = ground.policy, ground.reading
     given = _given(request)
     try:
-        found = _find_task_file(request, policy, reading)
+        return _capture_found(request, ground, given)
     except BadData as error:
         if error.hint is None and error.situation is None:
-            error.situation = Situation("clone.begin_with_title", task=request.task)
+            error.situation = Situation("clone.begin_with_title", task=request.task, named=bool(request.task_file))
         raise
+
+
+def _capture_found(request: InitRequest, ground: Ground, given: Given) -> Captured:
+    policy = ground.policy
+    found = _find_task_file(request, policy, ground.reading)
     if found is None:
         if request.title is None:
             roots = " or ".join(f"{root}/" for root in policy.task.roots)
@@ -211,7 +215,10 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
     repository = reading.repository
     if request.task_file is not None:
         given = request.folder / request.task_file
-        data = read_plain(given.resolve(), limit=LIMIT)
+        try:
+            data = read_plain(given.resolve(), limit=LIMIT)
+        except BadData as error:
+            raise BadData(f"{error.message}: a task file of that size is not read") from error
         if data is None:
             raise Fatal(f"there is no file '{request.task_file}'", hint="--task-file PATH, from the current folder")
         top = repository.toplevel.resolve()

@@ -200,7 +200,95 @@ def test_a_list_that_is_too_large(desk: Desk) -> None:
         'hint: git taskctx init 2 --title "what is to be done"\n'
         "hint: git taskctx init 2 --task-file FILE   # or where it lies elsewhere\n"
     )
+    said = desk.refuses("init", "2", "--task-file", "tasks/tasks.json", code=128)
+    assert said.endswith(
+        ': a task file of that size is not read\nhint: git taskctx init 2 --title "what is to be done"\n'
+    )
     desk.ok("init", "2", "--title", "what is to be done")
+
+
+SPEC_KIT = """\
+# Tasks: Login
+
+**Input**: `/specs/001-login/`
+
+## Phase 3.1: Setup
+- [ ] T001 Create the project
+- [x] T002 [P] Add the parser
+
+## Phase 3.2: Tests first
+- [ ] T004 [P] [US1] Test the form in tests/test_form.py
+  It has two fields.
+"""
+OPENSPEC = "## 1. Database\n- [ ] 1.1 Add a column\n\n## 2. Server\n- [ ] 2.1 Ask for the code\n"
+
+
+def test_a_checklist(desk: Desk) -> None:
+    """Of a `tasks.md` the id picks a box, or all of them by the folder's name; ticks are how far the work is."""
+    path = "specs/001-login/tasks.md"
+    desk.repo.write(path, SPEC_KIT)
+    desk.repo.commit("tasks")
+    desk.ok("init", "T004", "--task-file", path, "--criterion", "it is tested")
+    task = desk.context()["immutable"]["task_snapshot"]
+    assert task["title"] == "Test the form in tests/test_form.py"
+    assert task["description"].split("\n\n") == [task["title"], "Phase 3.2: Tests first", "It has two fields.\n"]
+    desk.repo.write("form.py", "fields\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    holds_still(desk, path, SPEC_KIT.replace("[ ] T00", "[x] T00"))
+    goes_stale(desk, path, SPEC_KIT.replace("two fields", "three fields"))
+    desk.ok("purge")
+    desk.repo.write(path, SPEC_KIT)
+    said = desk.refuses("init", "T9", "--task-file", path, code=128)
+    assert "no task T9 in this file, which holds 001-login, T001, T002, T004\n" in said
+    assert "the status is 'done'" in desk.refuses("init", "T002", "--task-file", path, code=1)
+    desk.ok("init", "001-login", "--task-file", path, "--criterion", "all is done")
+    assert desk.context()["immutable"]["task_snapshot"]["plan"] == [
+        "T001 Create the project",
+        "T002 Add the parser",
+        "T004 Test the form in tests/test_form.py",
+    ]
+
+
+def test_the_tasks_of_a_change(desk: Desk) -> None:
+    """OpenSpec numbers its boxes below numbered headings, and gives the file no title."""
+    path = "openspec/changes/add-codes/tasks.md"
+    desk.repo.write(path, OPENSPEC)
+    desk.ok("init", "add-codes", "--task-file", path, "--criterion", "it asks")
+    task = desk.context()["immutable"]["task_snapshot"]
+    assert (task["title"], task["plan"]) == ("add-codes", ["1.1 Add a column", "2.1 Ask for the code"])
+    desk.ok("purge")
+    desk.ok("init", "2.1", "--task-file", path, "--criterion", "it asks")
+    assert desk.context()["immutable"]["task_snapshot"]["title"] == "Ask for the code"
+
+
+@pytest.mark.parametrize("name", ["1.2.story.md", "1-2-login.md"])
+def test_a_story_by_its_id(desk: Desk, name: str) -> None:
+    """A story of BMAD's is found by its number; the status that its agents write does not make it another one."""
+    path = f"docs/stories/{name}"
+    story = (
+        "# Story 1.2: Login\n\n## Status\n{}\n\n## Story\nAs a user I log in.\n\n## Acceptance Criteria\n1. It works.\n"
+    )
+    desk.repo.write(path, story.format("Draft"))
+    assert "the status is 'Draft'" in desk.refuses("init", "1.2", code=1)
+    desk.repo.write(path, story.format("Approved"))
+    assert "its id is '1.2', not TASK-9" in desk.refuses("init", "TASK-9", "--task-file", path, code=1)
+    desk.ok("init", "1.2")
+    desk.repo.write("login.py", "form\n")
+    desk.ok("snapshot", "--agent", "implementer")
+    holds_still(desk, path, story.format("Ready for Review"))
+    goes_stale(desk, path, story.format("Approved").replace("works", "is fast"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("t.csv", "id,title\n1,x\n"), ("t.org", "* TODO x\n"), ("t.toml", "a = 1\n")]
+)
+def test_a_kind_that_is_not_read(desk: Desk, name: str, text: str) -> None:
+    """It is said in one sentence, with the way to begin without the file."""
+    desk.repo.write(name, text)
+    assert desk.refuses("init", TASK, "--task-file", name, code=128) == (
+        f"error: {name} is of a kind that is not read: YAML, JSON, JSON Lines and Markdown are\n"
+        f'hint: git taskctx init {TASK} --title "what is to be done"\n'
+    )
 
 
 def test_a_task_that_left_the_list(desk: Desk) -> None:

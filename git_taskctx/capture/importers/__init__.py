@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from git_taskctx.capture.importers import issue, markdown, tasklist
+from git_taskctx.capture.importers import checklist, issue, markdown, tasklist
 from git_taskctx.capture.strict_json import parse_json
 from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
 from git_taskctx.model.values import dataclass
@@ -51,11 +51,18 @@ def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, 
     Without a task id a file that holds several is a problem.
     """
     parse = _SYNTAX.get(suffix_of(problems.name), parse_yaml)
-    root = parse(text, problems)
+    root = (checklist.parse(text, problems.name) if checklist.is_named(problems.name) else None) or parse(
+        text, problems
+    )
     if root is None or not isinstance(root.value, dict | tuple):
         return IMPORTERS[-1], root, root
     importer = next(one for one in IMPORTERS if one.claims(root))
     return importer, importer.translate(root, task, problems), root
+
+
+def is_read(name: str) -> bool:
+    """Return whether files that are named so are of a kind that is read."""
+    return suffix_of(name) in (*_SYNTAX, "yaml", "yml")
 
 
 def suffix_of(name: str) -> str:

@@ -50,6 +50,11 @@ _ACCOUNTS = (
     "dev agent record", "qa results",
 )  # fmt: skip
 """Headings of what is written while the work goes on."""
+_STORY = re.compile(r"#\s+Story\s+(?P<id>[0-9]+[.-][0-9]+)\b", re.IGNORECASE)
+"""The heading of a story of BMAD's."""
+_STATUS = re.compile(r"(?:#{1,6}\s+)?\**Status:?\**:?\s*(?P<status>.*)", re.IGNORECASE)
+_READY = ("approved", "ready", "ready for dev", "ready for development")
+"""What BMAD calls a story that is to be begun."""
 _BULLET = re.compile(r"(?P<bullet>\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)")
 _TICK = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)\[[xX]\](?=\s)")
 _BOX = re.compile(r"\[[ xX]\]\s+(?:#[0-9]+\s+)?")
@@ -103,6 +108,7 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     for theirs, ours in (("overview", "description"), ("todos", "plan")):  # a plan of Cursor
         if theirs in keys and ours not in keys:
             keys[ours] = keys.pop(theirs)
+    body = _take_story(keys, body)
     description: list[Line] = []
     for heading, level, lines in _divide(body):
         words = _plain_words(heading)
@@ -123,6 +129,30 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
         text = "\n".join(_TICK.sub(r"\1[ ]", line) for line, _ in description[first:last])
         add(keys, "description", Node(text, said[0][1], 1))
     return Node(keys, root.line, root.column)
+
+
+def story_of(text: str) -> str | None:
+    """Return the id of the story that a text of BMAD's tells; None for any other text."""
+    found = _STORY.match(text.lstrip("\ufeff\r\n \t"))
+    return found["id"] if found else None
+
+
+def _take_story(keys: dict[str, Node], body: list[Line]) -> list[Line]:
+    """Take id and status of a story into the keys; return the lines without the status, which changes meanwhile."""
+    number = story_of("\n".join(line for line, _ in body))
+    if number is None:
+        return body
+    keys.setdefault("id", Node(number, body[0][1], 1))
+    at = next((index for index, (line, _) in enumerate(body) if _STATUS.fullmatch(line.strip())), None)
+    if at is None or "status" in keys:
+        return body
+    found, end = _STATUS.fullmatch(body[at][0].strip()), at + 1
+    status = found["status"].strip() if found else ""
+    while not status and end < len(body) and not body[end][0].startswith("#"):
+        status, end = body[end][0].strip().strip("*"), end + 1
+    if _plain_words(status) not in _READY:
+        keys["status"] = Node(status or None, body[at][1], 1)
+    return [*body[:at], *body[end:]]
 
 
 def add(keys: dict[str, Node], name: str, node: Node) -> None:

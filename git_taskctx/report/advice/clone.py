@@ -226,12 +226,10 @@ def ended_elsewhere(repository: Repository, commit: CommitOid) -> tuple[Step, ..
 # Beginning a task, and its text
 
 
-def begin_with_title(task: str) -> tuple[Step, ...]:
-    """Begin a task without a file."""
-    return (
-        taskctx("init", task, *_TITLE),
-        taskctx("init", task, "--task-file", "FILE").instead("where it lies elsewhere"),
-    )
+def begin_with_title(task: str, *, named: bool = False) -> tuple[Step, ...]:
+    """Begin a task without a file; `named` says that one was named, and is not read."""
+    elsewhere = taskctx("init", task, "--task-file", "FILE").instead("where it lies elsewhere")
+    return (taskctx("init", task, *_TITLE), *(() if named else (elsewhere,)))
 
 
 def not_in_list(ids: Sequence[str], name: str) -> tuple[Step, ...]:
