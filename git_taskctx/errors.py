@@ -126,8 +126,8 @@ def find_refusal(error: Exception) -> Fatal | None:
     if not isinstance(error, OSError) or error.errno not in _MACHINE:
         return None
     name = error.filename if isinstance(error.filename, str) else ""
-    told = (error.strerror or str(error)).lower()
-    return Fatal(f"{name}: {told}" if name else told, hint=_MACHINE[error.errno] or _find_locked_out(name))
+    reason = (error.strerror or str(error)).lower()
+    return Fatal(f"{name}: {reason}" if name else reason, hint=_MACHINE[error.errno] or _find_locked_out(name))
 
 
 def _find_locked_out(name: str) -> str | None:

@@ -169,7 +169,7 @@ def write_atomic(path: Path, data: bytes, *, settle: bool = True, mode: int = 0o
     is left to the caller, who has more to write there. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
-    with told_of(path):
+    with naming(path):
         replace_file(path, data, mode=mode)
         if settle:
             fsync_folder(path.parent)
@@ -312,7 +312,7 @@ def undisturbed() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def told_of(path: Path) -> Iterator[None]:
+def naming(path: Path) -> Iterator[None]:
     """Name `path` in what the system refuses meanwhile. Raises: Fatal, ReadOnly."""
     try:
         yield

@@ -135,7 +135,7 @@ class Store:
     def deactivate(self) -> None:
         """Leave no context active. Doing it twice is no error."""
         for note in (self.root / "active", self._marker):
-            with files.told_of(note):
+            with files.naming(note):
                 note.unlink(missing_ok=True)
 
     def clone(self) -> str:
@@ -221,7 +221,7 @@ class Store:
             for name in names:
                 files.write_atomic(folder / name, contents[name], settle=False)
             if names:
-                with files.told_of(folder):
+                with files.naming(folder):
                     files.fsync_folder(folder)
 
     def archive(self, task: str, context_id: str) -> None:
@@ -230,7 +230,7 @@ class Store:
         if not files.require_plain(source, folder=True):
             return
         files.make_folder(target.parent)
-        with files.told_of(target):
+        with files.naming(target):
             if files.require_plain(target, folder=True):
                 import shutil
 
@@ -246,7 +246,7 @@ class Store:
         files.make_folder(target.parent)
         if files.require_plain(target, folder=True):
             raise Fatal(f"{target} is in the way", hint=f"ls -l '{target}'   # look at it, then move it away")
-        with files.told_of(target):
+        with files.naming(target):
             source.rename(target)
             files.fsync_folder(target.parent)
         return True
@@ -276,7 +276,7 @@ class Store:
         if context_id in self.archived():
             import shutil
 
-            with files.told_of(folder):
+            with files.naming(folder):
                 for note in folder.parent.glob("left-*"):
                     if (files.read_plain(note, limit=4096) or b"").startswith(context_id.encode()):
                         note.unlink()

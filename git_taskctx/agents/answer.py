@@ -163,7 +163,7 @@ class _Called:
                     return None
                 return judge.reason_to_deny(session, role_of(self.said, session.chain.agents), top, places)
         except TaskctxError as error:
-            return judge.told(error)
+            return judge.text_of(error)
 
     def other(self) -> Answered:
         """Give the brief as a session or a sub-agent begins, or keep it from stopping."""
@@ -184,7 +184,7 @@ class _Called:
                 reason = judge.reason_to_go_on(session, role)
         except TaskctxError as error:
             if self.moment in ("session", "helper"):
-                return Answered(self.dialect.context(self.event, judge.told(error)))
+                return Answered(self.dialect.context(self.event, judge.text_of(error)))
             raise
         return Answered(self.dialect.go_on(self.event, reason) if reason is not None else None)
 

@@ -63,7 +63,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
         os.fsencode(place) for place in places if any(f"{place}/".startswith(f"{one}/") for one in private)
     ]
     if own:
-        return _told(f"{_list(own)}: only git taskctx itself writes there", Situation("chain.look"))
+        return _reason(f"{_list(own)}: only git taskctx itself writes there", Situation("chain.look"))
     turn = reason_of_turn(session, role)
     if turn is not None and (not places or top in places):
         return turn
@@ -75,7 +75,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
     if turn is not None:
         return turn
     shown = ", ".join(session.context.immutable.scope_patterns[:SHOWN])
-    return _told(
+    return _reason(
         f"{_list(wrong)}: outside the scope of {session.task} ({shown})",
         Situation("chain.outside", agent=role or session.chain.owner),
     )
@@ -87,9 +87,9 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
     try:
         session.require_open()
     except TaskctxError as error:
-        return told(error)
+        return text_of(error)
     if role is not None and role not in chain.seats:
-        return _told(
+        return _reason(
             f"{role!r} is not an agent of {session.task} ({', '.join(chain.agents)})",
             Situation("chain.act_as", agent=chain.owner),
         )
@@ -98,9 +98,9 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
         return None
     if chain.at_work:
         then = Situation("chain.turn", session=session, agent=acting)
-        return _told(f"{chain.owner} is at work on {session.task}, not {acting}", then)
+        return _reason(f"{chain.owner} is at work on {session.task}, not {acting}", then)
     then = Situation("chain.nobody_at_work", session=session, role=role)
-    return _told(f"nobody is at work on {session.task}, so that a write now is drift", then)
+    return _reason(f"nobody is at work on {session.task}, so that a write now is drift", then)
 
 
 def reason_to_go_on(session: Session, role: str | None) -> str | None:
@@ -111,7 +111,7 @@ def reason_to_go_on(session: Session, role: str | None) -> str | None:
     if _is_on_record(session):
         return None
     what = f"{chain.owner} is at work on {session.task}, and its work is not on record"
-    return _told(what, Situation("chain.before_stopping", session=session))
+    return _reason(what, Situation("chain.before_stopping", session=session))
 
 
 def prepare(repository: Repository) -> None:
@@ -121,7 +121,7 @@ def prepare(repository: Repository) -> None:
     _ = git_taskctx.git.worktree, repository.core
 
 
-def told(error: TaskctxError) -> str:
+def text_of(error: TaskctxError) -> str:
     """Return an error as an agent is told it."""
     from git_taskctx.report.advice import advise
 
@@ -155,7 +155,7 @@ def _not_ignored(git: Git, asked: list[bytes]) -> list[bytes]:
     return [name for name in asked if name not in ignored]
 
 
-def _told(message: str, situation: Situation) -> str:
+def _reason(message: str, situation: Situation) -> str:
     from git_taskctx.report.advice import lines_for
 
     return _lines(message, lines_for(situation))

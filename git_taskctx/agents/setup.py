@@ -144,7 +144,7 @@ def apply(plan: SetupPlan, place: Place) -> None:
         _require_writable(change)
     for change in plan.changes:
         real = Path(os.path.realpath(change.path))
-        with files.told_of(change.path):
+        with files.naming(change.path):
             if change.before != files.read_plain(real, limit=LARGEST):
                 raise TryAgain(f"{change.name} has been changed meanwhile", hint="run the same command again")
             if change.after is not None:
@@ -168,7 +168,7 @@ def _require_writable(change: PlannedChange) -> None:
     folder = Path(os.path.realpath(change.path)).parent
     while not folder.exists():
         folder = folder.parent
-    with files.told_of(change.path):
+    with files.naming(change.path):
         if not folder.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(folder, os.W_OK | os.X_OK):

@@ -209,10 +209,10 @@ def _with_texts(
     found: Mapping[tuple[str, int], StandardsCitation], texts: Mapping[tuple[str, int], Sequence[bytes]]
 ) -> Iterator[StandardsCitation]:
     """Yield the citations in order, with as much of their text as there is room for, none of it twice."""
-    room, last, told = MAX_TEXTS, ("", 0), 0
+    room, last, upto = MAX_TEXTS, ("", 0), 0
     for path, start in sorted(found):
         lines, end = texts[path, start], start + len(texts[path, start])
-        inside = last[0] == path and end <= last[1] and end <= told
+        inside = last[0] == path and end <= last[1] and end <= upto
         text, kept = "", 0
         for line in () if inside else lines:
             clean = line.decode("utf-8", "replace").rstrip("\r\n") + "\n"
@@ -221,7 +221,7 @@ def _with_texts(
             text, kept = text + clean, kept + 1
         room -= len(text.encode())
         if not inside:
-            last, told = (path, end), start + kept
+            last, upto = (path, end), start + kept
         yield replace(found[path, start], text=text if text.strip() else None)
 
 

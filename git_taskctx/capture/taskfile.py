@@ -295,9 +295,9 @@ class _Reader:
         return frozenset(name for name, keys in known.items() if not parsed or not given.isdisjoint(keys))
 
     def _few_warnings(self) -> list[str]:
-        told = [*self.problems.warnings, *self.warnings]
-        more = len(told) - MAX_WARNINGS
-        return [*told[:MAX_WARNINGS], f"{self.name}: … and {more} more warnings"] if more > 0 else told
+        shown = [*self.problems.warnings, *self.warnings]
+        more = len(shown) - MAX_WARNINGS
+        return [*shown[:MAX_WARNINGS], f"{self.name}: … and {more} more warnings"] if more > 0 else shown
 
     def _text(self, key: str, target: str | None = None) -> str | None:
         node = self.flat.known.get(key)

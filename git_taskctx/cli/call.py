@@ -108,11 +108,11 @@ class Call:
             context_id=self.context_id,
             force_secrets=self.force_secrets,
             deep=self.deep,
-            tell=self._tell,
+            on_progress=self._show_progress,
             program=program if (program := Path(sys.argv[0])).name == "git-taskctx" else None,
         )
 
-    def _tell(self, progress: Progress) -> None:
+    def _show_progress(self, progress: Progress) -> None:
         """Show how far long work is, where there is a terminal to show it on."""
         if self._bar is None:
             if 0 <= progress.total <= progress.done or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":

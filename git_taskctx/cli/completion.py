@@ -83,9 +83,9 @@ def _zsh() -> dict[str, Iterable[str]]:
 
     def option(word: str, parameter: Parameter) -> str:
         excluded = " ".join(_excluded(parameter, word))
-        told = parameter.spec.help.removesuffix(".").replace("[", "\\[").replace("]", "\\]")
+        help_text = parameter.spec.help.removesuffix(".").replace("[", "\\[").replace("]", "\\]")
         sign = "" if parameter.is_flag else "=" if word.startswith("--") else "+"
-        spec = f"{'*' * parameter.is_list}{f'({excluded})' * bool(excluded)}{word}{sign}[{told}]"
+        spec = f"{'*' * parameter.is_list}{f'({excluded})' * bool(excluded)}{word}{sign}[{help_text}]"
         return _quoted(spec if parameter.is_flag else spec + value(parameter))
 
     def rows(name: str, parameters: Sequence[Parameter]) -> Iterator[str]:
@@ -124,8 +124,8 @@ def _fish() -> dict[str, Iterable[str]]:
         elif not parameter.is_flag:
             alone = "-x " * bool(words)
             value = f"{alone}-a {offered(parameter)}" if parameter.complete else alone.rstrip()
-        told = f"-d {_quoted(parameter.spec.help.removesuffix('.'))}" if words else ""
-        return " ".join(filter(None, (words, value, told)))
+        help_text = f"-d {_quoted(parameter.spec.help.removesuffix('.'))}" if words else ""
+        return " ".join(filter(None, (words, value, help_text)))
 
     for name, parameters in _levels():
         for parameter in parameters:

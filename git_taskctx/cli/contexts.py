@@ -232,7 +232,7 @@ def log(
         steps = lines_for(error.situation)
     records = [entry.record for entry in found.entries]
 
-    def tell(document: "Document") -> None:
+    def show(document: "Document") -> None:
         if graph:
             draw(document, follow_all([*found.entries, *found.aside]), box=can_draw())
         else:
@@ -240,7 +240,7 @@ def log(
 
     return Answer(
         [json.loads(record.to_line()) for record in records],
-        text=tell,
+        text=show,
         paged="log",
         notes=lambda document: text.notes(document, found.warnings, steps),
     )

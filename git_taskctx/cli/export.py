@@ -142,8 +142,8 @@ def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may
 def _left_out(proof: Proof) -> Iterator[str]:
     left = sum(one.verdict.value != "verified" and not one.required for one in proof.commits)
     if left and proof.verdict.value == "verified":
-        told = "is unproven, not required, and" if left == 1 else "are unproven, not required, and"
-        yield f"{left} of {len(proof.commits)} commits {told} left out"
+        verb = "is unproven, not required, and" if left == 1 else "are unproven, not required, and"
+        yield f"{left} of {len(proof.commits)} commits {verb} left out"
 
 
 def _statements(
@@ -231,9 +231,9 @@ def report(
     elif place is not None:
         files.write_atomic(place, page, mode=0o666)
     else:
-        told = {**data, "path": None, "bytes": len(page), "gaps": account.gaps, "html": page.decode("utf-8")}
+        shown = {**data, "path": None, "bytes": len(page), "gaps": account.gaps, "html": page.decode("utf-8")}
         return Answer(
-            told, raw=page, notes=lambda document: text.notes(document, (*ended, *account.gaps), account.hints)
+            shown, raw=page, notes=lambda document: text.notes(document, (*ended, *account.gaps), account.hints)
         )
     where = os.fspath(place)
     warnings = (*ended, *account.gaps, *_is_a_change(repository, place))

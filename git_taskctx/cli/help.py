@@ -84,8 +84,8 @@ def _rows(parameters: Sequence[Parameter]) -> Iterator[str]:
     for one in parameters:
         metavar = "" if one.is_flag else one.spec.metavar or one.name.upper()
         term = "    " + ", ".join(one.words) + (" " if one.words and metavar else "") + metavar
-        told = textwrap.wrap(one.spec.help, WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
+        lines = textwrap.wrap(one.spec.help, WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
         if len(term) + 2 <= _COLUMN:
-            term = term.ljust(_COLUMN) + told.pop(0)
+            term = term.ljust(_COLUMN) + lines.pop(0)
         yield term
-        yield from (" " * _COLUMN + line for line in told)
+        yield from (" " * _COLUMN + line for line in lines)

@@ -135,8 +135,8 @@ def doctor(call: Call) -> Answer:
         *examine.examine_left(place),
         *(_examine_store(call) if place.top is not None else ()),
     ]
-    told = [(one.level, one.what, "\n".join(lines_for(one.situation)) or one.hint) for one in findings]
-    errors = list(dict.fromkeys(command for level, _, command in told if level == "error"))
+    shown = [(one.level, one.what, "\n".join(lines_for(one.situation)) or one.hint) for one in findings]
+    errors = list(dict.fromkeys(command for level, _, command in shown if level == "error"))
     rows = [
         (seat.event, "fires" if seat.event in fired.events and seat.state == "in place" else seat.state, seat.by)
         for seat in found
@@ -145,14 +145,14 @@ def doctor(call: Call) -> Answer:
 
     def write(document: Document) -> None:
         report.seats(document, rows)
-        report.findings(document, told)
+        report.findings(document, shown)
         document.line((verdict, "bad" if errors else "ok"))
 
     return Answer(
         {
             "holds": not errors,
             "hooks": [{"hook": event, "state": state, "by": by or None} for event, state, by in rows],
-            "findings": [{"level": level, "what": what, "command": command} for level, what, command in told],
+            "findings": [{"level": level, "what": what, "command": command} for level, what, command in shown],
         },
         text=write,
         code=1 if errors else 0,

@@ -107,11 +107,11 @@ def judge(
     """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
     from git_taskctx.agents.here import is_active
 
-    repository, told = call.repository, tuple[str, ...]()
+    repository, notices = call.repository, tuple[str, ...]()
     if repository.has_worktree and is_active(str(repository.toplevel), str(repository.git_dir)):
         from git_taskctx.commits.seal import seal_head
 
-        told = seal_head(call.caller())
+        notices = seal_head(call.caller())
     repository.begin()
     from git_taskctx.proof.prove import prove
     from git_taskctx.proof.range import read_commit_map, resolve_range
@@ -120,7 +120,7 @@ def judge(
     renamed = read_commit_map(repository, Path(call.folder, commit_map) if commit_map is not None else None)
     rules = rules_at(call, what.policy)
     proof = prove(repository, what, rules, renamed=renamed, keep=keep)
-    return replace(proof, warnings=(*told, *proof.warnings)), rules
+    return replace(proof, warnings=(*notices, *proof.warnings)), rules
 
 
 def _write_reports(found: Proof, folder: Path) -> None:

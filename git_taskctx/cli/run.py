@@ -185,7 +185,7 @@ def _fresh(call: Call) -> "Caller":
     from git_taskctx.store import Store
 
     repository = open_repository(call.folder, os.environ)
-    return replace(call.caller(), repository=repository, store=Store(repository), tell=lambda _: None)
+    return replace(call.caller(), repository=repository, store=Store(repository), on_progress=lambda _: None)
 
 
 def _brief(session: "Session", agent: str) -> str:

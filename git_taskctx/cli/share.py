@@ -28,9 +28,9 @@ def push(
 
     caller = call.caller()
     where = require_remote(call.repository, remote)
-    told = seal_head(caller)
+    notices = seal_head(caller)
     done = push(caller, where, with_snapshots=with_snapshots, dry_run=dry_run)
-    warnings = (*told, *done.warnings, *caller.forced)
+    warnings = (*notices, *done.warnings, *caller.forced)
     return Answer(
         {"dry_run": dry_run, "pushed": done},
         text=lambda document: sharing.pushed(document, done, dry_run=dry_run),

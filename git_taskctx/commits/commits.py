@@ -121,7 +121,7 @@ def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
 
 def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
     """Put on record what was committed since the last record; return what to say of it. Raises: as `commit`."""
-    told = []
+    notices = []
     for event in unrecorded(session, gated=gated):
         commit = event.commit or ""
         payload = event.payload
@@ -129,12 +129,12 @@ def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
             with private_folder(session.repository) as folder:
                 index_tree = IndexCopy(session.repository, folder).write_tree(session.repository.git)
             event = replace(event, payload=replace(payload, index_tree=index_tree))
-            told.append(f"{session.task}: commit {commit[:12]} is a part of it, and it goes on")
+            notices.append(f"{session.task}: commit {commit[:12]} is a part of it, and it goes on")
         elif isinstance(payload, Bypass):
-            told.append(f"{session.task}: commit {commit[:12]} bypassed the gate: {payload.reason}")
+            notices.append(f"{session.task}: commit {commit[:12]} bypassed the gate: {payload.reason}")
         on = (commit,) if event.type == "part" else ()
         session.commit([event], on=on, reason=f"{session.task}: {event.type} {commit[:12]}")
-    return tuple(told)
+    return tuple(notices)
 
 
 def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:

@@ -60,15 +60,15 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
         return ()
     with open_current(caller, gated=True) as (session, caught):
         if caught.sealed is not None:
-            return tuple(map(Remark, (*caught.told, caught.sealed.summary)))
+            return tuple(map(Remark, (*caught.notices, caught.sealed.summary)))
         session.require_open(may_be_blocked=True)
         if session.chain.at_work:
             require_settled(session)
             require_approved(session)  # commit.require is `budget`: nothing that could be compared is on record
-            return (*map(Remark, caught.told), *_remarks(session, attempt))
+            return (*map(Remark, caught.notices), *_remarks(session, attempt))
         with read_worktree(session.repository, keep=False) as reading:
             if _judge(session, reading, attempt):
-                return (*map(Remark, caught.told), *_remarks(session, attempt))
+                return (*map(Remark, caught.notices), *_remarks(session, attempt))
     return check_commit(caller, attempt)
 
 
@@ -76,10 +76,10 @@ def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
     """Warn of what bypassed the gate in the commit's history, and of what is unfinished in it."""
     head = session.repository.find_commit("HEAD")
     around = standing(session, _parent(session, head, attempt))
-    told = tuple(map(Remark, session.unfinished()))
+    remarks = tuple(map(Remark, session.unfinished()))
     if around is None:
-        return told
-    return (Remark(around.text, Situation("chain.around", session=session, found=around)), *told)
+        return remarks
+    return (Remark(around.text, Situation("chain.around", session=session, found=around)), *remarks)
 
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     verdict = judge(context, chain, expected, present, strict=False)
     if verdict.outcome is Outcome.NO and attempt.put_aside:
         causes = _not_put_aside(reading, expected.tree, held, verdict)
-        told = sentence(expected, causes) if causes else verdict.summary
-        verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=told)
+        text = sentence(expected, causes) if causes else verdict.summary
+        verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=text)
     if verdict.outcome is Outcome.NO:
         by_hook = _is_by_hook(session, verdict, attempt)
         verdict = replace(verdict, situation=in_drift(session, expected, verdict, present, by_hook=by_hook))

@@ -28,7 +28,7 @@ class CaughtUp:
 
     sealed: Verdict | None = None
     """What to say of the task's end; None where it goes on."""
-    told: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     """What to say of the others."""
 
 
@@ -86,7 +86,7 @@ def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple
             return
     caught = catch_up(caller, gated=gated)
     with open_session(replace(caller, task=session.task), write=False) as session:
-        session.warnings.extend(caught.told)
+        session.warnings.extend(caught.notices)
         yield session, caught
 
 
@@ -99,7 +99,7 @@ def seal_head(caller: Caller) -> tuple[str, ...]:
         return ()
     try:
         with open_current(replace(caller, task=None, context_id=None)) as (_, caught):
-            return (*caught.told, *([caught.sealed.summary] if caught.sealed else []))
+            return (*caught.notices, *([caught.sealed.summary] if caught.sealed else []))
     except TaskctxError as error:
         return (f"the task that is active here was not looked at: {error.message}",)
 
@@ -111,14 +111,14 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
     """
     try:
         with open_session(caller, write=True) as session:
-            told = keep_up(session, gated=gated)
+            notices = keep_up(session, gated=gated)
             if not is_committed(session):
-                return CaughtUp(told=told)
+                return CaughtUp(notices=notices)
             known = len(session.warnings)
             commit = end(session)
     except ReadOnly:
         return CaughtUp()
-    return CaughtUp(_over(session, commit), (*told, *session.warnings[known:]))
+    return CaughtUp(_over(session, commit), (*notices, *session.warnings[known:]))
 
 
 def _over(session: Session, commit: CommitOid) -> Verdict:

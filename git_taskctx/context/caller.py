@@ -39,7 +39,7 @@ class Caller:
     force_secrets: bool = False
     deep: bool = False
     """Whether the deep scan looks for secrets in what is about to be recorded."""
-    tell: Callable[[Progress], None] = lambda _: None
+    on_progress: Callable[[Progress], None] = lambda _: None
     """Gets told how far long work is."""
     stage: StageRun | None = None
     """Which stage of a pipeline acts; it goes into every record."""
@@ -81,8 +81,8 @@ def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
     from git_taskctx import secrets
 
     secrets.refuse_hits(hits, force=caller.force_secrets)
-    told = (f"{hit.name}:{hit.line}: recorded by force: {hit.kind}" for hit in hits)
-    caller.forced.extend(text for text in told if text not in caller.forced)
+    texts = (f"{hit.name}:{hit.line}: recorded by force: {hit.kind}" for hit in hits)
+    caller.forced.extend(text for text in texts if text not in caller.forced)
 
 
 def check_text(text: str, *, what: str) -> str:

@@ -143,10 +143,12 @@ def capture_file(
         sources={**found.sources, **cited.sources},
     )
     unknown = _unknown_keys(path, found.unknown_keys, policy.task.volatile)
-    told = (*found.warnings, *not_understood, *cited.warnings, *unknown, *_paths_warning(len(paths)))
+    warnings = (*found.warnings, *not_understood, *cited.warnings, *unknown, *_paths_warning(len(paths)))
     own = Source(path, BlobOid(reading.objects.hash("blob", data)), "task")
     sources = [own, *_policy_source(ground), *macro_sources, *_sources(cited.blobs, "standards")]
-    return Captured(immutable, path, data, told, Capture(tuple(sources), _tools(parsed=True, cited=bool(cited.blobs))))
+    return Captured(
+        immutable, path, data, warnings, Capture(tuple(sources), _tools(parsed=True, cited=bool(cited.blobs)))
+    )
 
 
 @contextlib.contextmanager
@@ -249,9 +251,9 @@ def _tools(*, parsed: bool, cited: bool) -> dict[str, str]:
 
 
 def _unknown_keys(path: str, keys: tuple[str, ...], volatile: tuple[str, ...]) -> tuple[str, ...]:
-    told = [key for key in keys if not any(fnmatch.fnmatchcase(key, pattern) for pattern in volatile)]
-    more = f" and {len(told) - MAX_KEYS} more" if len(told) > MAX_KEYS else ""
-    return (f"{path}: not captured: {', '.join(key[:100] for key in told[:MAX_KEYS])}{more}",) if told else ()
+    shown = [key for key in keys if not any(fnmatch.fnmatchcase(key, pattern) for pattern in volatile)]
+    more = f" and {len(shown) - MAX_KEYS} more" if len(shown) > MAX_KEYS else ""
+    return (f"{path}: not captured: {', '.join(key[:100] for key in shown[:MAX_KEYS])}{more}",) if shown else ()
 
 
 def _paths_warning(count: int) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class Guard:
         for hit in secrets.scan_lines(lines, name="", using=self._using) if places else ():
             name, number = places[hit.line]
             yield hit._replace(name=name, line=number)
-        self._tell(sum(len(line) for one in files for _, line in one.lines))
+        self._report(sum(len(line) for one in files for _, line in one.lines))
 
     def lines(self, name: str, change: tuple[str, str], lines: Sequence[tuple[int, bytes]]) -> list[secrets.Hit]:
         """Search the lines that a change adds, named by the oids of its blobs."""
@@ -85,7 +85,7 @@ class Guard:
         hits: list[secrets.Hit] = []
         for some in _batches(lines):
             hits += secrets.scan_lines(some, name=name, using=self._using)
-            self._tell(sum(len(line) for _, line in some))
+            self._report(sum(len(line) for _, line in some))
         self._note(change, size, hits)
         return hits
 
@@ -94,7 +94,7 @@ class Guard:
         change = ("0" * len(oid), oid)
         if self._is_known(name, change, size):
             return []
-        hits = secrets.scan_pieces(self._told(pieces), name=name, using=self._using)
+        hits = secrets.scan_pieces(self._reporting(pieces), name=name, using=self._using)
         self._note(change, size, hits)
         return hits
 
@@ -110,21 +110,21 @@ class Guard:
     def _is_known(self, name: str, change: tuple[str, str], size: int) -> bool:
         known = self.allows(name) or ((self._deep or size >= WORTH) and self._memory.is_clean(*change))
         if known:
-            self._tell(size)
+            self._report(size)
         return known
 
     def _note(self, change: tuple[str, str], size: int, hits: Sequence[secrets.Hit]) -> None:
         if not hits and (self._deep or size >= WORTH):
             self._clean.append(change)
 
-    def _told(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    def _reporting(self, pieces: Iterator[bytes]) -> Iterator[bytes]:
         for piece in pieces:
             yield piece
-            self._tell(len(piece))
+            self._report(len(piece))
 
-    def _tell(self, size: int) -> None:
+    def _report(self, size: int) -> None:
         self._done += size
-        self._caller.tell(Progress(WHAT, min(self._done, self.total), self.total))
+        self._caller.on_progress(Progress(WHAT, min(self._done, self.total), self.total))
 
 
 def refuse_content(session: Session, name: str, data: bytes, *, first_line: int = 1) -> None:

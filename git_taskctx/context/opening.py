@@ -72,11 +72,11 @@ def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
         try:
             found[ref.removeprefix(prefix)] = _context_in_tree(repository, TreeOid(oid))
         except TaskctxError as error:
-            found[ref.removeprefix(prefix)] = _told(repository, ref, oid, error)
+            found[ref.removeprefix(prefix)] = _unreadable_ref(repository, ref, oid, error)
     return found
 
 
-def _told(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
+def _unreadable_ref(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
     """Return what is to be said of a ref that does not read: what mends it, where nothing of it is here."""
     with contextlib.suppress(TaskctxError):
         if not repository.objects.has(oid):

@@ -202,20 +202,20 @@ def _results(results: QaResults | None, tree: TreeOid | None = None) -> Mapping[
 
     With `tree` a run on another one is `unknown`, and says what it came to on which tree.
     """
-    told = cast(dict[str, Any] | None, to_plain(results))
-    if told is None or results is None:
+    plain_results = cast(dict[str, Any] | None, to_plain(results))
+    if plain_results is None or results is None:
         return None
     runs = results.runs or ()
     other = [run for run in runs if tree is not None and run.tree != tree]
     if other and tree is not None:
-        told["status"] = worst("unknown" if run in other else run.status for run in runs)
-        told["runs"] = [
+        plain_results["status"] = worst("unknown" if run in other else run.status for run in runs)
+        plain_results["runs"] = [
             {**plain, "status": "unknown", "elsewhere": f"{elsewhere(run.tree, tree)}; {run.status} there"}
             if run in other
             else plain
-            for run, plain in zip(runs, told["runs"], strict=True)
+            for run, plain in zip(runs, plain_results["runs"], strict=True)
         ]
-    return cast(Mapping[str, Any], _without_origin(told))
+    return cast(Mapping[str, Any], _without_origin(plain_results))
 
 
 def _without_origin(value: Any) -> Any:

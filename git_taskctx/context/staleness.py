@@ -97,10 +97,10 @@ def _stale_task(session: Session) -> str | None:
     then = session.repository.objects.find(state.task_file_sha, limit=LIMIT)
     try:
         if then is not None and then.whole:
-            told = (
+            hashes = (
                 without_volatile(one, volatile, name=state.task_file, task=session.task) for one in (data, then.data)
             )
-            if next(told) == next(told):
+            if next(hashes) == next(hashes):
                 return None
     except BadData:
         return f"the task file {state.task_file} no longer reads"

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TextIO
 
-from git_taskctx.demo.pipeline import tell_pipeline
+from git_taskctx.demo.pipeline import play_pipeline
 from git_taskctx.demo.stage import Mismatch, Player
-from git_taskctx.demo.story import tell
+from git_taskctx.demo.story import play_story
 from git_taskctx.errors import Fatal
 
 
@@ -32,7 +32,7 @@ def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool
     try:
         stage = Player(folder, stream, environ=environ, colour=colour)
         try:
-            (tell_pipeline if pipeline else tell)(stage)
+            (play_pipeline if pipeline else play_story)(stage)
         except Mismatch as error:
             stage.wrong(str(error))
             return 1

@@ -58,7 +58,7 @@ pathlib.Path(os.environ["TASKCTX_RESPONSE"]).write_text(json.dumps({"data": {"fi
 """
 
 
-def tell_pipeline(stage: Player) -> None:
+def play_pipeline(stage: Player) -> None:
     """Tell all of it. Raises: Mismatch at the first command that ends otherwise."""
     files = {
         "prices": {"prices.py": project.PRICES_DISCOUNT, "test_prices.py": project.TESTS_DISCOUNT},

@@ -8,7 +8,7 @@ from git_taskctx.demo.stage import Player
 TASK = "TASK-0824"
 
 
-def tell(stage: Player) -> None:
+def play_story(stage: Player) -> None:
     """Tell all of it. Raises: Mismatch at the first command that ends otherwise."""
     _prepare(stage)
     _begin(stage)

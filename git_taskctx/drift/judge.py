@@ -150,7 +150,7 @@ def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
 def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change], present: Present) -> list[Cause]:
     back = _where_they_went(reading, expected, changes, present)
     paired = pair_renames(changes)
-    told = {
+    causes_by_path = {
         change.path: replace(
             _explain_path(reading, change, back(change)),
             expected=change.old_oid if change.old_mode != ABSENT else None,
@@ -158,8 +158,8 @@ def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change
         )
         for change in paired
     }
-    moved = {change.renamed_from for change in paired if told[change.path].kind is CauseKind.RENAMED}
-    return [cause for path, cause in told.items() if path not in moved]
+    moved = {change.renamed_from for change in paired if causes_by_path[change.path].kind is CauseKind.RENAMED}
+    return [cause for path, cause in causes_by_path.items() if path not in moved]
 
 
 def _explain_path(reading: Reading, change: Change, back: Cause | None) -> Cause:

@@ -54,9 +54,9 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
         raise Usage("adopt needs to know whose records", Situation("clone.whose_records", revision=revision))
     held, contexts = rules(commit.parent), _contexts(repository, task)
     known = (*contexts, *find_context_ids(repository, task))
-    chains = [told for told in _chains(repository, commit, known, held) if told.task == task]
+    chains = [one for one in _chains(repository, commit, known, held) if one.task == task]
     if caller.context_id is not None:
-        chains = [told for told in chains if told.context == caller.context_id]
+        chains = [one for one in chains if one.context == caller.context_id]
     if not chains:
         raise CouldNotTell(
             f"no records of {task} are here that could be about {commit.oid[:12]}",
@@ -81,11 +81,11 @@ def _chains(repository: Repository, commit: Commit, contexts: Collection[str], r
     """Return every chain that may be about a commit: of these contexts, and of the notes on it and on its tree."""
     notes = find_ref(repository.git, NOTES_REF)
     near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
-    told = read_claims(sorted(near), rules.policy, rules.agents).told
-    known = {*contexts, *(one.context for one in told)}
+    near_contexts = read_claims(sorted(near), rules.policy, rules.agents).contexts
+    known = {*contexts, *(one.context for one in near_contexts)}
     pages = (page for name in known for page in pages_of(repository, name, notes))
     lines = near.union(*pages)
-    return list(read_claims(sorted(lines), rules.policy, rules.agents).told)
+    return list(read_claims(sorted(lines), rules.policy, rules.agents).contexts)
 
 
 def _choose(
@@ -97,50 +97,52 @@ def _choose(
     """
     matcher = ClaimMatcher(repository, rules.policy, {})
     refused: list[Refused] = []
-    for told in chains:
-        draft = _draft(repository, commit, told, contexts.get(told.context), rules)
-        claim = _claim(told, draft, rules) if draft is not None else None
+    for recorded in chains:
+        draft = _draft(repository, commit, recorded, contexts.get(recorded.context), rules)
+        claim = _claim(recorded, draft, rules) if draft is not None else None
         if draft is None or claim is None:
             continue
         fit = matcher.fit(commit, claim)
-        reasons = (*told.reasons, *claim.reasons, *fit.reasons) if fit.is_same_tree else ()
+        reasons = (*recorded.reasons, *claim.reasons, *fit.reasons) if fit.is_same_tree else ()
         if fit.is_same_tree and not reasons:
-            return told, draft
-        text = f"{commit.oid[:12]} has another tree than was validated for {told.task} ({claim.tree[:12]})"
+            return recorded, draft
+        text = f"{commit.oid[:12]} has another tree than was validated for {recorded.task} ({claim.tree[:12]})"
         if reasons:
             against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
-            text = f"the records of {told.task} do not prove {commit.oid[:12]} ({against})"
+            text = f"the records of {recorded.task} do not prove {commit.oid[:12]} ({against})"
         differing = matcher.find_paths((commit.tree, reason) for reason in fit.reasons)
         paths = tuple(path for some in differing.values() for path in some)
-        refused.append(Refused(text, Situation("clone.log_of", task=told.task, context=told.context), paths=paths))
+        refused.append(
+            Refused(text, Situation("clone.log_of", task=recorded.task, context=recorded.context), paths=paths)
+        )
     if refused:
         raise refused[-1]
     task = chains[0].task
     raise Refused(f"{task} has no snapshot that a commit could be", Situation("clone.log_of", task=task))
 
 
-def _claim(told: RecordedContext, draft: Record, rules: Rules) -> Claim | None:
+def _claim(recorded: RecordedContext, draft: Record, rules: Rules) -> Claim | None:
     """Return the claim that the chain would make with a record at its end."""
-    (record,) = link([draft], told.entries[-1].sha)
-    entries = [*(entry.line for entry in told.entries), record.to_line()]
-    for again in read_claims(entries, rules.policy, rules.agents).told:
+    (record,) = link([draft], recorded.entries[-1].sha)
+    entries = [*(entry.line for entry in recorded.entries), record.to_line()]
+    for again in read_claims(entries, rules.policy, rules.agents).contexts:
         return again.claims[-1] if again.claims else None
     return None
 
 
 def _draft(
-    repository: Repository, commit: Commit, told: RecordedContext, context: Context | None, rules: Rules
+    repository: Repository, commit: Commit, recorded: RecordedContext, context: Context | None, rules: Rules
 ) -> Record | None:
     """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
-    records = (entry.record for entry in told.entries if entry.record.type in ("snapshot", "seal", "adopt"))
+    records = (entry.record for entry in recorded.entries if entry.record.type in ("snapshot", "seal", "adopt"))
     validated = [record for record in records if record.commit_tree is not None]
     if not validated:
         return None
-    last, before = told.entries[-1].record, validated[-1]
-    found = _task_file(repository, commit, told, before, context, rules)
+    last, before = recorded.entries[-1].record, validated[-1]
+    found = _task_file(repository, commit, recorded, before, context, rules)
     return replace(
         last,
-        id=record_id(last.time, told.context, last.seq + 1),
+        id=record_id(last.time, recorded.context, last.seq + 1),
         type="adopt",
         agent=None,
         seq=last.seq + 1,
@@ -154,7 +156,12 @@ def _draft(
 
 
 def _task_file(
-    repository: Repository, commit: Commit, told: RecordedContext, before: Record, context: Context | None, rules: Rules
+    repository: Repository,
+    commit: Commit,
+    recorded: RecordedContext,
+    before: Record,
+    context: Context | None,
+    rules: Rules,
 ) -> TaskFile | None:
     """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
 
@@ -169,16 +176,16 @@ def _task_file(
     if isinstance(before.payload, Seal) and before.payload.task_file is not None:
         return before.payload.task_file
     try:
-        captured = fold(entry.record for entry in told.entries).capture.oids("task")
+        captured = fold(entry.record for entry in recorded.entries).capture.oids("task")
     except BadData:  # which stands against the chain anyway
         return None
-    volatile, told_of = rules.policy.task.volatile, next(iter(captured.items()), None)
-    if told_of is None:
+    volatile, file = rules.policy.task.volatile, next(iter(captured.items()), None)
+    if file is None:
         return None
-    return put_back_file(repository, told_of[0], tree, told_of[1], volatile=volatile, task=told.task)
+    return put_back_file(repository, file[0], tree, file[1], volatile=volatile, task=recorded.task)
 
 
-def _write(caller: Caller, commit: Commit, told: RecordedContext, draft: Record, rules: Rules) -> None:
+def _write(caller: Caller, commit: Commit, recorded: RecordedContext, draft: Record, rules: Rules) -> None:
     repository = caller.repository
     time = max(caller.now(), draft.time)
     facts = facts_of(repository, commit.parent, draft.commit_tree or commit.tree)
@@ -186,25 +193,25 @@ def _write(caller: Caller, commit: Commit, told: RecordedContext, draft: Record,
     origin = replace(caller.origin, force_secrets=False)  # nothing was looked through
     draft = replace(
         draft,
-        id=record_id(time, told.context, draft.seq),
+        id=record_id(time, recorded.context, draft.seq),
         actor=caller.actor,
         time=time,
         body=body_of(Adopt(file, facts.parent_tree, facts.patch), origin),
     )
     check_records(caller, [draft])
-    (record,) = link([draft], told.entries[-1].sha, signer_of(repository, rules.policy))
-    entries = (*told.entries, Entry(record, record.to_line()))
+    (record,) = link([draft], recorded.entries[-1].sha, signer_of(repository, rules.policy))
+    entries = (*recorded.entries, Entry(record, record.to_line()))
     lines: dict[str, list[str]] = {}
     for entry in entries:  # also on the anchors: the notes may have come without them
-        page = anchor_of(repository, told.context, page_of(entry.record.seq))
+        page = anchor_of(repository, recorded.context, page_of(entry.record.seq))
         for target in (page, commit.oid, commit.tree, *facts.places):
             lines.setdefault(target, []).append(entry.line)
     append_records(
         repository,
-        refs_of(repository, told.context),
+        refs_of(repository, recorded.context),
         lines,
         [],
-        context_id=told.context,
-        tip=told.entries[-1].sha,
-        reason=f"{told.task}: {commit.oid[:12]} adopted",
+        context_id=recorded.context,
+        tip=recorded.entries[-1].sha,
+        reason=f"{recorded.task}: {commit.oid[:12]} adopted",
     )

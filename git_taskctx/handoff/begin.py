@@ -249,13 +249,13 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
 
 def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
     """Warn when the worktree's policy is not the committed one, which is the one in force."""
-    told = []
+    warnings = []
     for name in POLICY_FILES:
         found = reading.objects.find(f"{reading.tree}:{name}", limit=PYPROJECT_LIMIT)
         now = found.data if found and found.whole else None
         if differs(name, caller.repository.find_blob(base, name, limit=PYPROJECT_LIMIT), now):
-            told.append(f"{name} as it is in the worktree does not count: policy is read from the base commit")
-    return tuple(told)
+            warnings.append(f"{name} as it is in the worktree does not count: policy is read from the base commit")
+    return tuple(warnings)
 
 
 def _keep_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:

@@ -120,15 +120,15 @@ def _seal_of(line: str, head: CommitOid | None) -> Record | None:
 
 def _notify(caller: Caller, done: Completed, command: str) -> int:
     """Run a command of the user's with what is known of the task; its words go to stderr. Returns: how it ended."""
-    told = {"task": done.task, "context": done.context_id, "commit": done.commit, "title": done.title}
-    names = {f"TASKCTX_{name.upper()}": value for name, value in told.items()}
+    facts = {"task": done.task, "context": done.context_id, "commit": done.commit, "title": done.title}
+    names = {f"TASKCTX_{name.upper()}": value for name, value in facts.items()}
     sys.stderr.flush()
     try:
         ended = subprocess.run(
             ["sh", "-c", command],
             cwd=caller.repository.toplevel,
             env={**caller.repository.git.environ, **names},
-            input=dump_canonical({"version": 1, **told}),
+            input=dump_canonical({"version": 1, **facts}),
             stdout=2,
             timeout=TIME_LIMIT,
             check=False,

@@ -352,8 +352,8 @@ class _Before:
         try:
             return next(self._files, None)
         except BadData:
-            told = f"the list of files of {self._agent}'s snapshot does not read; hashes before are those of blobs"
-            self._warnings.append(told)
+            warning = f"the list of files of {self._agent}'s snapshot does not read; hashes before are those of blobs"
+            self._warnings.append(warning)
             self._files = iter(())
             return None
 

@@ -33,29 +33,29 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
         return []
     if (repository.last_move() or "").startswith("rebase"):  # its folder is made after the first checkout
         return []
-    head, told = repository.head(), []
+    head, notices = repository.head(), []
     if store.active() is not None or store.marker() is not None:
         with open_session(caller, write=True) as session:
             if not session.archived:
-                told = _follow(session, old, head)
+                notices = _follow(session, old, head)
     if store.is_idle:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
             then = Situation("clone.put_away", task=waiting)
-            told.append(SwitchNotice(f"{waiting} was put away when this branch was left", then))
-    return told
+            notices.append(SwitchNotice(f"{waiting} was put away when this branch was left", then))
+    return notices
 
 
 def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchNotice]:
     if not session.edited:
         log = Situation("clone.log_of", task=session.task)
-        told = [SwitchNotice(text, log) for text in keep_up(session, gated=True)]
+        notices = [SwitchNotice(text, log) for text in keep_up(session, gated=True)]
         if old is not None and is_committed(session, old):
             commit = end(session, old)
             then = Situation("chain.over", session=session, found=standing(session, commit))
-            return [*told, SwitchNotice(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
+            return [*notices, SwitchNotice(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
         if old == head.commit:
-            return told + _come_along(session, head)
+            return notices + _come_along(session, head)
     place = _place(session.chain.branch, old)
     session.caller.store.remember_left(place, session.task, session.context.context_id)
     where = session.chain.branch or (old or "")[:12]

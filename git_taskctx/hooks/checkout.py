@@ -14,5 +14,5 @@ def after_checkout(caller: Caller, called: HookCall) -> list[HookMessage]:
     if flag != "1" or not is_oid(old):  # files were checked out, no branch
         return []
     # After `git clone` and `git worktree add` HEAD was nowhere, which is all zeros (githooks, post-checkout).
-    told = follow_switch(caller, CommitOid(old) if old.strip("0") else None)
-    return [HookMessage(one.text, one.situation) for one in told]
+    notices = follow_switch(caller, CommitOid(old) if old.strip("0") else None)
+    return [HookMessage(one.text, one.situation) for one in notices]

@@ -40,7 +40,7 @@ def after_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
     if caller.store.is_idle:
         return []
     caught = catch_up(caller, gated=True)
-    lines = [HookMessage(text, Situation("chain.look"), warns=True) for text in caught.told]
+    lines = [HookMessage(text, Situation("chain.look"), warns=True) for text in caught.notices]
     if caught.sealed is not None:
         over = caught.sealed
         lines.append(HookMessage(over.summary, over.situation, warns=over.outcome is not Outcome.YES))

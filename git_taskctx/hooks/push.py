@@ -24,7 +24,9 @@ def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
     policy = called.rules(repository.find_commit("HEAD")).policy.hooks
     repository.git = replace(repository.git, network_limit=policy.remote_seconds)
     updates = read_updates(called.stdin())
-    proofs = prove_push(repository, remote, updates, called.rules, always=policy.pre_push, tell=caller.tell)
+    proofs = prove_push(
+        repository, remote, updates, called.rules, always=policy.pre_push, on_progress=caller.on_progress
+    )
     for wanted, error in ((Proven.VIOLATED, Refused), (Proven.UNPROVEN, CouldNotTell)):
         for proof in proofs:
             if proof.verdict is wanted:

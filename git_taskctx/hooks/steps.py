@@ -36,7 +36,7 @@ def put(path: Path, data: bytes, *, mode: int = 0o755) -> HookChange:
         files.replace_file(path, data, mode=mode, exact=True)
         files.fsync_folder(path.parent)
 
-    return HookChange("write", os.fspath(path), _told(path, run))
+    return HookChange("write", os.fspath(path), _naming(path, run))
 
 
 def edit(path: Path, data: bytes) -> HookChange:
@@ -60,7 +60,7 @@ def put_aside(path: Path, to: Path) -> HookChange:
             temporary.rename(to)
         files.fsync_folder(to.parent)
 
-    return HookChange("put aside", os.fspath(path), _told(to, run))
+    return HookChange("put aside", os.fspath(path), _naming(to, run))
 
 
 def give_back(source: Path, to: Path) -> HookChange:
@@ -75,12 +75,12 @@ def give_back(source: Path, to: Path) -> HookChange:
             for folder in {source.parent, to.parent}:
                 files.fsync_folder(folder)
 
-    return HookChange("give back", os.fspath(to), _told(to, run))
+    return HookChange("give back", os.fspath(to), _naming(to, run))
 
 
 def remove(path: Path) -> HookChange:
     """Remove a file or a link."""
-    return HookChange("remove", os.fspath(path), _told(path, lambda: path.unlink(missing_ok=True)))
+    return HookChange("remove", os.fspath(path), _naming(path, lambda: path.unlink(missing_ok=True)))
 
 
 def remove_folder(path: Path) -> HookChange:
@@ -90,7 +90,7 @@ def remove_folder(path: Path) -> HookChange:
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
             path.rmdir()
 
-    return HookChange("remove", os.fspath(path), _told(path, run))
+    return HookChange("remove", os.fspath(path), _naming(path, run))
 
 
 def link(path: Path, target: Path | str) -> HookChange:
@@ -102,7 +102,7 @@ def link(path: Path, target: Path | str) -> HookChange:
         temporary.symlink_to(target)
         temporary.replace(path)
 
-    return HookChange("link", os.fspath(path), _told(path, run))
+    return HookChange("link", os.fspath(path), _naming(path, run))
 
 
 def set_config(git: Git, scope: str, key: str, value: str) -> HookChange:
@@ -148,9 +148,9 @@ def require_script(path: Path) -> None:
         )
 
 
-def _told(path: Path, run: Callable[[], object]) -> Callable[[], object]:
-    def told() -> None:
-        with files.told_of(path):
+def _naming(path: Path, run: Callable[[], object]) -> Callable[[], object]:
+    def run_it() -> None:
+        with files.naming(path):
             run()
 
-    return told
+    return run_it

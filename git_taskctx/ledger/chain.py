@@ -313,8 +313,8 @@ def _unblock(chain: Chain, record: Record, payload: payloads.Unblock) -> Chain:
 
 
 def _update(chain: Chain, record: Record, payload: payloads.Update) -> Chain:
-    told = {"session_id": payload.session_id, "qa_log_path": payload.qa_log_path}
-    changes: dict[str, Any] = {name: value for name, value in told.items() if value is not None}
+    given = {"session_id": payload.session_id, "qa_log_path": payload.qa_log_path}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if payload.done:
         changes |= {"done_tree": record.tree, "stale": False, "completed_at": record.time}
     return chain._with_seat(cast(str, record.agent), **changes)
@@ -330,18 +330,18 @@ def _attach(chain: Chain, record: Record, payload: payloads.Attach | payloads.Qa
 
 
 def _qa(chain: Chain, record: Record, payload: payloads.Qa) -> Chain:
-    chain, told, agent = _attach(chain, record, payload), payload.run, cast(str, record.agent)
+    chain, said, agent = _attach(chain, record, payload), payload.run, cast(str, record.agent)
     run = QaRun(
-        command=told.command,
-        exit_code=told.exit_code,
-        status=told.status,
-        reports=told.reports,
-        log=told.log,
+        command=said.command,
+        exit_code=said.exit_code,
+        status=said.status,
+        reports=said.reports,
+        log=said.log,
         agent=agent,
         actor=record.actor,
         at=record.time,
         tree=record.tree,
-        claimed=told.claimed,
+        claimed=said.claimed,
     )
     if payload.baseline:
         runs = with_run(chain.baseline.runs or (), run)

@@ -99,8 +99,8 @@ def refuse_handover(chain: Chain, agent: str, policy: Policy) -> Objection | Non
         return None
     earlier, findings = _before(chain, owner), chain.owner_seat.open_findings
     if findings:
-        told = "; ".join(f"{finding.id}: {finding.text}" for finding in findings)
-        return Objection(Code.FINDING_OPEN, f"{owner} has open findings: {told}", earlier, findings[0].id)
+        listed = "; ".join(f"{finding.id}: {finding.text}" for finding in findings)
+        return Objection(Code.FINDING_OPEN, f"{owner} has open findings: {listed}", earlier, findings[0].id)
     expected = chain.expected
     if expected is not None and expected.edits and not policy.may_edit(owner, chain.agents):
         return Objection(Code.EDITED_BY, f"{owner} edited the tree, which chain.may_edit does not allow", earlier)
@@ -111,8 +111,8 @@ def refuse_done(chain: Chain, agent: str, tree: TreeOid | None, policy: Policy) 
     """Refuse `done` with open findings, edits of an agent that may not edit, or before earlier agents are done."""
     findings = chain.open_findings
     if findings:
-        told = "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings)
-        return Objection(Code.FINDING_OPEN, f"findings are open: {told}", findings[0].by, findings[0].id)
+        listed = "; ".join(f"{finding.id} (by {finding.by}): {finding.text}" for finding in findings)
+        return Objection(Code.FINDING_OPEN, f"findings are open: {listed}", findings[0].by, findings[0].id)
     if tree != chain.tenure_tree and not policy.may_edit(agent, chain.agents):
         text = f"{agent} cannot approve its own edits (chain.may_edit): it may hand back, but not say done"
         return Objection(Code.EDITED_BY, text, _before(chain, agent))

@@ -110,14 +110,14 @@ def _describe_payloads(body: dict[str, Any], definitions: dict[str, Any]) -> Non
 
 
 def _object(cls: Any, definitions: dict[str, Any]) -> dict[str, Any]:
-    hints, told = field_hints(cls), _docstrings(cls)
+    hints, descriptions = field_hints(cls), _docstrings(cls)
     properties, required = {}, []
     for key, field in keys_of(cls).items():
         if field.metadata.get("aside"):
             continue
         properties[key] = _type(hints[field.name], definitions)
-        if field.name in told:
-            properties[key] = {"description": told[field.name], **properties[key]}
+        if field.name in descriptions:
+            properties[key] = {"description": descriptions[field.name], **properties[key]}
         if not field.metadata.get("optional"):
             required.append(key)
     return {

@@ -111,7 +111,7 @@ class WorktreeSnapshot:
 
 def describe_unfinished(operation: Operation | None, conflicts: tuple[str, ...], *, unmerged: bool) -> tuple[str, ...]:
     """Return what stands in the way of taking a tree for finished, a sentence each."""
-    told = [] if operation is None else [f"{operation} in progress: finish it, or abort it"]
+    sentences = [] if operation is None else [f"{operation} in progress: finish it, or abort it"]
     if unmerged:
-        told.append("the index is unmerged: `git status` lists what is left to merge")
-    return (*told, *(f"{path} holds conflict markers" for path in conflicts))
+        sentences.append("the index is unmerged: `git status` lists what is left to merge")
+    return (*sentences, *(f"{path} holds conflict markers" for path in conflicts))

@@ -86,13 +86,13 @@ def _make(cls: Any, frozen: bool) -> Any:
 def _field_of(cls: Any, name: str) -> Any:
     """Return the field that an annotation makes; the class keeps its default alone, as the standard one does."""
     default = cls.__dict__.get(name, MISSING)
-    told: Any = default if isinstance(default, Field) else field(default=default)
-    told.name = name
-    if told is default and told.default is not MISSING:
-        setattr(cls, name, told.default)
-    elif told is default:
+    made: Any = default if isinstance(default, Field) else field(default=default)
+    made.name = name
+    if made is default and made.default is not MISSING:
+        setattr(cls, name, made.default)
+    elif made is default:
         delattr(cls, name)
-    return told
+    return made
 
 
 def _init(self: Any, /, *args: Any, **given: Any) -> None:

@@ -126,7 +126,7 @@ class Journal:
         data = f"{dump_line(to_plain(event))}\n".encode()
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         path = self.folder / EVENTS
-        with files.told_of(path):
+        with files.naming(path):
             descriptor = os.open(path, flags, 0o600)
             with os.fdopen(descriptor, "ab") as file:
                 if self._is_torn(descriptor):

@@ -41,7 +41,7 @@ class Attested:
 
 def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) -> list[Attested]:
     """Return what is recorded about each verified commit of a range, oldest first; merges have no own records."""
-    told = []
+    attested = []
     for one in reversed(proof.commits):
         commit, candidate = found[one.commit].commit, found[one.commit].candidate
         if one.verdict is not Proven.VERIFIED or one.by == "merge" or candidate is None:
@@ -50,11 +50,11 @@ def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) 
         if claim is None or claim.chain is None:
             continue
         last = claim.record.seq
-        entries = tuple(entry for entry in candidate.told.entries if entry.record.seq <= last)
-        told.append(
+        entries = tuple(entry for entry in candidate.recorded.entries if entry.record.seq <= last)
+        attested.append(
             Attested(commit, claim, claim.chain, entries, _handoff(one, commit, claim, claim.chain, entries, policy))
         )
-    return told
+    return attested
 
 
 def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
@@ -62,7 +62,7 @@ def claim_about(one: CommitProof, candidate: Candidate) -> Claim | None:
     if one.by != "part":
         return candidate.claim
     # proved by what the commit that ended the task says of it
-    parts = (claim for claim in candidate.told.claims if claim.is_part and claim.record.commit == one.commit)
+    parts = (claim for claim in candidate.recorded.claims if claim.is_part and claim.record.commit == one.commit)
     return next(parts, None)
 
 

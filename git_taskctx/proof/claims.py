@@ -111,7 +111,7 @@ class RecordedContext:
 class Note:
     """Everything found in one note."""
 
-    told: tuple[RecordedContext, ...] = ()
+    contexts: tuple[RecordedContext, ...] = ()
     foreign: int = 0
     """Lines that are not records, or that lack a required signature."""
     reasons: tuple[Reason, ...] = ()
@@ -231,7 +231,7 @@ def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None
     """
     if lines.wrong is not None:
         return Note(reasons=(lines.wrong,))
-    told, foreign = list[RecordedContext](), lines.foreign
+    contexts, foreign = list[RecordedContext](), lines.foreign
     for context, mine in lines.contexts.items():
         whole = sorted((*mine, *lines.beside.get(context, ())), key=_place)
         near = {entry.line for entry in mine}
@@ -240,8 +240,8 @@ def judge_lines(lines: NoteLines, policy: Policy, agents: tuple[str, ...] | None
         if len(sound) < len(whole) and (judged is None or all(claim.chain is None for claim in judged.claims)):
             judged, sound = _Judge(policy, agents, trust, near).judge(whole), whole
         foreign += len(whole) - len(sound)
-        told += [judged] if judged is not None else []
-    return Note(tuple(told), foreign, (lines.newer,) if lines.newer is not None else ())
+        contexts += [judged] if judged is not None else []
+    return Note(tuple(contexts), foreign, (lines.newer,) if lines.newer is not None else ())
 
 
 def cut(text: str) -> str:

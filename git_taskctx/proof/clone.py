@@ -102,7 +102,7 @@ class _Clone:
                 break
             self._deepen(what, step)
             found = prove(self.repository, what, judged, beside=beside)
-        return self._told(found)
+        return self._with_advice(found)
 
     def _range(self, policy: Named | None) -> Range:
         tip = self._commit(self.job.tip, self.origin, depth=2)
@@ -235,7 +235,7 @@ class _Clone:
             except GitFailed as error:
                 self.warnings.append(f"no more history can be fetched from {remote}: {error.message}")
 
-    def _told(self, found: Proof) -> Proof:
+    def _with_advice(self, found: Proof) -> Proof:
         """Return a proof with advice once everything possible has been fetched."""
         warnings = (*found.warnings, *dict.fromkeys(self.warnings))
         return replace(having_asked(found, self.origin, beside=self.beside), warnings=warnings)

@@ -20,7 +20,7 @@ CUT_OFF = {Code.POLICY_MISSING, Code.OBJECTS_MISSING, Code.MERGE_UNCHECKED, Code
 class Candidate:
     """A claim that may apply to a commit, and what is wrong with it."""
 
-    told: RecordedContext
+    recorded: RecordedContext
     claim: Claim | None
     by: str
     reasons: tuple[Reason, ...]

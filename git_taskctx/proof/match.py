@@ -78,8 +78,8 @@ class ClaimMatcher:
             goes_on = Reason(Code.PART_OPEN, "the task goes on after this commit", record.id)
             return ClaimMatch(True, (*self._beyond(commit, claim), goes_on), notices)
         around, undone = self.judge_bypasses(commit, claim)
-        reasons, told = self._judge_handed(claim)
-        notices = (*notices, *told)
+        reasons, also = self._judge_handed(claim)
+        notices = (*notices, *also)
         rests = (reason for part in claim.rests_on for reason in self._judge_part(part))
         return ClaimMatch(True, (*self._base(commit, claim), *reasons, *rests, *around), (*notices, *undone))
 
@@ -196,9 +196,9 @@ class ClaimMatcher:
         self._other[commit.tree, reason] = claim.tree
         return reason
 
-    def find_paths(self, told: Iterable[tuple[TreeOid, Reason]]) -> dict[tuple[TreeOid, Reason], tuple[str, ...]]:
+    def find_paths(self, asked_of: Iterable[tuple[TreeOid, Reason]]) -> dict[tuple[TreeOid, Reason], tuple[str, ...]]:
         """Return the paths that differ from the claimed tree, for many at once; empty where a tree is missing here."""
-        asked = {one: (self._other[one], one[0]) for one in told if one in self._other}
+        asked = {one: (self._other[one], one[0]) for one in asked_of if one in self._other}
         if not asked:
             return {}
         there = self._repository.objects.sizes({tree for pair in asked.values() for tree in pair})
@@ -270,8 +270,8 @@ class ClaimMatcher:
         if not one.moved and commit.parents == ((claim.parent,) if claim.parent else ()):
             return False
         names = {one.commit, self._renamed.get(one.commit) if one.commit else None} - {None}
-        told = {self._has(commit, name) for name in names}
-        return True if True in told else None if None in told else False
+        answers = {self._has(commit, name) for name in names}
+        return True if True in answers else None if None in answers else False
 
     def _has(self, commit: Commit, wanted: CommitOid | None) -> bool | None:
         """Return whether `wanted` is the commit or an ancestor; None where history is cut before."""
@@ -279,11 +279,11 @@ class ClaimMatcher:
             return commit.oid == wanted
         key = (wanted, commit.oid)
         if key not in self._held:
-            told = reaches(self._repository, commit, wanted)
-            if told is None and not self._repository.is_shallow:
+            answer = reaches(self._repository, commit, wanted)
+            if answer is None and not self._repository.is_shallow:
                 # Nothing is cut, so that a commit that is not here is in no history.
-                told = False if find_commit(self._repository, wanted) is None else None
-            self._held[key] = told
+                answer = False if find_commit(self._repository, wanted) is None else None
+            self._held[key] = answer
         return self._held[key]
 
     def _is_put_back(self, commit: Commit, claim: Claim) -> bool | None:

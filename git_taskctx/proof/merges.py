@@ -53,7 +53,7 @@ def prove_merges(
     for merge in merges:
         if not (_open_parents(merge, found) - hopeful.keys()):
             hopeful[merge.oid] = merge
-    told = check_merges(repository, list(hopeful.values()))
+    faults = check_merges(repository, list(hopeful.values()))
     for merge in merges:
         one, open_parents = found[merge.oid], _open_parents(merge, found)
         if open_parents:
@@ -61,7 +61,7 @@ def prove_merges(
             codes = {reason.code for parent in open_parents for reason in found[parent].reasons}
             own = (reason for reason in one.reasons if reason.code is Code.OTHER_PARENT)
             found[merge.oid] = replace(one, reasons=(_open(repository, names, codes), *own))
-        elif (reason := told[merge.oid]) is not None:
+        elif (reason := faults[merge.oid]) is not None:
             found[merge.oid] = replace(one, reasons=(reason,))
         else:
             found[merge.oid] = replace(one, task=None, context=None, reasons=(), by="merge")
@@ -82,10 +82,10 @@ def prove_first(
         reason = _unchecked(f"more than {DEPTH} merges lie upon each other; name a base that is trusted")
     else:
         below = replace(lone_range(repository, what.first[:12], what.first), depth=what.depth + 1)
-        told = prove(below if what.policy == what.first else replace(below, policy=what.policy))
-        if told.commits[0].verdict is Proven.VERIFIED:  # whatever `proof.scope` lets be
+        judged = prove(below if what.policy == what.first else replace(below, policy=what.policy))
+        if judged.commits[0].verdict is Proven.VERIFIED:  # whatever `proof.scope` lets be
             return
-        codes = {reason.code for one in told.commits for reason in one.reasons}
+        codes = {reason.code for one in judged.commits for reason in one.reasons}
         reason = _open(repository, what.first[:12], codes)
     for oid in rests:
         found[oid] = replace(found[oid], reasons=(reason,), by=None)
@@ -102,19 +102,19 @@ def check_merges(repository: Repository, merges: Sequence[Commit]) -> dict[Commi
     """
     repository.objects.read_ahead([parent for merge in merges for parent in merge.parents], limit=COMMIT_LIMIT)
     known = {parent: find_commit(repository, parent) for parent in {one for merge in merges for one in merge.parents}}
-    told: dict[CommitOid, Reason | None] = {}
+    faults: dict[CommitOid, Reason | None] = {}
     left = []
     for merge in merges:
         parents = [one for parent in merge.parents if (one := known[parent]) is not None]
         if len(merge.parents) != 2:
-            told[merge.oid] = _unchecked(f"a merge of {len(merge.parents)} parents is not made again")
+            faults[merge.oid] = _unchecked(f"a merge of {len(merge.parents)} parents is not made again")
         elif len(parents) != 2:
-            told[merge.oid] = _unchecked("a parent of the merge is not in this clone")
+            faults[merge.oid] = _unchecked("a parent of the merge is not in this clone")
         elif parents[0].oid in parents[1].parents and parents[1].tree == merge.tree:
-            told[merge.oid] = None  # nothing had happened on the other side: no history is needed to see that
+            faults[merge.oid] = None  # nothing had happened on the other side: no history is needed to see that
         else:
             left.append(merge)
-    return {**told, **(_make_again(repository, left) if left else {})}
+    return {**faults, **(_make_again(repository, left) if left else {})}
 
 
 def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[CommitOid, Reason | None]:
@@ -122,26 +122,26 @@ def _make_again(repository: Repository, merges: Sequence[Commit]) -> dict[Commit
 
     git runs in an empty git dir, so that no configuration, attribute or driver applies; its objects are discarded.
     """
-    told: dict[CommitOid, Reason | None] = {}
+    faults: dict[CommitOid, Reason | None] = {}
     with private_folder(repository) as folder:
         (folder / "bare").mkdir()
         git = bare_git(repository, folder / "bare", new=folder / "new")
         if repository.is_shallow:
             git = git.with_env(GIT_SHALLOW_FILE=os.fspath(repository.common_dir / "shallow"))
         for settings in WAYS:
-            left = [merge for merge in merges if merge.oid not in told]
+            left = [merge for merge in merges if merge.oid not in faults]
             for merge, made in zip(left, _make(git.with_settings(settings), left), strict=True):
                 if made.refused is not None:
-                    told[merge.oid] = _unchecked(f"git cannot make the merge again: {made.refused}")
+                    faults[merge.oid] = _unchecked(f"git cannot make the merge again: {made.refused}")
                 elif made.tree == merge.tree:
-                    told[merge.oid] = None
+                    faults[merge.oid] = None
     other = Reason(Code.MERGE_EDITED, "it is not the automatic merge of its parents")
     if repository.is_shallow:
         other = _unchecked("history is cut, and the merge base with it")
-        told |= dict.fromkeys(
-            _on_cut_history(repository, [one for one in merges if told.get(one.oid, other) is None]), other
+        faults |= dict.fromkeys(
+            _on_cut_history(repository, [one for one in merges if faults.get(one.oid, other) is None]), other
         )
-    return dict.fromkeys((merge.oid for merge in merges), other) | told
+    return dict.fromkeys((merge.oid for merge in merges), other) | faults
 
 
 def _on_cut_history(repository: Repository, merges: Iterable[Commit]) -> Iterator[CommitOid]:

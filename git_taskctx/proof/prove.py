@@ -77,7 +77,7 @@ def prove(
         keep |= found
     required = required_commits(repository, what, found, rules.policy)
     paths = matcher.find_paths((one.commit.tree, reason) for one in found.values() for reason in one.reasons)
-    shown = tuple(_tell(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
+    shown = tuple(_proof_of(found[commit.oid], commit.oid in required, rules, paths) for commit in commits)
     cut_at = next(iter(cuts), None) if rules.policy.proof.scope != "tip" else None
     return _conclude(repository, what, rules, shown, cut_at, count_dropped(repository, what, commits))
 
@@ -105,8 +105,8 @@ def _judge_batch(
         candidates[commit.oid] = [
             candidate
             for blobs, by in found.items()
-            for told in reader.read(blobs).told
-            for candidate in _candidates(matcher, commit, told, by)
+            for recorded in reader.read(blobs).contexts
+            for candidate in _candidates(matcher, commit, recorded, by)
         ]
         notices[commit.oid] = tuple(dict.fromkeys(_oddities(map(reader.read, found))))
     signers = _signers(reader)
@@ -132,7 +132,7 @@ def _signers(reader: Reader) -> Signers | None:
 
 
 def _with_signers(one: Candidate, signers: Signers, when: int | None) -> Candidate:
-    return replace(one, reasons=(*one.reasons, *signers.against(one.told, one.claim, when)))
+    return replace(one, reasons=(*one.reasons, *signers.against(one.recorded, one.claim, when)))
 
 
 def _when(reader: Reader, commit: Commit) -> int | None:
@@ -151,31 +151,31 @@ def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
 
 def _oddities(notes: Iterable[Note]) -> list[Reason]:
     some = list(notes)
-    told, foreign = (
+    reasons, foreign = (
         [reason for note in some for reason in note.reasons],
         max((note.foreign for note in some), default=0),
     )
     if foreign:
         lines = f"{foreign} line{'s' * (foreign != 1)}"
-        told.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
-    return told
+        reasons.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
+    return reasons
 
 
-def _candidates(matcher: ClaimMatcher, commit: Commit, told: RecordedContext, by: str) -> list[Candidate]:
+def _candidates(matcher: ClaimMatcher, commit: Commit, recorded: RecordedContext, by: str) -> list[Candidate]:
     """Return what a chain may say about a commit; nothing where it only began there."""
-    if not told.claims:
-        if all(entry.record.type == "init" for entry in told.entries):
+    if not recorded.claims:
+        if all(entry.record.type == "init" for entry in recorded.entries):
             return []
-        missing = Reason(Code.NOT_SEALED, f"the records of {told.task} say of no commit that it is the task's")
-        return [Candidate(told, None, by, (*told.reasons, missing))]
-    fits = [(claim, matcher.fit(commit, claim)) for claim in told.claims]
+        missing = Reason(Code.NOT_SEALED, f"the records of {recorded.task} say of no commit that it is the task's")
+        return [Candidate(recorded, None, by, (*recorded.reasons, missing))]
+    fits = [(claim, matcher.fit(commit, claim)) for claim in recorded.claims]
     right = [(claim, fit) for claim, fit in fits if fit.is_same_tree] or fits[-1:]
     return [
         Candidate(
-            told,
+            recorded,
             claim,
             by,
-            fit.reasons if not fit.is_same_tree else (*told.reasons, *claim.reasons, *fit.reasons),
+            fit.reasons if not fit.is_same_tree else (*recorded.reasons, *claim.reasons, *fit.reasons),
             (*claim.notices, *fit.notices),
         )
         for claim, fit in right
@@ -188,26 +188,26 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
     A commit whose header other tools may read differently from git is never proved.
     """
     if commit.odd is not None:
-        task, context = next(((one.told.task, one.told.context) for one in candidates), (None, None))
+        task, context = next(((one.recorded.task, one.recorded.context) for one in candidates), (None, None))
         return Found(commit, (Reason(Code.COMMIT_BAD, commit.odd),), task=task, context=context)
     proving = next((one for one in candidates if not one.reasons), None)
-    told = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
+    known = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
     if proving is not None:
         some = proving.claim.parts if proving.claim is not None else ()
         parts = tuple((one.record.commit, one.tree) for one in some if one.record.commit is not None)
-        notices = (*proving.notices, *told)
-        return Found(commit, (), notices, proving.by, proving.told.task, proving.told.context, parts, proving)
+        notices = (*proving.notices, *known)
+        return Found(commit, (), notices, proving.by, proving.recorded.task, proving.recorded.context, parts, proving)
     chosen = next(iter(sorted(candidates, key=lambda one: (not one.is_violated, not is_open(one.reasons)))), None)
     if chosen is not None:
-        reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *told)
-        return Found(commit, reasons, notices, None, chosen.told.task, chosen.told.context, candidate=chosen)
+        reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *known)
+        return Found(commit, reasons, notices, None, chosen.recorded.task, chosen.recorded.context, candidate=chosen)
     reasons = wrong or ((reader.error,) if reader.error else ())
     if not reasons:
         code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
         missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
         reasons = (Reason(code, missing),)
-    return Found(commit, reasons, told)
+    return Found(commit, reasons, known)
 
 
 def _by_patch(
@@ -217,24 +217,24 @@ def _by_patch(
     places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
     reader.look_up([place.blob for place in places.values()])
     reader.read_ahead([place.blob for place in places.values()])
-    chains = {oid: reader.read(reader.blobs_of(place.blob)).told for oid, place in places.items()}
+    chains = {oid: reader.read(reader.blobs_of(place.blob)).contexts for oid, place in places.items()}
     found: dict[CommitOid, Candidate] = {}
     for oid, some in chains.items():
-        for told in some:
-            for claim in told.claims:
+        for recorded in some:
+            for claim in recorded.claims:
                 said = claim.record.payload
                 patch = said.patch if isinstance(said, Seal) else None
-                if claim.is_part or patch != places[oid].sha or told.reasons or claim.reasons:
+                if claim.is_part or patch != places[oid].sha or recorded.reasons or claim.reasons:
                     continue
                 if not matcher.is_patch(claim, places[oid]):
                     continue
-                if signers is not None and signers.against(told, claim, _when(reader, known[oid])):
+                if signers is not None and signers.against(recorded, claim, _when(reader, known[oid])):
                     continue
                 around, undone = matcher.judge_bypasses(known[oid], claim)
                 if around:
                     continue
                 equal = Reason(Code.BY_PATCH, f"the patch is the one that made {(claim.record.commit or '')[:12]}")
-                found.setdefault(oid, Candidate(told, claim, "patch", (), (*claim.notices, *undone, equal)))
+                found.setdefault(oid, Candidate(recorded, claim, "patch", (), (*claim.notices, *undone, equal)))
     return found
 
 
@@ -248,11 +248,11 @@ def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit
                 found[commit.oid] = replace(part, reasons=(), by="part")
 
 
-def _tell(
+def _proof_of(
     one: Found, required: bool, rules: Rules, paths: Mapping[tuple[TreeOid, Reason], tuple[str, ...]]
 ) -> CommitProof:
-    told = dict.fromkeys(one.reasons)
-    reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in told)
+    once = dict.fromkeys(one.reasons)
+    reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in once)
     verdict = Proven.VERIFIED if one.by is not None else Proven.UNPROVEN
     if any(reason.weight is Weight.VIOLATED for reason in reasons):
         verdict = Proven.VIOLATED

@@ -44,7 +44,7 @@ def prove_push(
     rules: Callable[[CommitOid | None], Rules],
     *,
     always: bool = True,
-    tell: Callable[[Progress], None] = lambda _: None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
 ) -> list[Proof]:
     """Prove, for each branch of a push, the commits that `remote` lacks. Raises: CouldNotTell when one is missing.
 
@@ -58,7 +58,7 @@ def prove_push(
     proofs = [prove(repository, what, by) for what, by in judged]
     if not remote or not any(proof.codes & NO_RECORDS for proof in proofs):
         return proofs
-    tell(Progress(f"asking {shown(remote)} for records, {repository.git.network_limit:g} s at most", 0, -1))
+    on_progress(Progress(f"asking {shown(remote)} for records, {repository.git.network_limit:g} s at most", 0, -1))
     try:
         theirs = borrow_notes(repository, remote, name=SEEN)
     except (GitFailed, TryAgain):  # the hint is to fetch them, which says why they do not come

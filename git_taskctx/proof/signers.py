@@ -87,11 +87,11 @@ class Signers(Trust):
             if (one := find_signature(record.signature)) is not None
         ]
         try:
-            told = check_signatures(self._repository, [(text, one) for _, text, one in signed], self._for_ssh)
+            results = check_signatures(self._repository, [(text, one) for _, text, one in signed], self._for_ssh)
         except CouldNotTell as error:
             self._failed = error.message
             return
-        self._checked |= {line: checked for (line, _, _), checked in zip(signed, told, strict=True)}
+        self._checked |= {line: checked for (line, _, _), checked in zip(signed, results, strict=True)}
 
     def is_sound(self, entry: Entry) -> bool:
         """Return whether a record is signed by an allowed key; others may be added by whoever may write notes."""
@@ -118,11 +118,11 @@ class Signers(Trust):
                 kept[text] = entry
         return list(kept.values())
 
-    def against(self, told: RecordedContext, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
+    def against(self, recorded: RecordedContext, claim: Claim | None, time: int | None = None) -> tuple[Reason, ...]:
         """Return what is wrong with the signatures of a chain, up to the claim about a commit of that time."""
-        last = claim.record.seq if claim is not None else len(told.entries)
+        last = claim.record.seq if claim is not None else len(recorded.entries)
         times = (time,) if claim is not None and self.has_times else ()
-        mine = (entry for entry in told.entries if entry.record.seq <= last)
+        mine = (entry for entry in recorded.entries if entry.record.seq <= last)
         found = (reason for entry in mine if (reason := self.judge(entry, times)) is not None)
         return tuple(itertools.islice(found, 5))
 
@@ -141,8 +141,8 @@ class Signers(Trust):
             return Reason(Code.SIGNATURE_UNCHECKED, cut(f"record {record.id}: {why}"), record.id)
         if checked.status not in ("G", "U"):
             what = {"X": "expired", "Y": "made with an expired key", "R": "made with a revoked key"}
-            told = f"the signature of record {record.id} is {what.get(checked.status, 'bad')}"
-            return Reason(Code.SIGNATURE_BAD, told, record.id)
+            what_is_wrong = f"the signature of record {record.id} is {what.get(checked.status, 'bad')}"
+            return Reason(Code.SIGNATURE_BAD, what_is_wrong, record.id)
         lines = [one for key in checked.fingerprints for one in self._allowed.get(key, ())]
         if not lines or (checked.status != "G" and not self._is_openpgp(checked)):
             key = checked.fingerprints[0] if checked.fingerprints else "an unknown key"
@@ -150,11 +150,13 @@ class Signers(Trust):
         when = (_seconds(record.time), *times)
         names = [name for one in lines if one.holds_at(when) for name in one.names]
         if not names:
-            told = f"record {record.id} is signed with a key that did not count at its time, or at that of the commit"
-            return Reason(Code.SIGNATURE_BAD, told, record.id)
+            what_is_wrong = (
+                f"record {record.id} is signed with a key that did not count at its time, or at that of the commit"
+            )
+            return Reason(Code.SIGNATURE_BAD, what_is_wrong, record.id)
         if not _may_act(record.actor, names):
-            told = f"record {record.id} names {record.actor}, and is signed by {', '.join(names)}"
-            return Reason(Code.ACTOR_FORGED, cut(told), record.id)
+            what_is_wrong = f"record {record.id} names {record.actor}, and is signed by {', '.join(names)}"
+            return Reason(Code.ACTOR_FORGED, cut(what_is_wrong), record.id)
         return None
 
     def _may_be_known(self, key: str) -> bool:

@@ -184,5 +184,5 @@ def _turns(one: Attested) -> Iterator[_Step]:
             if made.head is not None and made.head != at:
                 at = made.head
                 heads.append(at)
-        told = WorkTurn(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
-        yield _Step(told, (made.tree, made.commit_tree), tuple(heads))
+        turn = WorkTurn(records[made.seq].id, made.agent, made.actor, made.time, made.accepted)
+        yield _Step(turn, (made.tree, made.commit_tree), tuple(heads))

@@ -169,7 +169,7 @@ def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
 def _of_files(caller: Caller, rules: RulesAt) -> Account:
     with open_current(caller) as (session, caught):
         # what was put on record just now stands in the records, and the next report is to say the same
-        session.warnings = [warning for warning in session.warnings if warning not in caught.told]
+        session.warnings = [warning for warning in session.warnings if warning not in caught.notices]
         return _of_session(session, rules)
 
 
@@ -222,7 +222,7 @@ def _prove_sealed(
     candidate = found[chain.sealed].candidate
     claim = claim_about(proof.commits[0], candidate) if candidate is not None else None
     if candidate is not None and claim is not None and proof.verdict is Proven.VERIFIED:
-        last, lines = claim.record.seq, [entry.line for entry in candidate.told.entries[: claim.record.seq]]
+        last, lines = claim.record.seq, [entry.line for entry in candidate.recorded.entries[: claim.record.seq]]
         if [entry.line for entry in told.entries[:last]] != lines:
             gaps.append(f"the proof of {chain.sealed[:12]} went by other records than these")
     return proof, *_divide(told, last)
@@ -261,7 +261,7 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     candidate = found[one.commit].candidate
     if candidate is None:
         raise CouldNotTell(f"no record is about {revision}", Situation("clone.fetch", repository=repository))
-    held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.told, tuple[Entry, ...](), None
+    held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.recorded, tuple[Entry, ...](), None
     claim = claim_about(one, candidate)
     forks = tuple(reason for reason in one.reasons if reason.code is Code.FORK)
     told = replace(told, reasons=(*told.reasons, *forks))

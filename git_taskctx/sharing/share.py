@@ -108,8 +108,8 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
         return Merged(shown(remote), True, len(known), _tasks_of(known))
     with caller.store.locked():
         taken, warnings = _take_contexts(caller, place, ids)
-        told, then = _settle(caller, known)
-    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *told), situation=then)
+        notices, then = _settle(caller, known)
+    return Merged(shown(remote), True, len(known), _tasks_of(known), taken, (*warnings, *notices), situation=then)
 
 
 def _would_bring(repository: Repository, fetched: str, remote: str, theirs: Mapping[str, str]) -> Merged:
@@ -135,7 +135,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
         theirs = find_ref(git, f"{place_of(git, remote)}/notes") if merged.there else None
         lines, sent = what_leaves(caller, remote, theirs, with_snapshots=with_snapshots)
         leaving = _records([lines])
-        told = Pushed(
+        pushed = Pushed(
             remote=shown(remote),
             url=url,
             records=len(leaving),
@@ -146,10 +146,10 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
             warnings=merged.warnings,
         )
         if dry_run or not sent:
-            return told
+            return pushed
         rejected = push_refs(git, remote, sent)
         if not rejected:
-            return told
+            return pushed
         _require_race(remote, rejected)
         lock = next((one.lock for one in rejected if one.lock), None)
         held, before = held + 1 if lock and sent == before else 0, sent
@@ -255,9 +255,9 @@ def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], Sit
         store.archive(task, context_id)
         store.deactivate()
         over = next((entry.record.commit for entry in reversed(entries) if entry.record.type == "seal"), None)
-        told = f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here"
-        return (told,), Situation("clone.ended_elsewhere", repository=repository, commit=over) if over else None
+        text = f"{task} {'is over' if over else 'was put away'} in another clone, and is put away here"
+        return (text,), Situation("clone.ended_elsewhere", repository=repository, commit=over) if over else None
     if load_from_ref(repository, context_id, last.context_sha) is None:
-        told = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
-        return (told,), None
+        text = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
+        return (text,), None
     return (), None

@@ -188,7 +188,7 @@ def test_the_proof_tells_of_them() -> None:
     taken = replace(taken, body={**taken.body, "usage": 7})
     seal = draft_record(payloads.Seal(), Origin(), seq=3, tree=oid, commit_tree=oid, commit=CommitOid("c" * 40), **at)
     written = [record.to_line() for record in link([first, taken, seal], None)]
-    (told,) = read_claims(written, Policy(), None).told
+    (told,) = read_claims(written, Policy(), None).contexts
     (claim,) = told.claims
     assert (told.reasons, claim.reasons) == ((), ())
     (notice,) = claim.notices

@@ -222,7 +222,7 @@ def good_lines() -> list[str]:
 
 def test_the_good_lines_are_good(good_lines: list[str]) -> None:
     """What is mangled below was whole."""
-    (told,) = read_claims(good_lines, Policy(), None).told
+    (told,) = read_claims(good_lines, Policy(), None).contexts
     assert (told.reasons, [claim.reasons for claim in told.claims]) == ((), [()])
 
 
@@ -233,7 +233,7 @@ def test_no_value_crashes(good_lines: list[str], number: int, name: str, value: 
     values[number][name] = value
     lines = hashed(values) if rehash else [json.dumps(one, separators=(",", ":")) for one in values]
     note = read_claims([line for line in lines if "\n" not in line], Policy(), ("dev",))
-    for told in note.told:
+    for told in note.contexts:
         assert all(len(reason.message) < 1000 for reason in told.reasons)
 
 
@@ -246,4 +246,4 @@ def test_no_value_crashes(good_lines: list[str], number: int, name: str, value: 
 def test_no_text_crashes(lines: list[str]) -> None:
     """Any text at all is a foreign line."""
     note = read_claims(lines, Policy(), None)
-    assert (note.told, note.foreign) == ((), len(lines))
+    assert (note.contexts, note.foreign) == ((), len(lines))

@@ -68,7 +68,7 @@ def read(*steps: Step, policy: str = "", agents: tuple[str, ...] | None = None, 
         }  # fmt: skip
         lines.append(json.dumps({**value, **fields}))
     config = load_config(taskctx_toml=policy.encode(), pyproject=None, committed_name="x", personal=[])
-    (told,) = read_claims(lines, config.policy, agents).told
+    (told,) = read_claims(lines, config.policy, agents).contexts
     return told
 
 

@@ -78,16 +78,16 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
     traces: list[str] = []
     for stream in divide(text):
         documents, rest = read_documents(stream)
-        told: dict[str, list[QaReport]] = {}
+        in_documents: dict[str, list[QaReport]] = {}
         for report in documents:
-            told.setdefault(report.tool, []).append(report)
+            in_documents.setdefault(report.tool, []).append(report)
         rest = cut(rest)
         traces += find_traces(rest)
         for reader in READERS:
             for report in reader(rest):
-                twice = report.tool in told and report.tool not in _IN_PARTS
-                (told if twice else found).setdefault(report.tool, []).append(report)
-        for tool, reports in told.items():
+                twice = report.tool in in_documents and report.tool not in _IN_PARTS
+                (in_documents if twice else found).setdefault(report.tool, []).append(report)
+        for tool, reports in in_documents.items():
             written = sum(one.tool == tool for one in documents)
             found.setdefault(tool, []).append(_agree(_merge(reports[:written]), reports[written:]))
     if not found and exit_code == 0:

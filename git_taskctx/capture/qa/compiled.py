@@ -24,7 +24,7 @@ def read_go(log: str) -> Iterator[QaReport]:
     counts = dict.fromkeys(("packages passed", "packages failed", "passed", "failed", "skipped"), 0)
     names: list[str] = []
     waiting: list[str] = []
-    told = False
+    seen = False
     for match in _PACKAGE.finditer(log):
         if match["kind"]:
             key = {"PASS": "passed", "FAIL": "failed", "SKIP": "skipped"}[match["kind"]]
@@ -32,7 +32,7 @@ def read_go(log: str) -> Iterator[QaReport]:
             if match["kind"] == "FAIL":
                 waiting.append(match["test"])
             continue
-        told = True
+        seen = True
         if match["fail"]:
             counts["packages failed"] += 1
             mine = [f"{match['failed']}: {test}" for test in waiting]
@@ -40,7 +40,7 @@ def read_go(log: str) -> Iterator[QaReport]:
         elif match["ok"] and "[no tests to run]" not in match["rest"]:
             counts["packages passed"] += 1
         waiting = []
-    if not told and not waiting:
+    if not seen and not waiting:
         return
     names += waiting
     failed = counts["packages failed"] or counts["failed"]

@@ -49,8 +49,8 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
     except _Stop:
         pass
     except expat.ExpatError as error:
-        told = expat.ErrorString(error.code)
-        reader.note = TRUNCATED if told in _BREAKS_OFF else f"the XML does not read: {told}"
+        message = expat.ErrorString(error.code)
+        reader.note = TRUNCATED if message in _BREAKS_OFF else f"the XML does not read: {message}"
     if not reader.began:
         return None, min(at, len(text))
     if reader.last is None:

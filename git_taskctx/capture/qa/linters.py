@@ -61,7 +61,7 @@ def read_eslint(log: str) -> Iterator[QaReport]:
 
 def _one_line(log: str, *, many: bool) -> Iterator[QaReport]:
     found = list(_ONE_LINE.finditer(log))
-    told = sum(int(count) for count in _PROBLEMS.findall(log))
+    stated = sum(int(count) for count in _PROBLEMS.findall(log))
     if not found:
         return
     bad = [match for match in found if "Error" in (match["unix_level"], match["level"])]
@@ -70,8 +70,8 @@ def _one_line(log: str, *, many: bool) -> Iterator[QaReport]:
         for match in bad
     )
     counts = {"errors": len(bad), "warnings": len(found) - len(bad)}
-    status: ReportStatus = "failed" if bad or many else "passed" if len(found) == told else "unknown"
-    note = f"{told} problems are counted, and {len(found)} are listed" if told != len(found) else None
+    status: ReportStatus = "failed" if bad or many else "passed" if len(found) == stated else "unknown"
+    note = f"{stated} problems are counted, and {len(found)} are listed" if stated != len(found) else None
     yield QaReport("eslint", status, counts, failures=names, failures_count=len(bad), note=note)
 
 
@@ -112,18 +112,18 @@ def read_ruff(log: str) -> Iterator[QaReport]:
     ends = [end for end in _RUFF_END.finditer(log) if end["good"] or not _is_of_biome(log, end.start())]
     if rows and not ends and not any(row["code2"] or row["code3"] or "[*]" in row[0] for row in rows):
         return  # rows of flake8 or pylint: ruff's end with a count in words
-    told = sum(number(end["left"] or end["found"]) for end in ends)
+    stated = sum(number(end["left"] or end["found"]) for end in ends)
     listed = len(rows) or sum(int(times) for times, _, _ in statistics)
     if not listed and _RUFF_BROKEN.search(log) and "ruff" in log:
         yield QaReport("ruff", "failed", failures_count=1, note="ruff did not run")
     elif not listed and (not ends or _TSC_ROW.search(log)):
         return  # tsc before 4.6 ends in the same words
-    elif not listed and not told:
+    elif not listed and not stated:
         empty = _NO_FILES.search(log)
         yield QaReport("ruff", "unknown", note="no files were checked") if empty else QaReport("ruff", "passed")
     else:
-        count = max(told, listed)
-        note = f"{told} errors are counted, and {listed} are listed" if told and told != listed else None
+        count = max(stated, listed)
+        note = f"{stated} errors are counted, and {listed} are listed" if stated and stated != listed else None
         yield QaReport("ruff", "failed", {"errors": count}, failures=names, failures_count=count, note=note)
 
 
@@ -194,8 +194,8 @@ def read_tsc(log: str) -> Iterator[QaReport]:
     rows = list(_TSC_ROW.finditer(log))
     if rows:
         names = tuple(problem(row["file"] or "tsc", row["code"], row["text"]) for row in rows)
-        told = max((int(end[1]) for end in _TSC_END.finditer(log)), default=0)
-        count = max(told, len(rows))
+        stated = max((int(end[1]) for end in _TSC_END.finditer(log)), default=0)
+        count = max(stated, len(rows))
         yield QaReport("tsc", "failed", {"errors": count}, failures=names, failures_count=count)
     elif _TSC_WATCH.search(log):
         yield QaReport("tsc", "open", {"errors": 0})

@@ -68,7 +68,7 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
     total = count(document, "numTotalTests") if "numTotalTests" in document else sum(counts.values())
     fits = total == sum(counts.values())
     broken = ("numFailedTestSuites", "numRuntimeErrorTestSuites")
-    told = max(count(document, key) if key in document else 0 for key in broken)
+    reported = max(count(document, key) if key in document else 0 for key in broken)
     counts[files] = sum(take(result, "status", str) == "failed" for result in results)
     names = tuple(name for result in results for name in _failed_tests(result, tool))
     bad = max(counts["failed"], len(names))
@@ -77,8 +77,8 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
     note = None
     if counts["failed"] or counts[files]:
         status = "failed"
-    elif told:
-        status, note = "failed", f"{told} suites failed"
+    elif reported:
+        status, note = "failed", f"{reported} suites failed"
     elif names or not fits:
         status, note = "unknown", MISFIT
     elif not success:
@@ -87,7 +87,7 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
         status, note = "unknown", _INTERRUPTED
     elif not counts["passed"]:
         status, note = "unknown", NONE_RAN
-    return QaReport(tool, status, _told(counts), failures=names, failures_count=bad, note=note)
+    return QaReport(tool, status, _nonzero(counts), failures=names, failures_count=bad, note=note)
 
 
 def _failed_tests(result: Any, tool: str) -> Iterator[str]:
@@ -144,9 +144,9 @@ def _playwright(document: Any, _: bool) -> QaReport:
     names, waiting, listed = [], 0, 0
     for above, test in _playwright_tests(document):
         listed += 1
-        told = take(test, "status", str)
-        waiting += told == "skipped" != take(test, "expectedStatus", str)
-        if told == "unexpected":
+        reported = take(test, "status", str)
+        waiting += reported == "skipped" != take(test, "expectedStatus", str)
+        if reported == "unexpected":
             project = word(test, "projectName")
             names.append(line(" › ".join((f"[{project}]", *above) if project else above)))
     bad = max(counts["failed"], len(names)) + len(errors)
@@ -158,7 +158,7 @@ def _playwright(document: Any, _: bool) -> QaReport:
         status, note = "unknown", f"{waiting} tests were not run"
     elif status == "passed" and not counts["passed"] + counts["flaky"]:
         status, note = "unknown", NONE_RAN
-    return QaReport("playwright", status, _told(counts), failures=tuple(names), failures_count=bad, note=note)
+    return QaReport("playwright", status, _nonzero(counts), failures=tuple(names), failures_count=bad, note=note)
 
 
 def _playwright_tests(document: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -199,11 +199,11 @@ def _pytest(document: Any, _: bool) -> QaReport:
     elif status == "passed" and (code or not counts.get("passed", 0) + counts.get("xfailed", 0)):
         status, note = "unknown", NONE_RAN
     return QaReport(
-        "pytest", status, _told(counts), failures=tuple(names), failures_count=max(bad, len(names)), note=note
+        "pytest", status, _nonzero(counts), failures=tuple(names), failures_count=max(bad, len(names)), note=note
     )
 
 
-def _told(counts: dict[str, int]) -> dict[str, int]:
+def _nonzero(counts: dict[str, int]) -> dict[str, int]:
     return {name: number for name, number in counts.items() if number}
 
 
