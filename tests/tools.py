@@ -16,6 +16,7 @@ EARLIER = f"{sys.prefix}/earlier"
 TOOLS = {
     "needs_chromium": "chromium",
     "needs_dash": "dash",
+    "needs_dask": f"{sys.prefix}/bin/dask",
     "needs_man": "man",
     "needs_lfs": "git-lfs",
     "needs_gcc": "cc",

@@ -45,6 +45,9 @@ def run(
     keep_going: Annotated[
         bool, Option("--keep-going", help="After a failure go on with what does not depend on it.")
     ] = False,
+    executor: Annotated[
+        str | None, Option("--executor", metavar="URL", help="Run checks on a cluster of dask: dask://HOST:PORT.")
+    ] = None,
     log: Annotated[str | None, Option("--log", metavar="S", help="Print what stage S said last.")] = None,
 ) -> Answer:
     """Run the team's pipeline: its agents and its checks.
@@ -55,8 +58,9 @@ def run(
     """
     from git_taskctx.commits.seal import open_task
     from git_taskctx.model.oids import TreeOid
+    from git_taskctx.pipeline.command import environment
     from git_taskctx.pipeline.journal import begin_run, resume_run
-    from git_taskctx.pipeline.plan import Asked, environment, make_plan
+    from git_taskctx.pipeline.plan import Asked, make_plan
 
     named = {
         "--approve": approve,
@@ -93,13 +97,18 @@ def run(
         if dry_run:
             return _plan(plan, warnings)
         from git_taskctx.pipeline.bench import Bench, Desk
+        from git_taskctx.pipeline.bodies import decide
         from git_taskctx.pipeline.run import require_gate, run_pipeline
-        from git_taskctx.pipeline.stages import decide
         from git_taskctx.pipeline.trees import Trees, trees_home
         from git_taskctx.report.advice import advise
 
         for gate in filter(None, (approve, reject)):
             require_gate(plan.stages, gate)
+        cluster = None
+        if executor is not None:
+            from git_taskctx.pipeline.cluster import Cluster
+
+            cluster = stack.enter_context(Cluster(executor, plan.settings, call.repository))
         journal = journal or stack.enter_context(begin_run(store, task))
         begins = TreeOid(begun.tree) if begun is not None and begun.tree is not None else settled
         bench = Bench(
@@ -114,6 +123,7 @@ def run(
             trees=Trees(trees_home(os.environ), plan.settings.bring),
             begins=begins,
             setup=plan.settings.setup,
+            cluster=cluster,
             advise=advise,
         )
         if approve is not None or reject is not None:

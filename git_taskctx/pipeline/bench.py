@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,17 @@ from git_taskctx.drift.judge import Present
 from git_taskctx.errors import CouldNotTell, Refused, TaskctxError
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import read_worktree
+from git_taskctx.ledger.travel import refs_of_context
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import StageRun
 from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.model.verdict import Outcome
+from git_taskctx.pipeline.cluster import Cluster
 from git_taskctx.pipeline.journal import Journal
 from git_taskctx.pipeline.plan import Layout
 from git_taskctx.pipeline.trees import Trees
 from git_taskctx.runner import CommandFailed, TaskContext, Waiting
+from git_taskctx.sharing.share import push
 
 KEY = 16
 """Digits of a key that records have."""
@@ -49,11 +53,16 @@ class Desk:
     @contextlib.contextmanager
     def session(self, stage: StageRun | None = None) -> Iterator[Session]:
         """Open the context for writing; what goes on record names the stage."""
+        with self.caller() as caller, open_task(replace(caller, stage=stage), write=True) as session:
+            yield session
+
+    @contextlib.contextmanager
+    def caller(self) -> Iterator[Caller]:
+        """Keep the others away for the time of the call."""
         with self._lock:
-            caller = replace(self._caller(), stage=stage)
+            caller = self._caller()
             try:
-                with open_task(caller, write=True) as session:
-                    yield session
+                yield caller
             finally:
                 caller.repository.close()
 
@@ -85,6 +94,10 @@ class Bench:
     """The tree that the run began on."""
     setup: Sequence[Sequence[str]] = ()
     """Commands that are run in each new tree."""
+    cluster: Cluster | None = None
+    """Where checks run; None for here."""
+    lost: Counter[str] = field(default_factory=Counter)
+    """How often a check was lost with its worker."""
     decision: Decision | None = None
     on_usage: Callable[[TaskContext, Any], None] = lambda _, __: None
     hold: Callable[[str], None] = lambda _: None
@@ -130,6 +143,14 @@ def refusals_wait(bench: Bench, name: str) -> Iterator[None]:
         if hint := bench.advise(error).hint:
             bench.hints[name] = hint
         raise Waiting(error.message) from error
+
+
+def push_tree(bench: Bench, remote: str, tree: TreeOid) -> str:
+    """Push what is on record; return the ref of a tree there. Raises: Refused for a secret, GitFailed."""
+    with bench.desk.caller() as caller:
+        push(caller, remote, with_snapshots=True, dry_run=False)
+        refs = refs_of_context(caller.repository, bench.mark.partition("/")[0])
+    return next(ref for ref, oid in refs.items() if oid == tree)
 
 
 def require_no_drift(session: Session) -> None:

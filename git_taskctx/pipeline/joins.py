@@ -57,9 +57,14 @@ def checking_in(bench: Bench, name: str, told: StageRun, ctx: TaskContext) -> It
         with bench.desk.session(told) as session, refusals_wait(bench, name):
             tree = _begin_from(bench, session, name, ctx)[0]
     else:
-        tree = TreeOid(ctx.inputs.get(f"{bench.layout.source.get(name)}.tree", bench.begins))
+        tree = tree_before(bench, name, ctx)
     with _own_tree(bench, told, tree) as own:
         yield own.top, tree
+
+
+def tree_before(bench: Bench, name: str, ctx: TaskContext) -> TreeOid:
+    """Return the tree of what a check comes after."""
+    return TreeOid(ctx.inputs.get(f"{bench.layout.source.get(name)}.tree", bench.begins))
 
 
 def run_join(bench: Bench, join: str, agent: str, is_asked: bool, ctx: TaskContext) -> None:

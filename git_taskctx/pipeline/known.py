@@ -11,9 +11,9 @@ from git_taskctx.model.record import Record
 from git_taskctx.model.values import dataclass
 from git_taskctx.pipeline.answers import read_answer
 from git_taskctx.pipeline.bench import KEY, Bench
+from git_taskctx.pipeline.bodies import checked
 from git_taskctx.pipeline.journal import ASK
 from git_taskctx.pipeline.plan import Plan
-from git_taskctx.pipeline.stages import checked
 from git_taskctx.runner import BadResponse, CommandFailed, Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
 

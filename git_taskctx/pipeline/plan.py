@@ -6,7 +6,6 @@ import graphlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from fnmatch import fnmatchcase
 
 from git_taskctx.config.pipelines import above_each, faults_among, groups_among
 from git_taskctx.context.session import Session
@@ -16,19 +15,8 @@ from git_taskctx.model.pipeline import Pipelines, Settings, Stage
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.runner.frozen import digest
 
-ENVIRONMENT = (
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
-    "VIRTUAL_ENV", "SSL_CERT_*",
-)  # fmt: skip
-"""What stages see of the environment where `run.env` does not say."""
 _LONGEST = 60
 """Characters of a name that has the names of all stages that are brought together."""
-_CALLERS = (
-    "CLAUDECODE", "CLAUDE_CODE_*", "CODEX_SANDBOX*", "GEMINI_CLI", "CURSOR_*", "GIT_TASKCTX*", "TASKCTX_*",
-    "TASK_CONTEXT_PATH", "TRACEPARENT", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
-    "GIT_COMMON_DIR", "GIT_NAMESPACE", "GIT_PREFIX",
-)  # fmt: skip
-"""What says something of the caller alone: never handed on."""
 
 
 @dataclass(frozen=True)
@@ -97,23 +85,11 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
     stages = _part(_inside({one: frozen.stages[one] for one in members}), asked)
     faults = [*faults_among(stages), *_misplaced(session, stages)]
     faults += _not_found(session, stages, environ)
-    if frozen.run.remote is not None:
-        faults.append("run.remote: not supported yet")
     if faults:
         raise BadConfig("\n".join(dict.fromkeys(faults)), hint="git taskctx run --dry-run   # once it is corrected")
     block = context.immutable
     policy = digest(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
     return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
-
-
-def environment(environ: Mapping[str, str], settings: Settings) -> dict[str, str]:
-    """Return what stages see of the environment."""
-    allowed = ENVIRONMENT if settings.env is None else settings.env
-    return {
-        name: value
-        for name, value in environ.items()
-        if any(fnmatchcase(name, one) for one in allowed) and not any(fnmatchcase(name, one) for one in _CALLERS)
-    }
 
 
 def _members(frozen: Pipelines, name: str | None) -> tuple[str | None, tuple[str, ...]]:

@@ -18,12 +18,13 @@ from git_taskctx.model.record import Record
 from git_taskctx.model.run import RunEvent, StageFailure
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.pipeline.bench import Bench
+from git_taskctx.pipeline.bodies import run_agent, run_check, run_gate
+from git_taskctx.pipeline.cluster import TRIES, WorkerLost
 from git_taskctx.pipeline.joins import run_join
 from git_taskctx.pipeline.journal import ASK, VERSION, Journal, plain_writes
 from git_taskctx.pipeline.known import Known
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.pipeline.processes import children, end_children, end_marked
-from git_taskctx.pipeline.stages import run_agent, run_check, run_gate
 from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskContext
 from git_taskctx.system import become_subreaper
 
@@ -200,7 +201,7 @@ def _tasks(plan: Plan, bench: Bench, begins: TreeOid) -> Any:
             definition |= {"tree": "own", "bring": list(settings.bring), "setup": list(map(list, settings.setup))}
         run = run_check if stage.agent is None else run_agent
         yield Task(name, partial(run, bench, name, stage), after=after, again=again, always=stage.always,
-                   definition=definition)  # fmt: skip
+                   retries=TRIES, retry_on=WorkerLost, definition=definition)  # fmt: skip
         if stage.ask is not None:
             gate = {"ask": stage.ask, "policy": plan.policy}
             yield Task(f"{name}{ASK}", partial(run_gate, bench, name, stage), after=[name, *([join] if join else [])],

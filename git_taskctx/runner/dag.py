@@ -271,7 +271,8 @@ class _Run:
         outcome = _outcome_of(future)
         for type_, data in outcome.events:
             self.emit(type_, name, old.attempts, **data)
-        if outcome.state in _FAILED and node.tries <= node.task.retries and not self._is_ending():
+        is_tried = outcome.state in _FAILED and node.tries <= node.task.retries and not self._is_ending()
+        if is_tried and outcome.error is not None and outcome.error.is_a(node.task.retry_on):
             self._submit(name)
         else:
             self._settle(name, outcome)

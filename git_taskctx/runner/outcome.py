@@ -33,6 +33,10 @@ class Failure:
         kind, trace = type(error).__name__, "".join(traceback.format_exception(error))
         return cls(kind, str(error), getattr(error, "signature", f"{kind}: {error}"), trace, error)
 
+    def is_a(self, kind: type[Exception]) -> bool:
+        """Return whether the exception is of a class; in another process its name says so."""
+        return kind is Exception or isinstance(self.exception, kind) or self.kind == kind.__name__
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "exception": None}
 

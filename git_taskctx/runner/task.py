@@ -74,8 +74,8 @@ class Task:
     """A node of the graph; it can be called with a context, as the function that it is made of.
 
     reads: the only keys that it may read, and what goes with it to another process; None for all. always: whether it
-    runs also when what it comes after failed. definition: what its hash says of it, JSON that changes when what it
-    does changes; the function's name by default.
+    runs also when what it comes after failed. retry_on: the class of the errors after which it is tried again.
+    definition: what its hash says of it, JSON that changes when what it does changes; the function's name by default.
     """
 
     def __init__(
@@ -87,13 +87,14 @@ class Task:
         reads: Iterable[str] | None = None,
         always: bool = False,
         retries: int = 0,
+        retry_on: type[Exception] = Exception,
         again: Again | None = None,
         definition: object = None,
     ) -> None:
         self.id, self.fn = id, fn
         self.after: tuple[str, ...] = tuple(task if isinstance(task, str) else task.id for task in after)
         self.reads = None if reads is None else frozenset(reads)
-        self.always, self.retries, self.again = always, retries, again
+        self.always, self.retries, self.retry_on, self.again = always, retries, retry_on, again
         self.definition = definition if definition is not None else {"function": name_of(fn)}
         self.is_async = inspect.iscoroutinefunction(getattr(fn, "handler", fn))
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from git_taskctx.runner import Again, DagExecutor, RunResult, Task
-from runner.kit import Script, one_thread, processes
+from git_taskctx.runner import Again, CommandTask, DagExecutor, RunResult, Task
+from runner.kit import Script, one_thread, processes, states
 
 KEYS = st.sampled_from("kl")
 FLAGS = st.dictionaries(st.sampled_from("fg"), st.sampled_from([True, False, "s"]), max_size=1)
@@ -78,6 +78,26 @@ def check(tasks: list[Task], pool: Executor, single: Executor) -> None:
 def test_a_random_graph_comes_to_the_same_end_everywhere(pool: Executor, single: Executor, tasks: list[Task]) -> None:
     """Same store in the same order, data, flags, statuses, hashes, collisions and rounds on all three executors."""
     check(tasks, pool, single)
+
+
+@pytest.mark.slow
+@pytest.mark.needs_dask
+def test_a_clusters_executor_is_one_like_any_other(single: Executor) -> None:
+    """The same end on two workers of dask, with a command, a failure, and work that goes back."""
+    import distributed
+
+    tasks = [
+        Task("a", Script(own=("x",), flags=(("f", True),))),
+        Task("b", Script(ends="failed"), after=["a"], again=Again("a")),
+        CommandTask("c", ["sh", "-c", "echo here; exit 3"], after=["a"]),
+        Task("d", Script(own=("y",), shared=(("k", True),)), after=["b", "c"], always=True),
+    ]
+    with distributed.Client(n_workers=2, threads_per_worker=1, dashboard_address=None) as client:
+        there = DagExecutor(tasks, client.get_executor()).run({"k": 0})
+    here = DagExecutor(tasks, single).run({"k": 0})
+    assert (states(there), there.hashes) == (states(here), here.hashes)
+    assert states(there) == {"a": "done", "b": "failed", "c": "failed", "d": "done"}
+    assert there.store["c.stdout"]["tail"] == "here\n"
 
 
 @pytest.mark.parametrize("run", range(3))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shlex
-import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +29,15 @@ from git_taskctx.model.payloads import Block, StageRun
 from git_taskctx.model.pipeline import Stage
 from git_taskctx.model.values import replace
 from git_taskctx.pipeline.answers import AgentAnswer, read_answer
-from git_taskctx.pipeline.bench import Bench, Decision, present_tree, refusals_wait, require_no_drift
-from git_taskctx.pipeline.joins import at_work_in, checking_in
-from git_taskctx.pipeline.processes import MARK, end_marked
+from git_taskctx.pipeline.bench import Bench, Decision, present_tree, push_tree, refusals_wait, require_no_drift
+from git_taskctx.pipeline.cluster import TRIES, Cluster, Order, WorkerLost, end_of, take
+from git_taskctx.pipeline.command import filled, own_variables, standing_for
+from git_taskctx.pipeline.joins import at_work_in, checking_in, tree_before
+from git_taskctx.pipeline.processes import end_marked
 from git_taskctx.pipeline.streams import StreamReader
 from git_taskctx.runner import Cancelled, CommandFailed, HandBack, TaskContext, TimedOut, Waiting, run_command
 from git_taskctx.runner.frozen import digest
 
-_LOG = 4 * 1024 * 1024
-"""Bytes of the end of each stream that go on record."""
 _ARGUMENT = 96 * 1024
 """Bytes of a prompt that is given as a word; Linux takes 128 KiB for each, execve(2)."""
 _SHOWN_BACK = 4000
@@ -96,15 +97,11 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     """Run a check in the worktree, and see that it left it as it was. Raises: Waiting, CommandFailed, TimedOut."""
     told = bench.attempt_of(ctx, name)
     bench.journal.attempt_folder(name, told.attempt)
-    if name in bench.layout.own:
+    if name in bench.layout.own or bench.cluster is not None:
         _check_apart(bench, name, stage, ctx, told)
         return
     with bench.lock:
-        if bench.tree is None:
-            with bench.desk.session() as session, refusals_wait(bench, name):
-                require_no_drift(session)
-                bench.tree = present_tree(session)
-        tree = bench.tree
+        tree = _tree_of_checks(bench, name)
         bench.running += 1
         bench.busy.append(name)
     ctx.outputs.set("tree", tree, keep=True)
@@ -131,12 +128,12 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
 
 
 def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: StageRun) -> None:
-    """Run a check in a tree of its own, in which it may write. Raises: Waiting, CommandFailed, TimedOut."""
+    """Run a check in a tree of its own, here or on the cluster. Raises: Waiting, CommandFailed, TimedOut."""
     code: int | None = None
-    with checking_in(bench, name, told, ctx) as (top, tree):
+    with _somewhere(bench, name, stage, ctx, told) as (tree, run):
         ctx.outputs.set("tree", tree, keep=True)
         try:
-            _run_process(bench, stage, ctx, told, None, {}, {}, top=top)
+            run()
             code = 0
         except CommandFailed as error:
             code = error.command_code
@@ -145,6 +142,50 @@ def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: 
             if code is not None:
                 with bench.lock:
                     bench.checked.append(checked(bench, stage, told, tree, code))
+
+
+@contextlib.contextmanager
+def _somewhere(
+    bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: StageRun
+) -> Iterator[tuple[TreeOid, Callable[[], None]]]:
+    """Yield the tree that a check runs on, and what runs it. Work that is not brought together is here alone."""
+    if bench.cluster is None or bench.layout.own.get(name):
+        with checking_in(bench, name, told, ctx) as (top, tree):
+            yield tree, partial(_run_process, bench, stage, ctx, told, None, {}, {}, top=top)
+        return
+    if name in bench.layout.own:
+        tree = tree_before(bench, name, ctx)
+    else:
+        with bench.lock:
+            tree = _tree_of_checks(bench, name)
+    yield tree, partial(_run_there, bench, bench.cluster, name, stage, ctx, told, tree)
+
+
+def _tree_of_checks(bench: Bench, name: str) -> TreeOid:
+    """Return the tree in the worktree, which must be the one on record. Raises: Waiting."""
+    if bench.tree is None:
+        with bench.desk.session() as session, refusals_wait(bench, name):
+            require_no_drift(session)
+            bench.tree = present_tree(session)
+    return bench.tree
+
+
+def _run_there(
+    bench: Bench, cluster: Cluster, name: str, stage: Stage, ctx: TaskContext, told: StageRun, tree: TreeOid
+) -> None:
+    """Run a check on the cluster. Raises: WorkerLost, which the engine tries again; Waiting; as `run_command` does."""
+    with refusals_wait(bench, name), bench.lock:
+        ref = cluster.refs[tree] = cluster.refs.get(tree) or push_tree(bench, cluster.remote, tree)
+    mark = f"{bench.mark}/{told.stage}/{told.attempt}/"
+    try:
+        ran = cluster.run(Order(cluster.url, ref, tree, bench.task, mark, told, stage, cluster.settings), ctx)
+    except WorkerLost as error:
+        ctx.emit("log", text=error.message)
+        bench.lost[name] += 1
+        if bench.lost[name] > TRIES:  # no fault of what it checks
+            raise Waiting(error.message) from error
+        raise
+    take(ran, bench.journal.attempt_folder(told.stage, told.attempt), ctx)
 
 
 def run_gate(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
@@ -212,15 +253,9 @@ def _written(bench: Bench, tree: TreeOid) -> str:
 def checked(bench: Bench, stage: Stage, told: StageRun, tree: TreeOid, code: int) -> CheckResult:
     """Return what a check came to, with its log."""
     folder = bench.journal.attempt_folder(told.stage, told.attempt)
-    log = b"".join(_end_of(folder / name) for name in ("stdout", "stderr"))
-    words = shlex.join(_filled(stage.run, _values(bench)))
+    log = b"".join(end_of(folder / name) for name in ("stdout", "stderr"))
+    words = shlex.join(filled(stage.run, standing_for(bench.task, bench.top)))
     return CheckResult(EvidenceSource(f"stage {told.stage}", log), words, code, tree, told)
-
-
-def _end_of(path: Path) -> bytes:
-    with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _LOG))
-        return file.read(_LOG)
 
 
 def _run_process(
@@ -231,10 +266,10 @@ def _run_process(
 
     top: a tree of its own, in which the commands of `run.setup` come first.
     """
-    values = {**_values(bench, top), **values}
-    argv = _filled(stage.run, values)
+    values = {**standing_for(bench.task, top or bench.top), **values}
+    argv = filled(stage.run, values)
     mark = f"{bench.mark}/{told.stage}/{told.attempt}/"
-    env = {**bench.environ, **_own_variables(bench, stage, told, mark, top), **more}
+    env = {**bench.environ, **own_variables(bench.task, stage, told, mark, top or bench.top), **more}
     ctx.logs, ctx.attempt = bench.journal.folder / "stages", told.attempt
     sink, asks, over = ctx.sink, ctx.asks, list[str]()
 
@@ -252,7 +287,7 @@ def _run_process(
     ctx.sink, ctx.asks = listen, lambda: bool(over) or asks()
     try:
         for command in bench.setup if top is not None else ():
-            run_command(ctx, _filled(command, values), cwd=top, env=env, wall=stage.limit.wall)
+            run_command(ctx, filled(command, values), cwd=top, env=env, wall=stage.limit.wall)
         run_command(ctx, argv, cwd=top or bench.top, env=env, wall=stage.limit.wall, idle=stage.limit.idle)
     except (CommandFailed, TimedOut, Cancelled) as error:
         if reader is not None:
@@ -272,34 +307,6 @@ def _run_process(
         ctx.sink, ctx.asks = sink, asks
     if reader is not None:
         reader.close()
-
-
-def _own_variables(bench: Bench, stage: Stage, told: StageRun, mark: str, top: Path | None) -> dict[str, str]:
-    trace, span = digest(bench.mark)[:32], digest(mark)[:16]
-    agent = {"GIT_TASKCTX_AGENT": stage.agent} if stage.agent is not None else {}
-    return {
-        **agent,
-        "GIT_TASKCTX_TASK": bench.task,
-        "GIT_TASKCTX_STAGE": told.stage,
-        "TASKCTX_PORT": _values(bench, top)["port"],
-        "TRACEPARENT": f"00-{trace}-{span}-01",
-        MARK: mark,
-    }
-
-
-def _values(bench: Bench, top: Path | None = None) -> dict[str, str]:
-    """Return what is filled in; the port is the first of ten that no other tree is likely to have."""
-    tree = os.fspath(top or bench.top)
-    port = 20_000 + zlib.crc32(os.fsencode(tree)) % 1000 * 10
-    return {"task": bench.task, "tree": tree, "port": str(port), "brief": "", "response": "", "prompt": ""}
-
-
-def _filled(argv: Sequence[str], values: Mapping[str, str]) -> list[str]:
-    """Fill in what stands between braces; other braces stay, and nothing is filled in twice."""
-    import re
-
-    pattern = re.compile(r"\{(" + "|".join(values) + r")\}")
-    return [pattern.sub(lambda found: values[found[1]], word) for word in argv]
 
 
 def _brief(text: str, handed: tuple[HandBack, ...]) -> str:
