@@ -1,5 +1,5 @@
-"""Files into an immutable block: the task file and the scope. Pure, but for being handed what was read.
+"""Files into an immutable block: the task file and the scope. Pure: file contents are passed in.
 
-A file of the repository is data here, whoever wrote it: it is bounded, parsed without executing anything, and every
-problem in it is told with its place.
+Files of the repository are untrusted data: size-limited, parsed without executing anything, and every problem is
+reported with its place.
 """

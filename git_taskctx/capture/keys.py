@@ -1,4 +1,4 @@
-"""The keys of a task file: both shapes, flat and grouped, into one set of dotted names."""
+"""The keys of a task file, flat or grouped, as one set of dotted names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from git_taskctx.model.values import dataclass, field
 
 TEXTS = ("title", "priority", "area", "description", "outcome")
 LONG = ("description", "outcome")
-"""Texts of several lines; the others are one line, however they were written."""
+"""Texts of several lines; all others become one line."""
 LISTS = {
     "scope_in": ("scope.in", "scope_in"),
     "scope_out": ("scope.out", "scope_out", "constraints.prohibited"),
@@ -23,8 +23,7 @@ HEADS = ("title", "criteria", "criterion", "step", "name", "text", "statement", 
 DETAILS = ("details", "description")
 DONE = "definition_of_done"
 CITED = ("standards_ref", "standard_ref", "ref", "reference")
-"""Keys of an item that says more than a text: what it is (the first of them that is there), how, when it is done, and
-the standard that it rests on."""
+"""Keys of a structured item: what it is (the first one present), how, when it is done, and its standard."""
 NOTHING = Node(None, 0, 0)
 MANUAL_CHECKS = ("validation.manual_checks",)
 PATHS = ("context.repo_paths", "repo_paths")
@@ -44,7 +43,7 @@ class Flat:
 
 
 def flatten(root: Node | None, problems: Problems) -> Flat:
-    """Sort the keys of a file into known and unknown ones; what should hold keys and does not is a problem."""
+    """Sort a file's keys into known and unknown ones; a scalar where keys belong is a problem."""
     flat = Flat()
     if root is None or not isinstance(root.value, dict):
         if not problems.found:

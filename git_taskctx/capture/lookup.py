@@ -1,4 +1,4 @@
-"""Finding the file of a task by its id: what its name must be like, and which name comes first."""
+"""Find a task's file by its id."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ _KINDS = (
     (r"\.task\.(?:md|markdown|json)", False),
     (r"\.(?:md|markdown|json|ya?ml)", True),
 )
-"""How names end, in the order in which they are looked for, and whether the file must be looked into as well: other
-files are named after a task, too."""
+"""Suffixes in search order, and whether the content must be checked too: other files may have the task's name."""
 _LIST = r"tasks\.(?:json|ya?ml)"
 """A file of many tasks."""
 
@@ -23,13 +22,11 @@ _LIST = r"tasks\.(?:json|ya?ml)"
 def find_task_file(
     task_id: str, paths: Iterable[str], roots: Sequence[str], *, holds: Callable[[str], bool]
 ) -> str | None:
-    """Pick the task's file among the worktree's paths: `ID.task.yaml` under a root, else `ID` and what describes it.
+    """Pick the task's file among the worktree's paths. Raises: Fatal when several fit equally well.
 
-    Where there is none, `ID*.task.md` and `ID*.task.json`; then `ID*.md`, `.json` and `.yaml`, and `tasks.json`, of
-    which `holds` must say that the task is in the file. Paths are what the system calls them; the one that is returned,
-    and those that `holds` gets, are quoted as git quotes them.
-
-    Raises: Fatal when several fit equally well.
+    First `ID.task.yaml` under a root, then `ID*.task.yaml`; else `ID*.task.md` and `ID*.task.json`; else
+    `ID*.md`, `.json`, `.yaml` and `tasks.json`, if `holds` says that the task is in the file. Paths are the system's;
+    the result, and what `holds` gets, are quoted as git does.
     """
     folders = _folders(roots)
     inside = [path for path in paths if _is_under(folders, path)]
@@ -55,7 +52,7 @@ def find_task_file(
 
 
 def is_task_file(path: str, roots: Sequence[str]) -> bool:
-    """Return whether a path under the roots is named as only task files are, whichever task it is of."""
+    """Return whether a path under the roots has a name that only task files have."""
     ends = "|".join(end for end, look in _KINDS if not look)
     return _is_under(_folders(roots), path) and re.search(rf"(?:{ends})\Z", path) is not None
 

@@ -1,7 +1,7 @@
-"""Text of a task in one form, whoever typed it and wherever: the same words are the same bytes.
+"""Normalize text, so that the same words are the same bytes.
 
-The rules are the seven that the project's design gives for it; how a paragraph is wrapped follows Markdown, where a
-line that begins with the wrong word would make a list, a heading or a quote of prose.
+The seven rules are the project's; wrapping follows Markdown, where a line that begins with certain words would start a
+list, a heading or a quote.
 """
 
 from __future__ import annotations
@@ -10,36 +10,32 @@ import re
 from collections.abc import Iterator
 
 NORMALIZER = ("normalize_multiline", "1.1.0")
-"""Name and version of the form, for whoever records how a text came about."""
+"""Recorded with the text."""
 WIDTH = 120
 """Characters in a line of a paragraph."""
 
 _HEADING = re.compile(r" {0,3}#{1,6}[ \t]+[^\s#]")
 _COMMENT = re.compile(r"[ \t]*#(?![0-9])")
-"""A line of a YAML comment: a `#` that begins neither a heading with words nor a reference such as `#12`."""
+"""A line of a YAML comment: a `#` that begins neither a heading nor a reference such as `#12`."""
 _FENCE = re.compile(r"[ \t]*(`{3,}(?=[^`]*$)|~{3,})")
 _BULLET = re.compile(r"[ \t]*(?:[-*+]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _RULE = re.compile(r"[ \t]*(?:=+|-+|(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})[ \t]*$")
-"""A line across the page, or under a heading."""
+"""A thematic break, or the underline of a heading."""
 _KEPT = re.compile(r"[ \t]*[>|<]")
-"""Quotes, tables and HTML: no prose, but their lines mean something."""
+"""Quotes, tables and HTML: lines that are kept."""
 _TABLE = re.compile(r"[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)+\|?[ \t]*$")
 _STARTER = re.compile(r"#(?![0-9])|`{3}|~{3}|[>|<]|[-*_=+]+$|[0-9]{1,9}[.)]$")
-"""A word that would make something else of the paragraph if a line began with it."""
+"""A word that would start another block if a line began with it."""
 
 
 def normalize_multiline(text: str, *, wrap: bool = True) -> str:
-    """Return `text` in its one form; without `wrap` the lines of paragraphs stay as they are.
+    """Return normalized `text`; without `wrap` paragraphs keep their lines.
 
-    1. Line ends are LF.
-    2. Lines of YAML comments go; Markdown headings stay.
-    3. No blank lines within a paragraph, and one between two; several between items of a list are one.
-    4. Paragraphs are wrapped at 120 characters: within no word, at no hyphen, in no code span, and before no word
-       that would begin a list, a heading or another block.
-    5. Lists stay as they are.
-    6. So does code, fenced or indented.
-    7. One newline ends the text.
+    1. Line ends are LF. 2. YAML comment lines are removed; Markdown headings stay. 3. No blank lines within a
+    paragraph, one between two; several between list items become one. 4. Paragraphs are wrapped at 120 characters,
+    never within a word, at a hyphen, in a code span, or before a word that would start another block. 5. Lists and 6.
+    code, fenced or indented, stay. 7. One newline ends the text.
     """
     lines: list[str] = []
     for kind, block in _blocks(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")):
@@ -49,7 +45,7 @@ def normalize_multiline(text: str, *, wrap: bool = True) -> str:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield a text's blocks: paragraphs whole as `prose`, everything else line by line, `gap`s between them."""
+    """Yield a text's blocks: paragraphs whole as `prose`, all else by line, with `gap`s between."""
     prose: list[str] = []
     before, blanks = "gap", 0
     for kind, line in _classify(lines):
@@ -71,7 +67,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _classify(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield each line with its kind: `gap`, `code`, `list`, `line` (kept on its own) or `prose`; comments are out."""
+    """Yield each line with its kind: `gap`, `code`, `list`, `line` (kept) or `prose`; comments are left out."""
     fence, before, after_gap = "", "gap", True
     for line in lines:
         opening = _FENCE.match(line)
@@ -96,7 +92,7 @@ def _classify(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _kind(line: str, before: str, *, after_gap: bool) -> str:
-    """Tell what a line is that is neither blank, code nor comment."""
+    """Return the kind of a line that is not blank, code or comment."""
     if _HEADING.match(line) or _RULE.match(line):
         return "line"
     if _BULLET.match(line) or (before == "list" and (not after_gap or line[0] in " \t")):
@@ -115,7 +111,7 @@ def _wrap(lines: list[str]) -> list[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Divide at blanks, but not within code spans."""
+    """Yield words, not split within code spans."""
     spans = _code_spans(text)
     start, end = next(spans, (len(text), len(text)))
     begin = 0
@@ -129,7 +125,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where code spans begin and end: from a run of backticks to the next one of the same length."""
+    """Yield start and end of code spans, from a run of backticks to the next one of the same length."""
     runs = [match.span() for match in re.finditer("`+", text)]
     following: dict[int, int] = {}
     closing: list[int | None] = [None] * len(runs)

@@ -1,8 +1,7 @@
-"""Which paths a task may change: macros and globs into one test, and a hash over what they match.
+"""Which paths a task may change: macros and globs compiled into one test, and a hash of the matches.
 
-Patterns are git's own, with alternatives on top: `*`, `?` and `[…]` stay within a folder, `**` crosses folders,
-`{a,b}` divides, `!` excludes. They come from files that anybody may have written, so that matching must stay linear
-whatever the pattern.
+Patterns are git's, plus alternatives: `*`, `?` and `[…]` within a folder, `**` across folders, `{a,b}` alternatives,
+`!` excludes. They are untrusted: matching takes linear time whatever the pattern.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from git_taskctx.errors import BadData
 from git_taskctx.model.values import dataclass
 
 MAX_ALTERNATIVES = 1000
-"""A pattern whose braces stand for more patterns than this is refused."""
+"""Patterns that one pattern's braces may stand for."""
 MAX_PATTERN = 8192
 """Characters in a pattern."""
 MAX_TOTAL = 256 * 1024
-"""Characters in all patterns, braces written out."""
+"""Characters in all patterns, braces expanded."""
 MAX_MACRO_DEPTH = 32
 _PLACES = 200
-"""Maximum number of places that are worth looking at one by one."""
+"""Maximum number of places that are examined one by one."""
 
 _PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
-"""A word that names paths: it has a slash, a star or an extension, or is a macro."""
+"""A word that is a path: it has a slash, a star or an extension, or is a macro."""
 _POSITION = re.compile(r"(?<=[^:]):[0-9]+(?:[-:,][0-9]+)*$|#L[0-9]+(?:-L?[0-9]+)?$")
-"""Lines of a file, as compilers (`a.py:3:1`) and GitHub (`a.py#L3-L9`) write them."""
+"""Positions in a file, as of compilers (`a.py:3:1`) and GitHub (`a.py#L3-L9`)."""
 _REMARK = re.compile(r"\s*$|\s+(?:[(\[#\u2013\u2014\u2192]|--?\s|[-=]>|:\s|lines?\s+[0-9]|L[0-9])|(?<=[:;,])\s")
-"""What follows a path that something is said of: `(new)`, `- the parser`, `# why`, `lines 3-9`."""
+"""A remark after a path: `(new)`, `- the parser`, `# why`, `lines 3-9`."""
 _WITH_BLANKS = re.compile(r"(?:[^/\s]+(?: [^/\s]+)?/)+(?:[^/\s]+ [^/\s]+\.\w+|[^/\s]*)")
-"""A path with a blank in a folder's name, where it stands in no quotes: more blanks than one make it a sentence."""
+"""An unquoted path with a blank in a folder's name; with more blanks it is a sentence."""
 _QUOTED = re.compile(r"(?P<quote>`+|[\"'])(?P<path>[^`\"']+)(?P=quote)(?P<position>:[0-9][0-9:,-]*|#L[0-9][L0-9-]*)?")
 
 
@@ -47,7 +46,7 @@ class Matcher:
     def covers(self, path: str) -> bool:
         """Return whether the patterns cover `path`, relative to the worktree's root, with `/` between folders.
 
-        Exclusions win, wherever they stand in the list. No patterns at all, or only exclusions, cover the rest.
+        Exclusions win, wherever they are in the list. Without any other pattern everything else is covered.
         """
         if self.excludes and self.excludes.match(path):
             return False
@@ -55,15 +54,15 @@ class Matcher:
 
 
 def is_pattern(text: str) -> bool:
-    """Return whether a word names paths, rather than describing work."""
+    """Return whether a word is a path rather than prose."""
     return _PATTERN.fullmatch(text) is not None
 
 
 def paths_named(text: str, *, paths: bool = False) -> tuple[str, ...]:
-    """Return the patterns that an item of a task's scope names, without positions and remarks; none for prose.
+    """Return the patterns that a scope item names, without positions and remarks; none for prose.
 
-    `src/errors.ts:153 (note)` names `src/errors.ts`. With `paths` the item stands in a list of paths, where a word
-    names a path whatever it looks like, and a path may hold blanks. What stands in quotes is kept as it is.
+    `src/errors.ts:153 (note)` names `src/errors.ts`. With `paths` the item is in a list of paths, where every word is a
+    path and may contain blanks. Quoted text is kept.
     """
     text = text.strip()
     quoted = _QUOTED.match(text)
@@ -87,17 +86,15 @@ def paths_named(text: str, *, paths: bool = False) -> tuple[str, ...]:
 
 
 def _bare(word: str) -> str:
-    """Return a path without the position in it and the mark after it."""
+    """Return a path without position and trailing punctuation."""
     return _POSITION.sub("", word.rstrip(",;").removesuffix(":"))
 
 
 def compile_patterns(patterns: Sequence[str]) -> Matcher:
-    """Compile patterns whose macros are expanded.
+    """Compile patterns whose macros are expanded. Raises: BadData for one that is too long or too branched.
 
-    A pattern that ends in a name without wildcards, or in a slash, covers a folder of that name with all below it. A
-    leading `./` or `/` means the worktree's root, as no prefix does.
-
-    Raises: BadData for a pattern that is too long, or whose braces stand for too many.
+    A pattern that ends in a plain name or a slash also covers everything below that folder. A leading `./` or `/`
+    means the worktree's root, like no prefix.
     """
     includes = [_clean(pattern) for pattern in patterns if not pattern.startswith("!")]
     excludes = [_clean(pattern[1:]) for pattern in patterns if pattern.startswith("!")]
@@ -105,7 +102,7 @@ def compile_patterns(patterns: Sequence[str]) -> Matcher:
 
 
 def places_of(patterns: Sequence[str]) -> tuple[str, ...]:
-    """Return paths that all that the patterns cover is, or lies below; none where that may be anywhere."""
+    """Return paths that contain everything the patterns cover; none where that may be anywhere."""
     places = list[str]()
     for pattern in patterns:
         for plain in () if pattern.startswith("!") else _alternatives(_clean(pattern)):
@@ -115,9 +112,9 @@ def places_of(patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def expand_macros(patterns: Iterable[str], macros: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Put what `:name` stands for in its place, each pattern once; `!:name` excludes all that it stands for.
+    """Replace `:name` by its patterns, each once; `!:name` excludes them.
 
-    Raises: BadData for an unknown macro (with the nearest known one) and for macros that name each other in a circle.
+    Raises: BadData for an unknown macro (naming the nearest) and for circular macros.
     """
     known: dict[str, tuple[str, ...]] = {}
     result: list[str] = []
@@ -132,7 +129,7 @@ def expand_macros(patterns: Iterable[str], macros: Mapping[str, Sequence[str]]) 
 
 
 def read_macros(data: bytes, *, name: str) -> dict[str, tuple[str, ...]]:
-    """Read a JSON file of macros: `name` or `:name` to a pattern or a list of patterns; under `macros`, too.
+    """Read a JSON file of macros: `name` or `:name` to patterns, at the top or under `macros`.
 
     Raises: BadData with a line for every problem.
     """
@@ -212,7 +209,7 @@ def _compile(patterns: Sequence[str]) -> re.Pattern[str]:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Write out the braces: `a{b,c}` is `ab` and `ac`. Braces without a comma stay as they are."""
+    """Expand braces: `a{b,c}` is `ab` and `ac`. Braces without a comma stay."""
     done: list[str] = []
     waiting = [pattern]
     while waiting:
@@ -229,7 +226,7 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _first_braces(text: str) -> list[int]:
-    """Return where the first braces with alternatives open, where their commas stand, and where they close."""
+    """Return the positions of the first braces with alternatives, and of their commas."""
     found: list[list[int]] = []
     stack: list[list[int]] = []
     for match in re.finditer(r"\\.|[{},]", text, re.DOTALL):
@@ -253,7 +250,7 @@ _PIECE = re.compile(
 
 
 def _translate(pattern: str) -> str:
-    """Turn a pattern without braces into a regular expression that `match` anchors at the start of a path."""
+    """Translate a pattern without braces to a regular expression, anchored at the start by `match`."""
     segments = [segment for segment in pattern.split("/") if segment not in ("", ".")]
     names_folder = pattern.endswith("/") or not (segments and re.search(r"[*?]|\[.+\]", segments[-1]))
     end = r"(?:/|\Z)" if names_folder else r"\Z"
@@ -278,7 +275,7 @@ def _translate(pattern: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    """Translate what stands between two slashes."""
+    """Translate a path component."""
     parts: list[str] = [""]
     for piece in _PIECE.finditer(segment):
         if piece["stars"]:

@@ -1,7 +1,7 @@
-"""The sections of a Markdown document, each with the anchor that GitHub gives its heading.
+"""The sections of a Markdown document, with GitHub's anchors.
 
-Lines are those of CommonMark: they end with LF, CR or CRLF. Only the blocks of a document are parsed, and of its text
-only the headings and what is asked for, so that large standards cost little.
+Lines end with LF, CR or CRLF, as in CommonMark. Only the blocks are parsed, and inline text only of headings and on
+demand, so that large standards are cheap.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_HEADING = 1000
-"""Characters; the markup in a longer heading is not read."""
+"""Characters; markup in longer headings is ignored."""
 MAX_SENTENCE = 140
 """Characters of a requirement."""
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(?:.*\n)*?---[ \t]*(?:\n|\Z)")
@@ -35,7 +35,7 @@ _SENTENCE = re.compile(r".+?[.!?](?<!e\.g\.)(?<!i\.e\.)(?<! vs\.)(?<! cf\.)[)\"'
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, and what stands under it."""
+    """A heading and the text below it."""
 
     title: str
     slug: str
@@ -43,9 +43,9 @@ class Section:
     start: int
     """Line of the heading, from 1."""
     end: int
-    """The line before the next heading of the same or a higher level; in a quote or a list item, at most its last."""
+    """The line before the next heading of the same or a higher level, within the same quote or list item."""
     outermost: bool
-    """True when no other section holds it."""
+    """True when it is inside no other section."""
 
     @property
     def span(self) -> str:
@@ -59,14 +59,12 @@ class _Heading:
     level: int
     line: int
     block: int
-    """Where the quote or list item begins that it stands in, as a token; -1 for none."""
+    """Token of the enclosing quote or list item; -1 for none."""
     limit: int
-    """The last line of that."""
+    """Its last line."""
 
 
 class MarkdownFile:
-    """One Markdown file, read once."""
-
     def __init__(self, data: bytes) -> None:
         from markdown_it import MarkdownIt
 
@@ -91,19 +89,19 @@ class MarkdownFile:
         return tuple(found)
 
     def find(self, name: str) -> Section | None:
-        """Return the section with this anchor, or else the first one that is called so."""
+        """Return the section with this anchor, else the first with this title."""
         slug = slug_of(name)
         by_anchor = (one for one in self.sections if one.slug == name.lower())
         return next(by_anchor, None) or next((one for one in self.sections if slug and one.slug == slug), None)
 
     def hash_of(self, section: Section) -> str:
-        """Return the sha256 of exactly the section's lines, their ends with them."""
+        """Return the sha256 of exactly the section's lines, with their ends."""
         return hashlib.sha256(b"".join(self.lines[section.start - 1 : section.end])).hexdigest()
 
     def requirement_of(self, section: Section) -> str:
-        """Return the first sentence under a heading, of at most 140 characters; the title where there is no text.
+        """Return the first sentence below a heading, at most 140 characters; the title if there is no text.
 
-        A label of one or two words says less than what it stands over.
+        Labels of one or two words are skipped.
         """
         label = None
         for token in self._tokens:
@@ -139,7 +137,7 @@ class MarkdownFile:
                     yield _Heading(title, level, token.map[0] + 1 + line, *blocks[-1])
 
     def _plain(self, text: str) -> str:
-        """Return what a reader sees of one line of Markdown, as a browser's `textContent`."""
+        """Return a line of Markdown as displayed, like a browser's `textContent`."""
         if len(text) > MAX_HEADING:
             return text
         tokens: list[Token] = []
@@ -163,14 +161,14 @@ def _ends(headings: list[_Heading]) -> list[int]:
 
 
 def _html_headings(text: str) -> Iterator[tuple[int, str, int]]:
-    """Yield the headings in a block of HTML: level, title, and how many lines stand before it."""
+    """Yield the headings in a block of HTML: level, title, and the number of lines before."""
     text = _HIDDEN.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in _HTML_HEADING.finditer(text):
         yield int(match[1]), html.unescape(_TAG.sub("", match[2])), text.count("\n", 0, match.start())
 
 
 class Slugs:
-    """Gives headings their anchors, repeated ones numbered, as github-slugger 2 does, which was held against GitHub."""
+    """Anchors of headings, repeated ones numbered, as github-slugger 2 does (compared with GitHub)."""
 
     def __init__(self) -> None:
         self._taken: dict[str, int] = {}
@@ -186,7 +184,7 @@ class Slugs:
 
 
 def slug_of(title: str) -> str:
-    """Return the anchor of a title that stands alone: letters, marks, digits, `_` and `-`, in lower case."""
+    """Return the anchor of a single title: letters, marks, digits, `_` and `-`, in lower case."""
     return "".join(map(_slug_character, title.strip().lower()))
 
 
@@ -199,7 +197,7 @@ def _slug_character(character: str) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return what stands before the first full stop that a new sentence follows."""
+    """Return the text before the first full stop that a new sentence follows."""
     found = _SENTENCE.match(text)
     return found[0] if found else text
 

@@ -1,7 +1,4 @@
-"""Which sections of which standards a task must keep: by the team's rules, and in the task's own words.
-
-What the task asks for itself wins over the rules. Everything that is wrong is told at once.
-"""
+"""The sections of standards that a task must keep, by the team's rules and the task's own words, which win."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ from git_taskctx.model.values import dataclass, field, replace
 MAX_FILE = 1024 * 1024
 """Bytes of one standards file."""
 MAX_TEXT = 8 * 1024
-"""Bytes of one section's text that go into the context."""
+"""Bytes of a section's text in the context."""
 MAX_TEXTS = 24 * 1024
 """Bytes of all of them."""
 MAX_CITATIONS = 200
@@ -38,36 +35,33 @@ _REFERENCE = re.compile(
 _LINES = re.compile(r"L\d+(?:-L?\d+)?", re.IGNORECASE)
 
 Standard = tuple[str, BlobOid, bytes | None]
-"""A file of the worktree: the path where it lies, its blob, its content; None for what is longer than `MAX_FILE`."""
+"""A file of the worktree: path, blob, content; None if longer than `MAX_FILE`."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A section that somebody asks for."""
+    """A section asked for."""
 
     files: tuple[str, ...]
-    """Where the file may lie, from the top of the worktree; the first that is there counts."""
+    """Possible paths from the top of the worktree; the first that exists counts."""
     section: str | None
-    """Anchor or title; None is all of the file."""
+    """Anchor or title; None is the whole file."""
     place: str
     """Who asks, for messages."""
     source: str
-    """Who asks, as the block's sources have it."""
+    """Who asks, in the block's sources."""
     requirement: str | None = None
     threshold: str | None = None
     mentioned: bool = False
-    """True when the text speaks of it in passing: that the file is not there is told, and no error."""
+    """True when the text only mentions it: a missing file is a warning."""
 
 
 @dataclass
 class Cited:
-    """What was found."""
-
     citations: tuple[StandardsCitation, ...] = ()
     sources: dict[str, str] = field(default_factory=dict)
     """`standards_citations.FILE#SLUG` to who asked for it."""
     blobs: dict[str, BlobOid] = field(default_factory=dict)
-    """Path of each file that is cited to its blob."""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -86,7 +80,7 @@ def _applies(wanted: Sequence[str], given: str | None) -> bool:
 
 
 def wanted_by_task(task: TaskFile) -> tuple[list[Wanted], list[str]]:
-    """Return what a task file asks for under `standards`, and what its text refers to; then what was not understood."""
+    """Return what a task file asks for under `standards` and in its text, and what was not understood."""
     wanted: list[Wanted] = []
     warnings: list[str] = []
     for item in task.standards:
@@ -156,7 +150,7 @@ def _wanted(
 
 
 def _files(path: str, task_file: str) -> tuple[str, ...]:
-    """Return where a path may lead: from the top of the worktree, or from the folder of the file that names it."""
+    """Return a path's meanings: from the top of the worktree, or from the folder of the file that names it."""
     beside = posixpath.normpath(posixpath.join(posixpath.dirname(task_file), path))
     if path.startswith("/"):
         return (posixpath.normpath(path).lstrip("/"),)
@@ -164,9 +158,9 @@ def _files(path: str, task_file: str) -> tuple[str, ...]:
 
 
 def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Cited:
-    """Find what is wanted; of two who want the same section the later one has the word.
+    """Find what is asked for; for the same section the last request wins.
 
-    Raises: BadData with a line for every file or section that is not there, and what comes nearest.
+    Raises: BadData with a line for every missing file or section, naming the nearest.
     """
     result, found = Cited(), dict[tuple[str, int], StandardsCitation]()
     documents: dict[str, MarkdownFile] = {}
@@ -208,7 +202,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
 def _with_texts(
     found: Mapping[tuple[str, int], StandardsCitation], texts: Mapping[tuple[str, int], Sequence[bytes]]
 ) -> Iterator[StandardsCitation]:
-    """Yield the citations in order, with as much of their text as there is room for, none of it twice."""
+    """Yield the citations in order, with their text as far as there is room, without repetitions."""
     room, last, upto = MAX_TEXTS, ("", 0), 0
     for path, start in sorted(found):
         lines, end = texts[path, start], start + len(texts[path, start])
@@ -257,10 +251,7 @@ def _citation(
 
 
 def find_again(document: MarkdownFile, citations: Sequence[StandardsCitation]) -> Mapping[str, Section]:
-    """Return where the text of citations stands in a document now, by its hash; what is not there is left out.
-
-    The section of the same anchor comes first: the same words may stand in several.
-    """
+    """Return the current sections of citations, by content hash, first the same anchor; missing ones are left out."""
     wanted = {one.content_sha for one in citations}
     hashes: dict[str, list[Section]] = {}
     for section in document.sections:

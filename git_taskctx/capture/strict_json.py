@@ -1,6 +1,6 @@
-"""JSON with the place of everything: strictly, as `strict_yaml` gives YAML, or as people keep it, comments and all.
+"""JSON with positions: strict, as `strict_yaml` reads YAML, or lenient with comments.
 
-A comma too many and a comment are noted and read over, so that they do not hide what else is wrong.
+Extra commas and comments are noted and skipped, so that all other problems are found too.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECODER = json.JSONDecoder()
 
 
 class JsonFault(Exception):
-    """The text cannot be read on."""
+    """The text cannot be read further."""
 
     def __init__(self, message: str, at: int) -> None:
         super().__init__(message)
@@ -29,30 +29,29 @@ class JsonFault(Exception):
 
 @dataclass
 class Value:
-    """A value and where it stands."""
+    """A value with its position."""
 
     start: int
     end: int
     value: Any = None
-    """The value of a scalar."""
     items: list[Value] | None = None
     """The values of an array, or of an object's members."""
     keys: list[str] | None = None
     """The keys of an object's members."""
     begins: list[int] = field(default_factory=list)
-    """Where each item, or member with its key, begins."""
+    """Start of each item, or member with its key."""
 
     def find(self, key: str) -> Value | None:
-        """Return the member of an object, the last of that name as JSON readers do; None without."""
+        """Return the last member with this name, as JSON readers do."""
         return self.items[self.index(key)] if self.items and self.keys and key in self.keys else None
 
     def index(self, key: str) -> int:
-        """Return which member has a key."""
+        """Return the index of a key."""
         keys = self.keys or []
         return len(keys) - 1 - keys[::-1].index(key)
 
     def plain(self) -> Any:
-        """Return the value as Python has it."""
+        """Return the value as plain Python."""
         if self.items is None:
             return self.value
         values = [item.plain() for item in self.items]
@@ -73,16 +72,14 @@ def parse_json(text: str, problems: Problems) -> Node | None:
 
 
 class JsonReader:
-    """Reads one text from its beginning to its end."""
-
     def __init__(self, text: str) -> None:
         self.text, self.at = text, 0
         self.odd: list[tuple[int, str]] = []
-        """What is read over, and is no JSON, or says nothing for sure; with its place."""
+        """Skipped oddities that are not JSON or ambiguous, with positions."""
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
     def read(self) -> Value:
-        """Return the value that the text holds. Raises: JsonFault."""
+        """Return the text's value. Raises: JsonFault."""
         value = self._value(1)
         if self._next():
             self._stop("the file goes on after its value: remove the rest")
@@ -94,7 +91,7 @@ class JsonReader:
         return line, at - self._starts[line - 1] + 1
 
     def node(self, value: Value) -> Node:
-        """Return a value as `strict_yaml` has it: scalars as they were written, and of two equal keys the first."""
+        """Return a value as `strict_yaml` does: scalars as written, and the first of equal keys."""
         place = self.place(value.start)
         if value.items is None:
             text = value.value if isinstance(value.value, str) else self.text[value.start : value.end]
@@ -111,7 +108,7 @@ class JsonReader:
         raise JsonFault(message, self.at if at is None else at)
 
     def _next(self) -> str:
-        """Pass over blanks and comments; return the character that stands there, none at the end."""
+        """Skip blanks and comments; return the next character, empty at the end."""
         while True:
             blanks = _BLANKS.match(self.text, self.at)
             self.at = blanks.end() if blanks else self.at
@@ -160,7 +157,7 @@ class JsonReader:
         return key
 
     def _more(self, end: str, *, first: bool) -> bool:
-        """Pass over what opens, divides or ends a list or an object; tell whether another item follows."""
+        """Skip the delimiters of a list or an object; return whether another item follows."""
         at = self.at
         if not first:
             if self._next() == ",":

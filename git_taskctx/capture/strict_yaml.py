@@ -1,7 +1,7 @@
-"""YAML 1.2 without what a task file does not need, and with the place of everything.
+"""YAML 1.2 limited to what a task file needs, with positions.
 
-No aliases, anchors, tags, duplicate keys or further documents: what stands there once means what it says. Scalars
-stay the text that was written, so that `priority: 1` and `version: 1.10` are not rounded off; only null is null.
+No aliases, anchors, tags, duplicate keys or further documents. Scalars stay as written, so that `priority: 1` and
+`version: 1.10` are not rounded; only null is null.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 NO_TEXT = "a control character, or no character at all"
 _NOTHING = re.compile(r"\s*(?:#.*|\.\.\.\s*)?$")
 _NAME = re.compile(r"[\w-]+")
-"""What an anchor or a tag is called; a path or a pattern is not."""
+"""The name of an anchor or tag, unlike a path or pattern."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _MOST_READ = 4 * MAX_BYTES
-"""Characters that are parsed at most for one file, in all attempts to read on after a fault."""
+"""Characters parsed for one file in all attempts to read on after a fault."""
 
 
 @dataclass(frozen=True)
 class Node:
-    """A value and where it begins, both from 1."""
+    """A value and its position, from 1."""
 
     value: str | tuple[Node, ...] | dict[str, Node] | None
     line: int
     column: int
 
     def plain(self) -> Any:
-        """Return the value without the places."""
+        """Return the value without positions."""
         if isinstance(self.value, dict):
             return {key: item.plain() for key, item in self.value.items()}
         if isinstance(self.value, tuple):
@@ -46,26 +46,26 @@ class Node:
 
 @dataclass
 class Problems:
-    """All that is wrong with one file, told at once."""
+    """All problems of one file, reported at once."""
 
     name: str
     found: list[tuple[int, int, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """What is read, but may not be meant."""
+    """Readable, but perhaps not meant."""
     mended: set[int] = field(default_factory=set)
-    """Lines that were read as they should have been written: what is wrong with them has been told."""
+    """Lines replaced by a corrected version; their faults are reported already."""
     gave_up: bool = False
-    """Whether the file was not looked through to its end."""
+    """Whether the file was not read to its end."""
     situation: Situation | None = None
-    """What is to be advised where nothing else is wrong; to put the file right otherwise."""
+    """The situation for advice where nothing else is wrong, instead of fixing the file."""
 
     def add(self, line: int, column: int, message: str) -> None:
-        """Note a problem, but none of a mended line; lines and columns count from 1."""
+        """Note a problem, except on a corrected line; lines and columns count from 1."""
         if line not in self.mended:
             self.found.append((line, column, message))
 
     def raise_any(self) -> None:
-        """Raise: BadData with a line `file:line:col: message` for each problem, in the file's order."""
+        """Raise: BadData with a line `file:line:col: message` for each problem, in order."""
         if not self.found:
             return
         lines = [f"{self.name}:{line}:{column}: {message}" for line, column, message in sorted(set(self.found))]
@@ -78,10 +78,7 @@ class Problems:
 
 
 def decode_text(data: bytes, problems: Problems) -> str:
-    """Return what a file says: no byte order mark, and LF at line ends.
-
-    Raises: BadData when `data` is larger than 1 MiB or not UTF-8.
-    """
+    """Decode a file without byte order mark, with LF. Raises: BadData when larger than 1 MiB or not UTF-8."""
     if len(data) > MAX_BYTES:
         then = Situation("clone.begin_with_title", task="TASK")
         raise BadData(f"{problems.name} has {len(data)} bytes, more than {MAX_BYTES}", then)
@@ -97,8 +94,8 @@ def decode_text(data: bytes, problems: Problems) -> str:
 def parse_yaml(text: str, problems: Problems) -> Node | None:
     """Parse one document, adding to `problems`; None when it is empty or cannot be read at all.
 
-    After a fault of syntax the text is read on with the fault mended, so that all faults are told at once. What stands
-    on a mended line is not judged a second time.
+    After a syntax error parsing goes on with a corrected line, so that all errors are reported; such lines are not
+    judged again.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError
@@ -144,7 +141,7 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
 
 @dataclass
 class _Open:
-    """A list or mapping whose end has not come; a mapping's keys and values alternate."""
+    """A list or mapping that is not closed yet; a mapping's keys and values alternate."""
 
     line: int
     column: int

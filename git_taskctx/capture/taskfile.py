@@ -1,7 +1,7 @@
-"""A task file into the words that every agent reads.
+"""Read a task file.
 
-Two shapes are read alike: flat keys, and keys grouped under `scope`, `validation`, `qa` and `context`. What is not
-known is left out and listed, what has the wrong type is told with its place and how to mend it, all at once.
+Flat keys and keys grouped under `scope`, `validation`, `qa` and `context` are read alike. Unknown keys are listed;
+wrong types are reported with position and fix, all at once.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.situation import Situation
 
 MAX_TEXT = 2048
-"""Bytes of UTF-8 of what stands in one line, of a command and of a path."""
+"""Bytes of UTF-8 of a single-line text, a command or a path."""
 MAX_TASK_TEXT = LimitsPolicy().context_kib * 1024
-"""Bytes of UTF-8 of a description, and of an item of a list: the task's own text is what a context is for."""
+"""Bytes of UTF-8 of a description and of a list item."""
 MAX_ITEMS = 500
-"""Items of one list; a longer one is a problem."""
+"""Items of one list."""
 MAX_WARNINGS = 20
-"""Warnings that are told one by one."""
+"""Warnings that are shown."""
 MAX_NAME = 512
-"""Bytes of the path that a cut text points to; of a longer one the end is shown."""
+"""Bytes of the path that a cut text points to; a longer one keeps its end."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """A text of the task, uncut, and where it begins in its file, both from 1."""
+    """An uncut text of the task and its position, from 1."""
 
     text: str
     line: int
@@ -66,8 +66,6 @@ class Words:
 
 @dataclass(frozen=True)
 class TaskFile:
-    """What a task file says."""
-
     name: str
     id: str | None
     status: str | None
@@ -79,29 +77,27 @@ class TaskFile:
     sources: Mapping[str, str] = field(default_factory=dict)
     """Dotted name of each field of the immutable block to `file:Lnn`."""
     unknown_keys: tuple[str, ...] = ()
-    """Dotted names of the keys that were left out, sorted."""
+    """Dotted names of unknown keys, sorted."""
     warnings: tuple[str, ...] = ()
     standards: tuple[Node, ...] = ()
-    """The items of `standards`, as they were written: texts, or keys and values."""
+    """The items of `standards` as written: texts, or keys and values."""
     words: tuple[Words, ...] = ()
-    """Every text that was captured, in the file's order, for what it refers to."""
+    """Every captured text, in order, to search for references."""
     lines: tuple[str, ...] = ()
-    """The file's lines."""
     garbled: frozenset[str] = frozenset()
-    """Fields that the file may have given, in a way that does not read."""
+    """Fields that the file may give in an unreadable way."""
 
     def line_of(self, words: Words, part: str) -> int:
-        """Return the line on which `part` of a text stands: the first one that holds it, from the text's own on."""
+        """Return the line of `part` of a text: the first match from the text's own line on."""
         below = range(words.line, len(self.lines) + 1)
         return next((line for line in below if part in self.lines[line - 1]), words.line)
 
 
 def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems | None = None) -> TaskFile:
-    """Read a task file of any kind; `name` is its path, for messages and sources, and `task` the id of the task.
+    """Read a task file of any kind; `name` is its path, and `task` the id.
 
-    Where `problems` are given they are added to, and what reads is returned.
-
-    Raises: BadData with one line `file:line:col: message` for every problem.
+    Raises: BadData with one line `file:line:col: message` for every problem; with `problems` these are added to
+    instead.
     """
     found = Problems(name) if problems is None else problems
     text = decode_text(data, found)
@@ -138,13 +134,10 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
 def check_gates(
     task_file: TaskFile, policy: Policy, *, any_status: bool, again: Sequence[str], cited: bool = True, task: str = ""
 ) -> None:
-    """Refuse a task file that no work should begin on, or that is another task's than `task`.
+    """Refuse a task file that no work should begin on, or that is another task's. Raises: Refused, with all reasons.
 
-    `cited` says whether a standard is cited; `again` are the words of the command that takes it, once fixed.
-
-    An empty `task.require_status` requires nothing, and a file without a status passes.
-
-    Raises: Refused, with all reasons.
+    `cited`: a standard is cited; `again`: the command to repeat once fixed. An empty `task.require_status` requires
+    nothing, and a file without a status passes.
     """
     words, allowed, status = task_file.task_snapshot, policy.task.require_status, task_file.status
     reasons = []
@@ -181,16 +174,15 @@ def is_same_id(one: str, other: str) -> bool:
 
 
 def _parts_of(task_id: str) -> list[str]:
-    """Return the words and the numbers of an id."""
+    """Return the words and numbers of an id."""
     return [part.lstrip("0") or "0" for part in re.findall(r"[^\W\d_]+|\d+", task_id.casefold())]
 
 
 def without_volatile(data: bytes, volatile: Sequence[str], *, name: str, task: str, others: bool = False) -> object:
-    """Parse a task file, without the top-level keys that match one of the `volatile` wildcards.
+    """Parse a task file without top-level keys that match a `volatile` wildcard. Raises: BadData.
 
-    Two versions that give equal values differ in volatile keys, comments and layout alone; where a tool writes the
-    file, also in what is not captured of it. In a file of many tasks the other ones count where `others` says so: who
-    may change the state of a task may not change what others have to do. Raises: BadData.
+    Versions with equal results differ only in volatile keys, comments and layout, or in uncaptured keys of a tool's own
+    file. `others` includes the other tasks of the file: who may change a task's state may not change them.
     """
     problems = Problems(name)
     importer, root, whole = import_task(decode_text(data, problems), task=task, problems=problems)
@@ -217,9 +209,9 @@ def _settled(root: Node | None, volatile: Sequence[str], importer: Importer, pro
 
 
 def lasting_sha(data: bytes, volatile: Sequence[str], *, name: str, task: str) -> str:
-    """Return the sha256 of what `without_volatile` gives, other tasks counted, as canonical JSON.
+    """Return the sha256 of `without_volatile`, with other tasks, as canonical JSON.
 
-    Raises: BadData where JSON has no such.
+    Raises: BadData if there is none.
     """
     try:
         text = without_volatile(data, volatile, name=name, task=task, others=True)
@@ -229,15 +221,12 @@ def lasting_sha(data: bytes, volatile: Sequence[str], *, name: str, task: str) -
 
 
 def _plain_status(status: str) -> str:
-    """Return a status as every tool would spell it: `In Progress` and `in-progress` are `in_progress`."""
+    """Return a status in one spelling: `In Progress` and `in-progress` are `in_progress`."""
     return re.sub(r"[\s_-]+", "_", status.strip()).casefold()
 
 
 def clean_text(text: str, *, wrap: bool = False) -> str:
-    """Return a text in its one form: a line stays a line, several lines are those of `normalize_multiline`.
-
-    A single line is never a comment: who wrote `#` there meant it.
-    """
+    """Return a normalized text; a single line stays a line, and is never a comment."""
     line = text.strip()
     if not re.search(r"[\n\r]", line) and (not wrap or len(line) <= WIDTH or line.startswith("#")):
         return text.strip("\n\r").rstrip()
@@ -246,12 +235,12 @@ def clean_text(text: str, *, wrap: bool = False) -> str:
 
 
 def _clean_command(text: str) -> str:
-    """Return a command with LF at line ends and no blanks there; nothing else of it is touched."""
+    """Return a command with LF and without trailing blanks."""
     return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
 
 
 class _Reader:
-    """Reads the known keys of one file, noting sources, warnings and problems on the way."""
+    """Reads the known keys of one file, noting sources, warnings and problems."""
 
     def __init__(self, name: str, problems: Problems, flat: Flat) -> None:
         self.name, self.problems, self.flat = name, problems, flat
@@ -259,7 +248,7 @@ class _Reader:
         self.warnings: list[str] = []
         self.words: list[Words] = []
         self.prose: tuple[str, ...] = ()
-        """What stands in lists of paths, and names none."""
+        """Items in lists of paths that are prose."""
 
     def read(self) -> TaskFile:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in TEXTS}
@@ -289,7 +278,7 @@ class _Reader:
         )
 
     def garbled(self, *, parsed: bool) -> frozenset[str]:
-        """Name the fields that the file may give in a way that does not read; of what does not parse it is anyone."""
+        """Return the fields that the file may give in an unreadable way; any, if it does not parse."""
         known = {"description": ("description",), "acceptance_criteria": LISTS["acceptance_criteria"]}
         given = {key for key, node in self.flat.known.items() if node.value and str(node.value).strip()}
         return frozenset(name for name, keys in known.items() if not parsed or not given.isdisjoint(keys))
@@ -313,7 +302,7 @@ class _Reader:
         return self._cut(text, node, key) if text and target else text or None
 
     def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:
-        """Yield the items of the lists at `keys`, empty ones left out."""
+        """Yield the non-empty items of the lists at `keys`."""
         for key in keys:
             node = self.flat.known.get(key)
             if node is None or node.value is None:
@@ -330,7 +319,7 @@ class _Reader:
             yield from ((key, item) for item in node.value if item.value not in (None, ""))
 
     def _list(self, keys: Sequence[str], target: str) -> tuple[str, ...]:
-        """Read lists of texts into one, each text once."""
+        """Read lists of texts into one, without repetitions."""
         texts: list[str] = []
         for key, item in self._items(keys, target):
             if isinstance(item.value, str):
@@ -344,7 +333,7 @@ class _Reader:
         return tuple(dict.fromkeys(filter(None, texts)))
 
     def _said_by(self, key: str, item: Node, members: Mapping[str, Node]) -> str:
-        """Join what an item says with several keys into one text; one that is none of ours was a text with a colon."""
+        """Join the keys of a structured item into one text; with an unknown key it was a text with a colon."""
         known = [name for name in (*HEADS, *DETAILS, *CITED, DONE) if name in members]
         head = next((name for name in known if name in HEADS), None)
         if head is None:
@@ -365,7 +354,7 @@ class _Reader:
         return "\n".join([texts[head] + cited, *details, *done])
 
     def _member(self, key: str, node: Node) -> str:
-        """Return a text, or a list of texts as a list of Markdown."""
+        """Return a text, or a list of texts as a Markdown list."""
         if isinstance(node.value, tuple):
             return "\n".join(f"- {text}" for text in (self._member(key, item) for item in node.value) if text)
         if isinstance(node.value, dict):
@@ -392,7 +381,7 @@ class _Reader:
         return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
 
     def _patterns(self) -> tuple[str, ...]:
-        """Return the patterns that paths and scope name; prose among them limits nothing, and is reported as prose."""
+        """Return the patterns of paths and scope; prose among them limits nothing, and is reported."""
         patterns: list[str] = []
         prose: list[tuple[str, str, Node]] = []
         for keys, paths in ((PATHS, True), (LISTS["scope_in"], False)):
@@ -420,7 +409,7 @@ class _Reader:
         return tuple(dict.fromkeys(patterns))
 
     def _docs(self) -> None:
-        """Take documents for what they cite; those of which no section is named are reported."""
+        """Read documents as citations; those without a section are reported."""
         left_out = []
         for key, item in self._items(DOCS):
             text = item.value if isinstance(item.value, str) else ""

@@ -1,7 +1,7 @@
-"""What people get wrong in YAML, said in their words: where the fault is, how to mend it, and how to read on after it.
+"""Common YAML mistakes: where the fault is, how to fix it, and how to read on.
 
-A parser stops at the first fault, and often names a place after it. Here the fault is told by the text around that
-place, and lines are given back that can be read instead, so that the rest of the file is looked at too.
+A parser stops at the first fault, often after its cause. Here the surrounding text explains it, and corrected lines let
+the rest be read too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ class Fault:
     """One fault of syntax."""
 
     line: int
-    """From 0, as in the list of lines."""
+    """From 0."""
     column: int
     """From 0."""
     message: str
     instead: dict[int, str] = field(default_factory=dict)
-    """Lines that can be read in place of those that stand there."""
+    """Corrected lines, by number."""
 
 
 _LINE = re.compile(
@@ -33,14 +33,14 @@ _NO_SPACE = re.compile(r"\s*(?:- +)*[\w.-]+(?P<colon>:)[^\s/:]")
 _NO_SPACE_AFTER_DASH = re.compile(r"\s*-[^\s-]")
 _CONFLICT = re.compile(r"(?:<{7} |>{7} |\|{7} |={7}$)")
 _BEYOND = re.compile(r"\\U(?!00(?:0[0-9A-Fa-f]|10))[0-9A-Fa-f]{8}")
-"""An escape that stands for no character."""
+"""An escape beyond Unicode."""
 _STARTERS = "`@%[]{}&*!|>\"'?,-#"
-"""What no text can begin with unless it is quoted (a dash and a question mark only before a blank)."""
+"""Characters that cannot begin a plain scalar (a dash and a question mark only before a blank)."""
 _ONLY_SO_LONG = 72
 
 
 def find_conflicts(lines: list[str]) -> list[Fault]:
-    """Return the marks that an unresolved merge left; one side of each is left out in what can be read instead."""
+    """Return the conflict markers of a merge; the corrected lines leave out one side."""
     faults: list[Fault] = []
     instead: dict[int, str] = {}
     start: int | None = None
@@ -62,9 +62,9 @@ def find_conflicts(lines: list[str]) -> list[Fault]:
 
 
 def explain(lines: list[str], error: Any) -> Fault:
-    """Tell the fault behind an error of ruamel's scanner or parser, in a text of these lines.
+    """Return the fault behind an error of ruamel's scanner or parser.
 
-    Numbers it hands to Python as they are written: what Python then refuses is no error of its own, and has no place.
+    ruamel passes numbers to Python, whose errors have no position.
     """
     if isinstance(error, ValueError | OverflowError):
         return _number(lines)
@@ -94,18 +94,18 @@ def _number(lines: list[str]) -> Fault:
 
 
 def blank(lines: list[str], number: int) -> dict[int, str]:
-    """Leave out a line, and what is indented below it."""
+    """Remove a line and everything indented below it."""
     return dict.fromkeys(range(number, _end_of(lines, number, _depth(lines[number]))), "")
 
 
 def _end_of(lines: list[str], number: int, depth: int) -> int:
-    """Return the first line after `number` that has text and is indented no deeper than `depth`."""
+    """Return the first line after `number` with text indented no deeper than `depth`."""
     below = range(number + 1, len(lines))
     return next((one for one in below if lines[one].strip() and _depth(lines[one]) <= depth), len(lines))
 
 
 def blank_key(lines: list[str], number: int) -> dict[int, str]:
-    """Leave out all that stands under the top-level key that a line belongs to."""
+    """Remove everything under the top-level key of a line."""
     first, end = number, number + 1
     while first > 0 and (not lines[first].strip() or lines[first][0] in " \t#-"):
         first -= 1
@@ -123,12 +123,12 @@ def _quote(text: str) -> str:
 
 
 def _write(text: str) -> str:
-    """Show a text in quotes, where it is short enough to be shown."""
+    """Quote a text that is short enough to be shown."""
     return f": write {_quote(text)}" if len(text) <= _ONLY_SO_LONG else ""
 
 
 def _quoted(lines: list[str], number: int, start: int, message: str) -> Fault:
-    """Return the fault of a text that begins at `start` of its line, and is read when it stands in quotes."""
+    """Return the fault of a text from `start` on that can be read once quoted."""
     text = lines[number][start:].rstrip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         text = text[1:-1]
@@ -152,7 +152,7 @@ def _tab(lines: list[str], line: int, column: int, start: int, problem: str) -> 
 
 
 def _unclosed(lines: list[str], line: int, start: int, at: int, problem: str) -> Fault | None:
-    """Recognize a quote or a bracket, opened in column `at` of line `start`, that is not closed where it should be."""
+    """Recognize a quote or bracket, opened in column `at` of line `start`, that is not closed."""
     opening = lines[start][at : at + 1]
     closing = {"'": "'", '"': '"', "[": "]", "{": "}"}.get(opening)
     if closing is None or line == start or (opening in "[{" and not problem.startswith("expected ',' or")):
@@ -175,7 +175,7 @@ def _escape(lines: list[str], line: int, column: int, start: int, problem: str) 
 
 
 def _left_out_space(lines: list[str], line: int, column: int, start: int, problem: str) -> Fault | None:
-    """Recognize `key:text` and `-text`, which are no key and no item, and make what follows unreadable."""
+    """Recognize `key:text` and `-text`, which are not a key or item and break what follows."""
     if not problem.startswith(("mapping values are not allowed", "could not find expected ':'")):
         return None
     for number in range(line, max(-1, start - 2, line - 3), -1):

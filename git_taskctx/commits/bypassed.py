@@ -1,4 +1,4 @@
-"""Commits that bypassed the gate and are still in the history of the next one: its proof will be violated."""
+"""Commits that bypassed the gate and are in the history of the next one, whose proof will be violated."""
 
 from __future__ import annotations
 
@@ -10,23 +10,22 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class BypassedHistory:
-    """What stands against the proof, as long as the history is as it is."""
+    """Why the proof fails as long as the history stays as it is."""
 
     commits: tuple[CommitOid, ...]
     """Those that bypassed the gate, oldest first."""
     head: CommitOid
-    """The commit in whose history they are."""
+    """The commit with this history."""
     below: CommitOid | None
-    """What the oldest of them sits on; None for the first commit of all."""
+    """The parent of the oldest one."""
 
     @property
     def is_head(self) -> bool:
-        """True when nothing but the head bypassed the gate."""
+        """True when only the head bypassed the gate."""
         return self.commits == (self.head,)
 
     @property
     def text(self) -> str:
-        """What to say of it."""
         names = " and ".join(commit[:12] for commit in self.commits)
         one = len(self.commits) == 1
         return (
@@ -36,14 +35,14 @@ class BypassedHistory:
 
     @property
     def reason(self) -> str:
-        """Why the proof of a commit that was made is violated."""
+        """Why the proof of an existing commit is violated."""
         names = " and ".join(commit[:12] for commit in self.commits)
         who = "it" if self.is_head else names
         return f"{who} bypassed the gate, so that its proof is violated (bypass)"
 
 
 def standing(session: Session, head: CommitOid | None) -> BypassedHistory | None:
-    """Return what bypassed the gate in the history of `head`, where a proof does not tolerate it; None without."""
+    """Return the bypasses in the history of `head` that a proof does not tolerate."""
     chain, repository = session.chain, session.repository
     if not chain.bypassed or head is None or NO_VERIFY in session.context.policy.commit.allow_bypass:
         return None

@@ -1,4 +1,4 @@
-"""Commits of a task: which may be made, which were made since the last record, and which bypassed the gate."""
+"""A task's commits: which the gate allows, which were made since the last record, and which bypassed it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from git_taskctx.model.values import replace
 from git_taskctx.situation import Situation
 
 SHOWN = 5
-"""How many names stand in a sentence."""
+"""Maximum number of names in a sentence."""
 
 
 def require_settled(session: Session) -> None:
-    """Refuse a commit while drift is unresolved, or by policy while an agent is at work. Raises: Refused, Fatal."""
+    """Refuse a commit with unresolved drift, or by policy while an agent is at work. Raises: Refused, Fatal."""
     session.require_open()
     chain = session.chain
     if chain.at_work and session.context.policy.commit.require != "budget":
@@ -54,10 +54,10 @@ def require_approved(session: Session) -> None:
 
 
 def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> bool:
-    """Return whether a commit with tree `held` on `parent` is all of the task; False for a part that may be committed.
+    """Return whether a commit with tree `held` on `parent` is the whole task; False for an allowed part.
 
-    Raises: Refused for another parent, for a path that is neither as in the parent nor as the agents left it, and by
-    policy for a part; CouldNotTell when objects are missing.
+    Raises: Refused for another parent, for a path that equals neither the parent's nor the agents' entry, and by policy
+    for a part; CouldNotTell when objects are missing.
     """
     chain, repository = session.chain, session.repository
     expected = session.require_snapshot()
@@ -94,15 +94,15 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
 
 
 def is_amended_part(chain: Chain, parent: CommitOid | None) -> bool:
-    """Return whether a commit on `parent` would replace the last part of the task."""
+    """Return whether a commit on `parent` would replace the task's last part."""
     last = chain.parts[-1] if chain.parts else None
     return last is not None and (last.commit, last.parent) == (chain.parent, parent)
 
 
 def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
-    """Return the records that are due: for parts of the task, and for commits that bypassed the gate.
+    """Return the records due for parts of the task and for commits that bypassed the gate.
 
-    `gated` tells whether there is a gate here; None looks for it, and only where there is something to record.
+    `gated` says whether there is a gate here; None finds out, if there is anything to record.
     """
     if session.archived or session.edited:
         return []
@@ -120,7 +120,7 @@ def unrecorded(session: Session, *, gated: bool | None = None) -> list[Event]:
 
 
 def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
-    """Put on record what was committed since the last record; return what to say of it. Raises: as `commit`."""
+    """Record what was committed since the last record; return messages. Raises: as `commit`."""
     notices = []
     for event in unrecorded(session, gated=gated):
         commit = event.commit or ""
@@ -138,7 +138,7 @@ def keep_up(session: Session, *, gated: bool | None = None) -> tuple[str, ...]:
 
 
 def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
-    """Return what is to be recorded of one commit; nothing of the one that ends the task."""
+    """Return the records due for one commit; none for the one that ends the task."""
     chain, repository = session.chain, session.repository
     held = repository.tree_of(commit)
     parents = repository.parents_of(commit)
@@ -172,7 +172,7 @@ def _is_volatile(session: Session, change: Change) -> bool:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return some names as a person says them, `SHOWN` of them at most."""
+    """Return a list of names in words, at most `SHOWN`."""
     shown = [*names[:SHOWN], f"{len(names) - SHOWN} more"] if len(names) > SHOWN else names
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
 

@@ -1,7 +1,7 @@
-"""The gate: whether the commit that is about to be made may be made.
+"""The gate: whether the commit about to be made is allowed.
 
-It judges the index that is being committed, and where nobody is at work the worktree too. It changes nothing but the
-ledger: a failed verification counts, as everywhere.
+It judges the index being committed and, if nobody is at work, the worktree. It writes only to the ledger: a failed
+verification counts.
 """
 
 from __future__ import annotations
@@ -30,31 +30,25 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Attempt:
-    """A commit that is about to be made."""
-
     index: Path
-    """The index that is being committed; not always the user's (`commit -a`, `commit -- path`)."""
+    """The index being committed; not the user's with `commit -a` and `commit -- path`."""
     amends: bool = False
-    """True when it replaces HEAD."""
     put_aside: bool = False
-    """True while a tool has put the unstaged changes aside, as pre-commit and lint-staged do around their hooks."""
+    """True while a tool has put unstaged changes aside, as pre-commit and lint-staged do."""
     began: float | None = None
-    """When it began, in seconds since the epoch, where a change of a file since then is a hook's; None where not."""
+    """When it began, in seconds since the epoch, if later file changes are a hook's."""
 
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to say of a commit that passes, and what to type about it."""
+    """A remark on an allowed commit, and its situation for advice."""
 
     text: str
     situation: Situation | None = None
 
 
 def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
-    """Let a commit pass, or not; return what to say of it, and of commits before it.
-
-    Raises: Refused, by the state of the chain and by policy; any error that keeps the answer from being told.
-    """
+    """Allow a commit; return remarks on it and on earlier ones. Raises: Refused; any error that prevents an answer."""
     store = caller.store
     if store.is_idle:
         return ()
@@ -73,7 +67,7 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
 
 
 def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
-    """Warn of what bypassed the gate in the commit's history, and of what is unfinished in it."""
+    """Warn of bypasses in the commit's history, and of unfinished work in it."""
     head = session.repository.find_commit("HEAD")
     around = standing(session, _parent(session, head, attempt))
     remarks = tuple(map(Remark, session.unfinished()))
@@ -83,7 +77,7 @@ def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
 
 
 def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
-    """Return the paths that the commit is about to change, sorted; none where that cannot be told."""
+    """Return the paths that the commit changes, sorted; none where that is unknown."""
     git = caller.repository.git.with_env(GIT_INDEX_FILE=os.fspath(attempt.index))
     found = git.run("diff-index", "--cached", "--name-only", "--no-renames", "-z", "HEAD", "--", ok=(0, 128))
     if found.code:  # on an unborn branch `HEAD` is a bad revision, and every path of the index is new
@@ -92,7 +86,7 @@ def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
 
 
 def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
-    """Let a commit pass; False when another process wrote meanwhile, so that it must be judged again."""
+    """Allow a commit; False when another process wrote meanwhile, so that it must be judged again."""
     chain, context, present = session.chain, session.context, Present(reading)
     expected = session.require_snapshot()
     held = _tree_of(session, reading, attempt.index)
@@ -128,7 +122,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
 
 
 def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
-    """Return whether all that differs are edits of files that were written since the commit began."""
+    """Return whether all differences are edits of files written since the commit began."""
     began, top = attempt.began, os.fsencode(session.repository.toplevel)
     if began is None or any(cause.kind is not CauseKind.EDITED for cause in verdict.causes):
         return False
@@ -146,7 +140,7 @@ def _parent(session: Session, head: CommitOid | None, attempt: Attempt) -> Commi
 
 
 def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:
-    """Return the tree that is being committed. Raises: CouldNotTell while it is unmerged."""
+    """Return the tree being committed. Raises: CouldNotTell while it is unmerged."""
     if index == session.repository.index:
         tree = reading.index_tree
     else:
@@ -160,7 +154,7 @@ def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:
 
 
 def _not_put_aside(reading: Reading, expected: TreeOid, held: TreeOid, verdict: Verdict) -> tuple[Cause, ...]:
-    """Return the causes but for paths that are as they are staged: what is not staged there was put aside."""
+    """Return the causes without paths that equal the index: their unstaged changes were put aside."""
     hidden = (CauseKind.HIDDEN_EDIT, CauseKind.SUBMODULE_DIRTY)
     if any(
         cause.kind in hidden or (cause.path is None and cause.kind is not CauseKind.SCOPE_CHANGED)

@@ -1,9 +1,8 @@
-"""Which commits were made here since the chain last looked, told by what they are.
+"""The commits made here since the last record.
 
-The reflog's words are the caller's (`GIT_REFLOG_ACTION`, `update-ref -m`), so that they can accuse and never excuse: a
-commit that no remote has, and no other branch, was made here, whichever command moved HEAD to it. What others made, and
-a pull or a merge brought in, is known by where else it is; what a rebase made anew, by its author and the commit in
-whose place it is.
+The reflog's words are the caller's (`GIT_REFLOG_ACTION`, `update-ref -m`): they can accuse, never excuse. A commit that
+is on no remote and no other branch was made here. Commits of others, brought by pull or merge, are known by where else
+they are; rebased ones by author and the commit they replace.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid
 
 LOOKED_BACK = 100
-"""Maximum number of moves of HEAD, and commits, that are looked at."""
+"""Maximum number of moves of HEAD, and of commits, examined."""
 _MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
-"""The reflog's words for a commit that was made here."""
+"""The reflog's words for a commit made here."""
 
 
 def commits_since(session: Session) -> list[tuple[CommitOid, str]]:
@@ -63,10 +62,7 @@ def commits_since(session: Session) -> list[tuple[CommitOid, str]]:
 
 
 def _moves(repository: Repository, expected: CommitOid | None) -> dict[CommitOid, str]:
-    """Return where HEAD was since it was last expected there, newest first, each with the reflog's words.
-
-    Nothing where it cannot be told how far back that was.
-    """
+    """Return the moves of HEAD since it was expected, newest first, with the reflog's words; none if unknown."""
     # log.showSignature would put what gpg says between the lines (git-log).
     told = repository.git.run(
         "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
@@ -81,7 +77,7 @@ def _moves(repository: Repository, expected: CommitOid | None) -> dict[CommitOid
 
 
 def _listed(repository: Repository, *words: str) -> list[CommitOid]:
-    """Return the commits that `git rev-list` names, oldest first; nothing where no commit is asked about."""
+    """Return the commits that `git rev-list` lists, oldest first; none without arguments."""
     if not words or words[0].startswith(("^", "--")):
         return []
     options = ("--topo-order", "--reverse", "--ignore-missing", "-n", str(LOOKED_BACK))
@@ -90,7 +86,7 @@ def _listed(repository: Repository, *words: str) -> list[CommitOid]:
 
 
 def _in_order(moves: Sequence[CommitOid], listed: Sequence[CommitOid]) -> list[CommitOid]:
-    """Return all commits, none before what it was made upon, and those that HEAD left in the order of its moves."""
+    """Return all commits, parents first, and those that HEAD left in the order of its moves."""
     found, left = dict[CommitOid, None](), list(listed)
     for oid in moves:
         if oid in left:
@@ -102,7 +98,7 @@ def _in_order(moves: Sequence[CommitOid], listed: Sequence[CommitOid]) -> list[C
 
 
 def _author(repository: Repository, commit: CommitOid) -> bytes:
-    """Return who wrote a commit, and when: a rebase keeps that."""
+    """Return a commit's author and date, which a rebase keeps."""
     head = repository.objects.get(commit, "commit").partition(b"\n\n")[0]
     return next((line for line in head.split(b"\n") if line.startswith(b"author ")), b"")
 
@@ -119,7 +115,7 @@ def _fetched(repository: Repository) -> Iterator[str]:
 
 
 def _holds_work(session: Session, commit: CommitOid) -> bool:
-    """Return whether a commit brings what an agent left: nobody else can have made that."""
+    """Return whether a commit contains an agent's work, which nobody else can have made."""
     repository, chain = session.repository, session.chain
     before = repository.tree_of(chain.head if chain.head is not None else None)
     work = {(change.path, change.oid) for change in compare_trees(repository, before, chain.settled_tree)}

@@ -1,4 +1,4 @@
-"""Managers of hooks: where each is told what to run, and whether a commit here would have met a gate of ours."""
+"""Hook managers: where each is configured, and whether a commit here would have met our gate."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ LEFTHOOK = tuple(
     for local in ("", "-local")
     for kind in ("yml", "yaml", "toml", "json", "jsonc")
 )
-"""Where lefthook reads its configuration from."""
+"""lefthook's configuration files."""
 PRE_COMMIT = (".pre-commit-config.yaml", "prek.toml")
-"""The same of pre-commit and prek."""
+"""Those of pre-commit and prek."""
 _TOLD = (".husky/pre-commit", *PRE_COMMIT, *LEFTHOOK)
 _OURS = b"taskctx"
 
 
 def is_gated(repository: Repository) -> bool:
-    """Return whether a hook of ours would have been asked before a commit here."""
+    """Return whether a hook of ours would have been run before a commit here."""
     if any(_OURS.decode() in (value or "") for key, value in repository.core.items() if key.startswith("hook.")):
         return True
     named = [value for key, value, _ in repository.settings if key == "core.hookspath"][:-1]  # the last is our own

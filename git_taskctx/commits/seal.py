@@ -1,4 +1,4 @@
-"""The end of a task: its commit is the one that was validated, and the whole chain goes with it."""
+"""The end of a task: its commit is the validated one, and gets the whole chain."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class CaughtUp:
-    """What was put on record of the commits since the last record."""
+    """What was recorded about the commits since the last record."""
 
     sealed: Verdict | None = None
-    """What to say of the task's end; None where it goes on."""
+    """The verdict on the task's end; None where it goes on."""
     notices: tuple[str, ...] = ()
     """What to say of the others."""
 
 
 def is_committed(session: Session, head: CommitOid | None = None) -> bool:
-    """Return whether `head`, or HEAD, is a commit of the validated tree on the parent that it must sit on.
+    """Return whether `head`, or HEAD, has the validated tree on the right parent, volatile keys aside.
 
-    Keys of the task file that may change do not count. Not while drift is unresolved: the chain would be sealed with a
-    budget that no proof lets pass.
+    Not while drift is unresolved: no proof would accept the sealed chain.
     """
     chain, repository = session.chain, session.repository
     expected = chain.expected
@@ -53,10 +52,7 @@ def is_committed(session: Session, head: CommitOid | None = None) -> bool:
 
 @contextlib.contextmanager
 def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
-    """Open a context as `open_session` does, once what was committed meanwhile is on record.
-
-    Raises: Fatal to whoever wants to write to a task that is over.
-    """
+    """Open a context as `open_session` does, after recording new commits. Raises: Fatal to write to a finished task."""
     if not write:
         with open_current(caller) as (session, caught):
             session.warnings.extend([caught.sealed.summary] if caught.sealed else [])
@@ -76,7 +72,7 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
 
 @contextlib.contextmanager
 def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple[Session, CaughtUp]]:
-    """Open a context for reading, once what was committed meanwhile is on record; a task that is over is archived.
+    """Open a context for reading, after recording new commits; a finished task is archived.
 
     `gated` as in `unrecorded`.
     """
@@ -91,9 +87,9 @@ def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple
 
 
 def seal_head(caller: Caller) -> tuple[str, ...]:
-    """End the active task where HEAD is its commit, for a verb about commits, and return what to say of that.
+    """Seal the active task if HEAD is its commit, for a verb about commits; return messages.
 
-    What keeps the task from being read is said, and keeps no commit from being proved.
+    A task that cannot be read is reported, and does not prevent proofs.
     """
     if not caller.repository.has_worktree or caller.store.is_idle:
         return ()
@@ -105,9 +101,9 @@ def seal_head(caller: Caller) -> tuple[str, ...]:
 
 
 def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
-    """Put on record what was committed since the last record, and end the task where it is the validated tree.
+    """Record new commits, and end the task if one has the validated tree.
 
-    Nothing happens where nothing can be written: the next verb that can write will do it. `gated` as in `unrecorded`.
+    Without write access nothing happens: the next verb that can write does it. `gated` as in `unrecorded`.
     """
     try:
         with open_session(caller, write=True) as session:
@@ -122,7 +118,7 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
-    """Report that a task is over, and of its proof what is known."""
+    """Report a finished task, and what is known about its proof."""
     around = standing(session, commit)
     then = Situation("chain.over", session=session, found=around)
     is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
@@ -135,9 +131,9 @@ def _over(session: Session, commit: CommitOid) -> Verdict:
 
 
 def end(session: Session, head: CommitOid | None = None) -> CommitOid:
-    """Seal the task, and archive its context; return the commit. Call it where `is_committed`.
+    """Seal the task and archive its context; return the commit. Requires `is_committed`.
 
-    Where it cannot be archived a warning of the session says so, and the next verb tries again.
+    If it cannot be archived the session warns, and the next verb tries again.
     """
     commit = seal(session, head)
     try:
@@ -148,12 +144,12 @@ def end(session: Session, head: CommitOid | None = None) -> CommitOid:
 
 
 def not_put_away(task: str, error: TaskctxError) -> str:
-    """Return what to say where a task is over, and its context cannot be archived."""
+    """Return the warning that a finished task cannot be archived."""
     return f"{task} is over, but was not put away: {error.message}"
 
 
 def seal(session: Session, head: CommitOid | None = None) -> CommitOid:
-    """Write the whole chain on `head`, or HEAD, and on its tree; return the commit. Call it where `is_committed`."""
+    """Write the whole chain on `head`, or HEAD, and on its tree; return the commit. Requires `is_committed`."""
     chain, repository = session.chain, session.repository
     expected, head = chain.expected, head or repository.find_commit("HEAD")
     if expected is None or head is None:
@@ -180,7 +176,7 @@ def seal(session: Session, head: CommitOid | None = None) -> CommitOid:
 
 
 def put_away(session: Session, *, reason: str) -> None:
-    """Archive the active context; its refs stay, and `recover` brings it back. What was interrupted is finished."""
+    """Archive the active context, completing an interrupted attempt; its refs stay for `recover`."""
     if not session.put_away:
         session.commit([Event(Purge(), session.chain.owner)], reason=f"{session.task}: {reason}")
     session.caller.store.archive(session.task, session.context.context_id)

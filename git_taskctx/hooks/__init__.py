@@ -1,1 +1,1 @@
-"""git's hooks: what is put in place, how it is taken away, and what each hook does."""
+"""git's hooks: how they are installed and removed, and what each one does."""

@@ -1,8 +1,8 @@
-"""Whether the commit that is about to be made replaces HEAD, which git does not tell its hooks.
+"""Whether the commit about to be made replaces HEAD, which git does not pass to its hooks.
 
-Two signs: the command line of the git that runs us, where the system shows it, and that git has set the author of the
-new commit (`GIT_AUTHOR_*`, in every pre-commit hook) to exactly that of HEAD, which `--amend` keeps. The first decides
-where it can be read: two commits of one second have the same author too.
+Two signs: the command line of the git above us, where the system shows it, and the author that git sets for the new
+commit (`GIT_AUTHOR_*`, in every pre-commit hook), which `--amend` keeps. The first decides if it is readable: two
+commits of one second have the same author too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from git_taskctx.hooks.above import commit_above
 from git_taskctx.model.oids import CommitOid
 
 _AMEND = re.compile(rb"--am(e(nd?)?)?")
-"""git takes every beginning of an option that is clear."""
+"""git accepts every unique prefix of an option."""
 
 
 def is_amend(repository: Repository, environ: Mapping[str, str], head: CommitOid) -> bool:

@@ -1,8 +1,7 @@
-"""Whether a tool has put unstaged changes aside while it runs us, so that the worktree is not as anybody left it.
+"""Whether a tool has put unstaged changes aside while it runs us, so that they are missing in the worktree.
 
-pre-commit and prek say so to every hook. lint-staged and lefthook write the changes into a file in the git dir, and
-make a stash as a backup. The file alone is no sign: lint-staged leaves it there when it is done (16.4), and a tool
-that was killed too.
+pre-commit and prek set a variable for every hook. lint-staged and lefthook write the changes to a file in the git dir,
+with a stash as a backup. The file alone proves nothing: lint-staged 16.4 leaves it, and so does a killed tool.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _TOOLS = (
     ("lint-staged_unstaged.patch", b"lint-staged", b"lint-staged automatic backup"),
     ("info/lefthook-unstaged*.patch", b"lefthook", b"lefthook auto backup"),
 )
-"""The file, what the tool is called, and what its stash is. lefthook names a linked worktree in its file (2.2)."""
+"""The file, the tool's name and its stash. lefthook 2.2 names a linked worktree in its file."""
 
 
 def is_put_aside(repository: Repository, environ: Mapping[str, str]) -> bool:
@@ -33,9 +32,9 @@ def is_put_aside(repository: Repository, environ: Mapping[str, str]) -> bool:
 
 
 def began(repository: Repository, *, put_aside: bool) -> float | None:
-    """Return when the commit that runs us began, in seconds since the epoch, if a later change of a file is a hook's.
+    """Return when the commit above us began, in seconds since the epoch, if later file changes are a hook's.
 
-    None where that cannot be told: the system does not show it, or a tool has put back what it had put aside.
+    None where the system does not show it, or a tool has put changes back.
     """
     above = commit_above()
     if above is None:
@@ -59,5 +58,5 @@ def _is_above(name: bytes) -> bool:
 
 
 def _is_stashed(repository: Repository, words: bytes) -> bool:
-    """Return whether the last stash is so called; a system without /proc has no other sign."""
+    """Return whether the last stash has this message, the only sign on a system without /proc."""
     return words in repository.git.run("stash", "list", "-n", "1", "--format=%gs", ok=(0, 1, 128)).out

@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HookCall:
-    """What git told the hook."""
+    """A hook call."""
 
     name: str
     args: tuple[str, ...]
     environ: Mapping[str, str]
     stdin: Callable[[], bytes]
-    """Reads what git writes to the hook; only some are told anything."""
+    """Reads what git writes to the hook."""
     index: Path
-    """The index in force: the one that is being committed, in the hooks of a commit."""
+    """The index in force, in hooks of a commit the one being committed."""
     rules: Callable[[CommitOid | None], Rules]
-    """Reads by what commits are judged, as a commit has it."""
+    """Reads the rules for judging commits from a commit."""
 
 
 @dataclass(frozen=True)
 class HookMessage:
-    """Something to say, and where whoever reads it stands."""
+    """A message, with its situation for advice."""
 
     text: str
     situation: Situation | None = None
@@ -52,14 +52,10 @@ _BODIES = {
     "post-rewrite": "rewrite.after_rewrite",
     "pre-push": "push.before_push",
 }
-"""Module and function of each."""
 
 
 def run_body(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """Do what a hook is there for; return what to say.
-
-    Raises: Usage for a name that is no hook of ours; what the body raises.
-    """
+    """Run a hook's function; return its messages. Raises: Usage for an unknown hook; what the function raises."""
     if called.name not in _BODIES:
         raise Usage(f"there is no hook {called.name!r}, only {', '.join(_BODIES)}", Situation("hooks.no_such_hook"))
     module, _, function = _BODIES[called.name].partition(".")

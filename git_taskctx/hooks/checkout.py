@@ -9,7 +9,7 @@ from git_taskctx.model.oids import CommitOid, is_oid
 
 
 def after_checkout(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """Put the context away on a switch to another commit, and remind of one that waits here."""
+    """Put the context away on a switch to another commit, and report one that waits here."""
     old, _, flag = (*called.args, "", "", "")[:3]
     if flag != "1" or not is_oid(old):  # files were checked out, no branch
         return []

@@ -1,4 +1,4 @@
-"""Around a commit: the gate before it, and what follows from it afterwards."""
+"""The gate before a commit, and the seal after it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from git_taskctx.situation import Situation
 
 
 def before_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """Stop a commit that may not be made. Raises: TaskctxError, with the paths that it is about."""
+    """Stop a commit that the gate refuses. Raises: TaskctxError, with its paths."""
     # Only `git commit` amends; a merge runs pre-merge-commit in its place (githooks).
     head = caller.repository.find_commit("HEAD") if called.name == "pre-commit" else None
     put_aside = is_put_aside(caller.repository, called.environ)
@@ -36,7 +36,7 @@ def before_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
 
 
 def after_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """End the task when its commit was made; record a part of it, and a commit that bypassed the gate."""
+    """End the task when its commit was made; record a part of it, or a commit that bypassed the gate."""
     if caller.store.is_idle:
         return []
     caught = catch_up(caller, gated=True)

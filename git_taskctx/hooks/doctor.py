@@ -1,6 +1,6 @@
-"""Looks for whatever would keep the gate from holding, and for settings that would lose records.
+"""Find what would keep the gate from working, and settings that would lose records.
 
-Changes nothing: hooks are fired in a throw-away repository. Each finding names what mends it for `report.advice`.
+Changes nothing: hooks are fired in a throw-away repository.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
 OLDEST = (2, 31)
-"""The oldest git that we work with."""
+"""The oldest supported git."""
 Level = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is not as it should be."""
+    """One finding."""
 
     level: Level
-    """`error` where the gate would not hold."""
+    """`error` where the gate would not work."""
     what: str
     situation: Situation | None
-    """What is to be advised; None where nothing is."""
+    """Its situation for advice."""
     hint: str | None = None
-    """What an error says that carries none."""
+    """A ready hint."""
 
 
 def examine_hooks(place: Place, seats: Sequence[HookState], fired: Fired) -> Iterator[Problem]:
-    """Report of each hook why git would not run it, or that it did not come when it was fired."""
+    """Report why git would not run a hook, or that it did not fire."""
     install = Situation("hooks.install", place=place)
     for seat in seats:
         level: Level = "error" if seat.event in GATES else "warning"
@@ -110,7 +110,7 @@ def _way_to_run(place: Place, seat: HookState) -> Situation:
 
 
 def examine_files(place: Place) -> Iterator[Problem]:
-    """Find hooks that were put aside and that nothing runs, old shims, and shims where nothing runs them."""
+    """Find hooks put aside that nothing runs, outdated shims, and unused shims."""
     folders = {place.default, place.folder}
     for folder in sorted(folders):
         for there in displaced(folder):
@@ -150,7 +150,7 @@ def examine_files(place: Place) -> Iterator[Problem]:
 
 
 def examine_worktrees(place: Place) -> Iterator[Problem]:
-    """Find other worktrees in which git runs no hook at all, as a relative core.hooksPath leads nowhere there."""
+    """Find other worktrees in which a relative core.hooksPath leads nowhere, so that git runs no hook."""
     paths = place.hooks_paths()
     if not paths or os.path.isabs(paths[-1][0]) or paths[-1][0].startswith("~"):  # noqa: PTH117 - not a path yet
         return
@@ -167,7 +167,7 @@ def examine_worktrees(place: Place) -> Iterator[Problem]:
 
 
 def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> Iterator[Problem]:
-    """Find out whether the hooks would find git-taskctx, and this one. `program` is the one that runs now."""
+    """Check whether the hooks would find git-taskctx, and the running version. `program` is the running one."""
     if place.environ.get("GIT_TASKCTX") == "0":
         yield Problem(
             "error", "GIT_TASKCTX=0 is set: every hook is switched off", Situation("hooks.variable", name="GIT_TASKCTX")
@@ -242,7 +242,7 @@ def _ask_version(git: Git, program: str) -> str | None:
 
 
 def examine_notes(place: Place, seats: Sequence[HookState]) -> Iterator[Problem]:
-    """Find settings of git under which records get lost, go astray, or travel further than meant."""
+    """Find git settings that lose records, misplace them, or share too much."""
     pattern = r"^(notes\..*|core\.notesref|remote\..*\.(mirror|fetch|push))$"
     out = place.git.run("config", "-z", "--get-regexp", pattern, ok=(0, 1)).out.decode("utf-8", "surrogateescape")
     settings = [(key, value) for key, _, value in (entry.partition("\n") for entry in out.split("\0")[:-1])]
@@ -274,7 +274,7 @@ def examine_notes(place: Place, seats: Sequence[HookState]) -> Iterator[Problem]
 
 
 def examine_left(place: Place) -> Iterator[Problem]:
-    """Find what was fetched of remotes that are gone."""
+    """Find what was fetched from remotes that no longer exist."""
     try:
         names = find_left(place)
     except TaskctxError as error:
@@ -327,7 +327,7 @@ def _covers(pattern: str) -> bool:
 
 
 def as_finding(error: TaskctxError) -> Problem:
-    """Return an error that keeps every verb from working here as a finding."""
+    """Return an error that stops every verb here as a finding."""
     return Problem("error", error.message, error.situation, error.hint)
 
 

@@ -1,4 +1,4 @@
-"""Our hooks for every repository of one person: through git's configuration, or through what new clones are made of."""
+"""Hooks for all repositories of a person: through git's configuration, or the template of new clones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from git_taskctx.hooks.shims import EVENTS, author
 
 
 class Home:
-    """One person's configuration of git, and our own folder of data."""
+    """A person's git configuration, and our data folder."""
 
     def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
         home = environ.get("HOME")
@@ -30,22 +30,21 @@ class Home:
         self.git = Git(folder, environ)
         self.data = Path(data if data.startswith("/") else f"{home}/.local/share") / "git-taskctx"
         self.shims = self.data / "hooks"
-        """For git's configuration to name."""
         self.template = self.data / "template"
-        """What new repositories are made of, where the person has named nothing else."""
+        """The template for new repositories, where the person has not named one."""
 
     @property
     def has_config_hooks(self) -> bool:
-        """Return whether this git runs hooks that its configuration names."""
+        """Return whether this git supports hooks in its configuration."""
         return read_version(self.git) >= CONFIG_HOOKS
 
     def path(self, key: str) -> Path | None:
-        """Return the folder that a global setting names; None where it is not set."""
+        """Return the folder that a global setting names."""
         found = self.git.run("config", "--global", "--type=path", "--get", key, ok=(0, 1)).out.removesuffix(b"\n")
         return Path(os.fsdecode(found)) if found else None
 
     def place(self) -> Place:
-        """Return a place whose only configuration is the global one."""
+        """Return a place with the global configuration only."""
         found = self.git.run("config", "--global", "-z", "--get-regexp", r"^hook\.", ok=(0, 1)).out
         pairs = [entry.partition("\n") for entry in os.fsdecode(found).split("\0")[:-1]]
         settings = [(key, value, "file:global") for key, _, value in pairs]
@@ -53,12 +52,12 @@ class Home:
 
 
 def install_everywhere(home: Home, *, dry_run: bool) -> InstallPlan:
-    """Put our hooks into every repository from now on, or only say how. Raises: as `install`."""
+    """Install our hooks for every repository, or only plan it. Raises: as `install`."""
     return _carry_out(home, lambda: _plan_install(home), dry_run=dry_run)
 
 
 def uninstall_everywhere(home: Home, *, dry_run: bool) -> InstallPlan:
-    """Take away what `install_everywhere` put in place, or only say how. Raises: as it does."""
+    """Undo `install_everywhere`, or only plan it. Raises: as it does."""
     return _carry_out(home, lambda: _plan_uninstall(home), dry_run=dry_run)
 
 
@@ -106,7 +105,7 @@ def _plan_install(home: Home) -> InstallPlan:
 
 
 def _gits_template(home: Home) -> Iterator[tuple[Path, bytes, int]]:
-    """Yield what git itself makes new repositories of: where it goes in our template, its bytes and its mode."""
+    """Yield git's own template: path in ours, bytes and mode."""
     with tempfile.TemporaryDirectory(prefix="taskctx-") as scratch:
         nobody = {"HOME": scratch, "XDG_CONFIG_HOME": scratch, "GIT_CONFIG_GLOBAL": os.devnull}
         git = home.git.with_env(GIT_DIR=None, GIT_TEMPLATE_DIR=None, **nobody)
@@ -139,7 +138,7 @@ def _plan_uninstall(home: Home) -> InstallPlan:
 
 
 def _take_template(plan: InstallPlan, home: Home) -> None:
-    """Remove our own template, but for what others have put into it."""
+    """Remove our template, except what others put in."""
     if not home.template.is_dir():
         return
     copied = {path: data for path, data, _ in _gits_template(home)}
@@ -158,7 +157,7 @@ def _take_template(plan: InstallPlan, home: Home) -> None:
 
 
 def _take_empty(plan: InstallPlan, *folders: Path) -> None:
-    """Remove those folders that hold nothing but what is removed before; others have put something there too."""
+    """Remove those folders that only hold what is removed before."""
     for folder in folders:
         gone = {step.target for step in plan.steps if step.what == "remove"}
         if folder.is_dir() and all(os.fspath(entry) in gone for entry in folder.iterdir()):

@@ -1,8 +1,7 @@
-"""Fires each hook for real, in a throw-away repository that has the user's hooks folder and nothing of his checks.
+"""Fire each hook in a throw-away repository with the user's hooks folder but none of their checks.
 
-What is copied is what leads to us: our shims, the scripts of pre-commit, prek, husky and lefthook, and our own lines
-of files that are the user's. His own hooks are not, and no configuration of a manager is, so that none of his checks
-runs. A stand-in for `git-taskctx` writes down which hooks called it.
+Copied are our shims, the scripts of pre-commit, prek, husky and lefthook, and our own lines in the user's files; no
+scripts of the user and no manager configuration. A stand-in for `git-taskctx` records which hooks called it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
 TIME_LIMIT = 60.0
-"""Seconds that one git with its hooks may take."""
+"""Seconds for one git command with its hooks."""
 _DROP = (
     *PLACES,
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -54,13 +53,13 @@ class Fired:
 
     events: frozenset[str]
     skipped: frozenset[str]
-    """Those that were not fired: what would have called us is not of this version, or is not ours to run."""
+    """Hooks not fired: outdated, or part of the user's own scripts."""
     said: str
-    """What git and the hooks said, for those that did not come."""
+    """Output of git and the hooks, for those that did not fire."""
 
 
 def fire(place: Place, seats: Iterable[HookState]) -> Fired:
-    """Fire every hook that is in place, and return which came. Raises: GitFailed where no scratch can be made."""
+    """Fire every installed hook, and return which called us. Raises: GitFailed without a scratch folder."""
     wired = [seat for seat in seats if seat.state == "in place"]
     with tempfile.TemporaryDirectory(prefix="taskctx-doctor-") as scratch:
         top = Path(scratch).resolve() / "repo"
@@ -78,7 +77,7 @@ def fire(place: Place, seats: Iterable[HookState]) -> Fired:
 
 
 def _require_programs(program: Path) -> None:
-    """Check that a program runs where temporary files lie. Raises: CouldNotTell."""
+    """Check that programs in the temporary folder run. Raises: CouldNotTell."""
     try:
         subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=TIME_LIMIT)
     except (OSError, subprocess.SubprocessError) as error:
@@ -89,7 +88,7 @@ def _require_programs(program: Path) -> None:
 
 
 def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
-    """Return git in the scratch repository, with the user's own environment and none of his other hooks."""
+    """Return git in the scratch repository, with the user's environment and no other hooks."""
     ours = {name for event in EVENTS for name in place.config_hooks(event)}
     names = {key.removeprefix("hook.").rpartition(".")[0] for key, _, _ in place.settings if key.startswith("hook.")}
     count = int(place.environ.get("GIT_CONFIG_COUNT") or 0)
@@ -107,7 +106,7 @@ def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
 
 
 def _furnish(place: Place, git: Git, top: Path, wired: list[HookState]) -> list[str]:
-    """Make the scratch repository, and return the hooks that cannot be fired without the user's own scripts."""
+    """Make the scratch repository; return the hooks that would need the user's own scripts."""
     top.mkdir()
     # init.templateDir may hold hooks of the user's own (git-init).
     git.run("init", "-q", "--template=", "--initial-branch=main", ".")
@@ -144,7 +143,7 @@ def _furnish(place: Place, git: Git, top: Path, wired: list[HookState]) -> list[
 
 
 def _copy_ours(source: Path, target: Path, event: str) -> bool:
-    """Copy what of a script leads to us, and what lies beside it; False where only the user's own words do."""
+    """Copy our part of a script and its neighbours; False where only the user's own words lead to us."""
     who, data = read_author(source, event), read_script(source) or b""
     if who in ("ours", "block") and not is_current(data, event):
         return False
@@ -163,7 +162,7 @@ def _copy_ours(source: Path, target: Path, event: str) -> bool:
 
 
 def _copy_lefthook(place: Place, top: Path) -> None:
-    """Give lefthook our own part of its configuration and no other."""
+    """Give lefthook only our part of its configuration."""
     ours = block_of(read_script(place.top / "lefthook-local.yml") or b"") if place.top is not None else None
     if ours is not None:
         (top / "lefthook.yml").write_bytes(ours)
@@ -176,7 +175,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _play(git: Git, top: Path) -> str:
-    """Do with git what fires each hook; what was said by those that failed comes back."""
+    """Run what fires each hook; return the output of failed commands."""
     quiet = git.with_settings(QUIET).with_env(GIT_TASKCTX="0")
     said: list[str] = []
 

@@ -1,6 +1,6 @@
-"""Whether git would run each of our hooks, and what stands in the way: shared by `status`, `install` and `doctor`.
+"""Whether git would run each of our hooks, and what prevents it: for `status`, `install` and `doctor`.
 
-Files are read and no process is started, but for one `git version` where hooks are configured.
+Only reads files, apart from one `git version` where hooks are configured.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from git_taskctx.model.values import dataclass
 
 State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
 LIMIT = 1 << 20
-"""Maximum length of a script that is read."""
+"""Bytes; longer scripts are not read."""
 
 
 @dataclass(frozen=True)
@@ -28,24 +28,24 @@ class HookState:
     event: str
     state: State
     by: str
-    """What runs it, or what stands in the way."""
+    """What runs it, or prevents it."""
     path: Path | None = None
-    """The file that git runs for it; None where there is none."""
+    """The file that git runs; None where there is none."""
 
 
 @dataclass(frozen=True)
 class Health:
-    """All hooks in one line."""
+    """All hooks together."""
 
     line: str
     holds: bool
-    """Whether the gate before a commit would be asked."""
+    """Whether a commit is gated."""
     whole: bool
     """Whether every hook is in place."""
 
 
 def judge(seats: Iterable[HookState]) -> Health:
-    """Sum up: pure."""
+    """Return the health that follows from the hooks' states."""
     seats = list(seats)
     away = [seat for seat in seats if seat.state != "in place"]
     holds = all(seat.state == "in place" for seat in seats if seat.event in GATES)
@@ -61,18 +61,18 @@ def judge(seats: Iterable[HookState]) -> Health:
 
 
 def look(place: Place) -> tuple[HookState, ...]:
-    """Return how each hook stands."""
+    """Return each hook's state."""
     return tuple(_look(place, event) for event in EVENTS)
 
 
 def read_author(path: Path, event: str) -> Author | None:
-    """Tell who wrote the script at `path`; None where there is none that reads."""
+    """Return who wrote the script at `path`, None if it cannot be read."""
     data = read_script(path)
     return None if data is None else author(data, event)
 
 
 def read_script(path: Path) -> bytes | None:
-    """Return a script, through a link as git does; None where there is none, or what is there is no file."""
+    """Read a script, also through a link, as git does; None where it is missing or not a file."""
     try:
         if not path.is_file():
             return None
@@ -83,7 +83,7 @@ def read_script(path: Path) -> bytes | None:
 
 
 def is_executable(path: Path) -> bool:
-    """Return whether git would run it: any x bit, as far as a mode tells."""
+    """Return whether git would run it: any x bit."""
     try:
         return bool(path.stat().st_mode & 0o111)
     except OSError:
@@ -142,14 +142,14 @@ def _look_beside(place: Place, path: Path, event: str, tool: Author) -> HookStat
 
 
 def in_lefthook(top: Path, event: str, private: Path) -> bool:
-    """Return whether lefthook's configuration runs us for an event, by itself or through our own folder."""
+    """Return whether lefthook's configuration runs us for an event, directly or through our own folder."""
     ours = rb"taskctx hook |" + re.escape(os.fsencode(private) + b"/")
     pattern = re.compile(rb"^[^#\n]*(" + ours + rb")" + event.encode() + rb"\b", re.MULTILINE)
     return any(pattern.search(read_script(top / name) or b"") for name in LEFTHOOK)
 
 
 def displaced(folder: Path) -> list[Path]:
-    """Return the hooks that lie beside the hooks folder, put there by us, with no shim that runs them."""
+    """Return the hooks that we put aside beside the folder and no shim runs."""
     return [
         there
         for event in EVENTS

@@ -1,12 +1,12 @@
-"""Puts our hooks where git runs them, beside whatever is there, and takes them away again.
+"""Install our hooks beside whatever is there, and remove them again.
 
-First a plan is made, which changes nothing; then its steps are done in order. Stopped between any two of them, every
-hook of the user's still runs or is given back by the next `install` or `uninstall`.
+First a plan is made without changes, then its steps run in order. Interrupted between two steps, every hook of the user
+still runs, or the next `install` or `uninstall` restores it.
 
-How a hook is put in depends on who has the place: nobody or a script of the user's (ours takes its name and runs it
-first), pre-commit and prek (ours lies beside theirs as `<hook>.legacy`, which they run), husky, lefthook and folders
-that are content of the worktree (git's configuration where git has such hooks; else lines in their files, only when
-asked), and a folder that other repositories use too (a folder of our own, which leads to it).
+The way depends on what has the place: nothing or a script of the user (ours takes its name and runs it first);
+pre-commit and prek (ours becomes `<hook>.legacy`, which they run); husky, lefthook and folders inside the worktree
+(git's configuration where git supports hooks there, else lines in their files, only on request); a folder shared with
+other repositories (a folder of our own that leads to it).
 """
 
 from __future__ import annotations
@@ -46,22 +46,20 @@ _LEFTHOOK_LINE = re.compile(
     rb"|# git-taskctx: (begin|end).*|[a-z-]+:|  commands:|    ~taskctx:|      run: .*taskctx.*|      use_stdin: true"
 )
 _LAST = "~taskctx"
-"""A command of lefthook's that it runs last: those without a priority come after all others, by name."""
+"""A command that lefthook runs last: without a priority they come after all others, by name."""
 
 
 @dataclass
 class InstallPlan:
-    """What is to be done."""
-
     steps: list[HookChange] = field(default_factory=list)
     left: list[tuple[str, str]] = field(default_factory=list)
-    """Hooks that are not put in, or not taken away, and why."""
+    """Hooks that are not installed, or not removed, and why."""
     notes: list[str] = field(default_factory=list)
-    """What is to be known beside it."""
+    """Remarks."""
 
 
 def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | None = None) -> InstallPlan:
-    """Put every hook in, or only say how. Raises: TryAgain, Fatal, ReadOnly, GitFailed; what `let_fetch` does."""
+    """Install every hook, or only plan it. Raises: TryAgain, Fatal, ReadOnly, GitFailed; as `let_fetch`."""
 
     def make(place: Place) -> InstallPlan:
         lines = list(let_fetch(place, notes)) if notes is not None else []
@@ -73,7 +71,7 @@ def install(place: Place, *, write_tracked: bool, dry_run: bool, notes: str | No
 
 
 def uninstall(place: Place, *, write_tracked: bool, dry_run: bool) -> InstallPlan:
-    """Take every hook away and give back what was there, or only say how. Raises: as `install`."""
+    """Remove every hook and restore what was there, or only plan it. Raises: as `install`."""
     return _carry_out(place, lambda place: plan_uninstall(place, write_tracked=write_tracked), dry_run=dry_run)
 
 
@@ -90,7 +88,7 @@ def _carry_out(place: Place, make: Callable[[Place], InstallPlan], *, dry_run: b
 
 
 def plan_install(place: Place, *, write_tracked: bool) -> InstallPlan:
-    """Plan to put every hook in; what is in place already is left as it is. Raises: Fatal, GitFailed."""
+    """Plan the installation; what is installed stays as it is. Raises: Fatal, GitFailed."""
     plan = InstallPlan()
     folder = place.folder
     if place.leads_out(folder):
@@ -120,7 +118,7 @@ def plan_install(place: Place, *, write_tracked: bool) -> InstallPlan:
 
 
 def plan_uninstall(place: Place, *, write_tracked: bool) -> InstallPlan:
-    """Plan to take every hook away and to give back what was there before. Raises: GitFailed."""
+    """Plan the removal, and restore what was there before. Raises: GitFailed."""
     plan = InstallPlan()
     for event in EVENTS:
         section = f"{PREFIX}{event}"
@@ -150,7 +148,7 @@ def plan_uninstall(place: Place, *, write_tracked: bool) -> InstallPlan:
 
 
 def put_file(plan: InstallPlan, folder: Path, event: str) -> None:
-    """Give ours the hook's name, or `<hook>.legacy` where pre-commit or prek has it, and keep what is there."""
+    """Install one shim under the hook's name, or as `<hook>.legacy` under pre-commit or prek, keeping what is there."""
     path = folder / event
     steps.require_script(path)
     if read_author(path, event) in ("pre-commit", "prek"):
@@ -173,10 +171,9 @@ def put_file(plan: InstallPlan, folder: Path, event: str) -> None:
 
 
 def renew(plan: InstallPlan, path: Path, event: str, kept: Path, *, before: Path | None = None) -> None:
-    """Write our script anew where it is missing or not as this version writes it; what somebody wrote into it is kept.
+    """Rewrite our script if it is missing or outdated, keeping lines that somebody added to it.
 
-    Those lines become the hook `before` ours, where they can be one; else the whole script is kept in the folder
-    `kept`, and not run.
+    These become the hook `before` ours if possible; else the script is kept in folder `kept` and not run.
     """
     data = read_script(path)
     rest, whole = without_shim(data, event) if data is not None and author(data, event) == "ours" else (b"", True)
@@ -192,7 +189,7 @@ def renew(plan: InstallPlan, path: Path, event: str, kept: Path, *, before: Path
 
 
 def take(plan: InstallPlan, path: Path, event: str, *, taken: bool = False) -> None:
-    """Take our script away, and leave what somebody wrote into it; under another name where its own is `taken`."""
+    """Remove our script, keeping lines that somebody added, under another name if its own is `taken`."""
     data = read_script(path) or b""
     rest, whole = without_shim(data, event)
     if rest and whole and not taken:
@@ -207,7 +204,7 @@ def take(plan: InstallPlan, path: Path, event: str, *, taken: bool = False) -> N
 
 
 def lead_neighbours(plan: InstallPlan, folder: Path) -> None:
-    """Let hooks that were put aside find the files that they have always found in their own folder."""
+    """Let hooks that were put aside find the other files of their folder."""
     there = beside(folder)
     moved = [step for step in plan.steps if step.what == "put aside"]
     if not folder.is_dir() or not (moved or there.is_dir()):
@@ -248,7 +245,7 @@ def take_files(plan: InstallPlan, folder: Path) -> None:
 
 
 def _give_back_late(plan: InstallPlan, there: Path, places: list[Path]) -> None:
-    """Give back a hook that was put aside, though somebody has taken ours away meanwhile."""
+    """Restore a hook that was put aside, though somebody removed ours meanwhile."""
     path, legacy, old = places
     who = read_author(path, path.name)
     free = {None: path, "pre-commit": legacy, "prek": legacy, "lefthook": old}.get(who)
@@ -261,7 +258,7 @@ def _give_back_late(plan: InstallPlan, there: Path, places: list[Path]) -> None:
 
 
 def _same(one: Path, other: Path) -> bool:
-    """Return whether two names are one file, or hold the same."""
+    """Return whether two paths are the same file or have the same content."""
     if one.lstat().st_ino == other.lstat().st_ino:
         return True
     if one.is_symlink() or other.is_symlink():
@@ -280,7 +277,7 @@ def _free(path: Path) -> Path:
 
 
 def _configure(plan: InstallPlan, place: Place, events: list[str]) -> None:
-    """Name our hooks in the repository's configuration, which git runs beside all others."""
+    """Add our hooks to the repository's configuration."""
     for event in events:
         renew(plan, place.private / event, event, beside(place.private))
     for event in events:
@@ -289,26 +286,26 @@ def _configure(plan: InstallPlan, place: Place, events: list[str]) -> None:
 
 
 def configure(place: Place, scope: str, event: str, path: Path) -> Iterator[HookChange]:
-    """Yield the steps that name a hook in git's configuration; git dies of an event that has no command."""
+    """Yield the steps that configure a hook; git fails on an event without a command."""
     word = shlex.quote(os.fspath(path))
     yield steps.set_config(place.git, scope, f"{PREFIX}{event}.command", f"test ! -x {word} || {word}")
     yield steps.set_config(place.git, scope, f"{PREFIX}{event}.event", event)
 
 
 def _is_shared(place: Place) -> bool:
-    """Return whether core.hooksPath is set outside the repository, for others too."""
+    """Return whether core.hooksPath is set outside the repository."""
     found = place.hooks_paths()
     return bool(found) and not place.is_own_setting(found[-1][1]) and not place.is_content(place.folder)
 
 
 def shared_folder(place: Place) -> Path:
-    """Return the hooks folder that other repositories share, behind our own."""
+    """Return the shared hooks folder behind our own."""
     values = [place.resolve(value) for value, _ in place.hooks_paths()]
     return next((one for one in reversed(values) if not place.is_private(one)), place.default)
 
 
 def _lead_on(plan: InstallPlan, place: Place, theirs: Path) -> None:
-    """Make our own folder the one where git looks, and lead from there to the hooks that other repositories share."""
+    """Make git use our own folder, and lead from there to the shared hooks."""
     own, aside = place.private, beside(place.private)
     for event in EVENTS:
         renew(plan, own / event, event, own)
@@ -340,17 +337,16 @@ def _take_private(plan: InstallPlan, place: Place) -> None:
 
 
 def _is_dead(folder: Path) -> bool:
-    """Return whether core.hooksPath names something in which no hook can be, as /dev/null."""
+    """Return whether core.hooksPath names something that cannot hold hooks, as /dev/null."""
     return os.path.lexists(folder) and not folder.is_dir()
 
 
 def _is_content(place: Place) -> bool:
-    """Return whether the hooks that git runs here are files of the worktree's, or can be nowhere at all."""
+    """Return whether git's hooks folder here is content of the worktree, or cannot exist."""
     return place.husky is not None or _is_dead(place.folder) or place.is_content(place.folder)
 
 
 def _scripts(place: Place) -> Path:
-    """Return the folder whose scripts are the worktree's content."""
     return place.husky or place.folder
 
 
@@ -419,7 +415,7 @@ def _put_into_lefthook(plan: InstallPlan, place: Place, events: list[str], *, wr
 
 
 def _lefthook_block(place: Place, events: list[str]) -> bytes:
-    """Return what lefthook's configuration needs, to run ours after all other commands."""
+    """Return our lefthook configuration, run after all other commands."""
     lines = ["", '# git-taskctx: begin ("git taskctx uninstall --write-tracked" takes this away)']
     for event in events:
         word = shlex.quote(os.fspath(place.private / event))
@@ -458,7 +454,7 @@ def _take_out_of_content(plan: InstallPlan, place: Place, *, write_tracked: bool
 
 
 def _find_unsafe(place: Place, path: Path) -> str | None:
-    """Return why a file of the worktree's is not written to: its link leads elsewhere, or it was not read whole."""
+    """Return why a file of the worktree is not written to: its link leads elsewhere, or it was not read completely."""
     if place.leads_out(path):
         return f"{path} {_OUT}"
     if path.is_file() and path.stat().st_size > LIMIT:
@@ -467,7 +463,7 @@ def _find_unsafe(place: Place, path: Path) -> str | None:
 
 
 def _added_to_lefthook(path: Path) -> str | None:
-    """Return that somebody wrote lines between ours in lefthook's configuration, which may hold on to ours."""
+    """Return a warning if somebody wrote between our lines in lefthook's configuration."""
     block = block_of(read_script(path) or b"") or b""
     if all(_LEFTHOOK_LINE.fullmatch(line) for line in block.splitlines()):
         return None

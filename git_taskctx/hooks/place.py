@@ -1,4 +1,4 @@
-"""Where git looks for the hooks of a repository, told from its configuration without another git."""
+"""Where git looks for a repository's hooks, from its configuration without another git process."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from git_taskctx.git.repository import Repository, parse_settings
 from git_taskctx.hooks.shims import BESIDE
 
 CONFIG_HOOKS = (2, 54)
-"""The first git that runs hooks which its configuration names."""
+"""The first git that supports hooks in its configuration."""
 PREFIX = "hook.taskctx-"
-"""How the sections of our own hooks in the configuration begin."""
+"""Prefix of our sections in the configuration."""
 _MOST_LINKS = 40
-"""How many links Linux follows in one path (path_resolution(7))."""
+"""Links that Linux follows in one path (path_resolution(7))."""
 _PATTERN = r"^core\.(hookspath|bare)$|^hook\."
 
 
 class Place:
-    """One repository as its hooks have it: a worktree of it, or the bare repository itself."""
+    """A repository as its hooks see it: a worktree, or a bare repository."""
 
     def __init__(
         self,
@@ -38,28 +38,27 @@ class Place:
     ) -> None:
         self.git = git
         self.top = top
-        """The top of the worktree; None in a bare repository."""
+        """None in a bare repository."""
         self.git_dir = git_dir
         self.common_dir = common_dir
         self.settings = [one for one in settings if not one[2].startswith("command line")]
-        """Key, value and origin; not what holds for one command only."""
+        """Key, value and origin; without `-c` settings."""
         self.default = common_dir / "hooks"
         self.private = common_dir / "taskctx-hooks"
-        """Our own folder of shims, for where the hooks folder is not ours to write to."""
+        """Our own folder of shims, where the hooks folder is not ours to change."""
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The caller's environment."""
         return self.git.environ
 
     @functools.cached_property
     def version(self) -> tuple[int, int]:
-        """Which git this is."""
+        """git's version."""
         return read_version(self.git)
 
     @property
     def has_config_hooks(self) -> bool:
-        """Return whether this git runs hooks that its configuration names."""
+        """Return whether this git supports hooks in its configuration."""
         return self.version >= CONFIG_HOOKS
 
     def hooks_paths(self) -> list[tuple[str, str]]:
@@ -68,35 +67,35 @@ class Place:
 
     @property
     def folder(self) -> Path:
-        """The folder in which git looks for hooks here; it need not exist."""
+        """Where git looks for hooks here; it may not exist."""
         found = self.hooks_paths()
         return self.resolve(found[-1][0]) if found else self.default
 
     def resolve(self, value: str) -> Path:
-        """Return the folder that a value of core.hooksPath names; a relative one is of each worktree."""
+        """Return the folder that a core.hooksPath value names; relative to each worktree."""
         home = self.environ.get("HOME")
         if home and re.match(r"~(/|$)", value):
             value = home + value[1:]
         return (self.top or self.git_dir) / value
 
     def is_own_setting(self, origin: str) -> bool:
-        """Return whether a setting stands in the repository's own configuration."""
+        """Return whether a setting is in the repository's own configuration."""
         path = Path(origin.removeprefix("file:"))
         whole = ((self.top or self.git_dir) / path).resolve()
         return any(whole.is_relative_to(folder.resolve()) for folder in (self.common_dir, self.git_dir))
 
     def is_private(self, folder: Path) -> bool:
-        """Return whether a folder is our own, of this repository or of one that was moved or copied since."""
+        """Return whether a folder is ours, also of a repository since moved or copied."""
         return folder.name == self.private.name
 
     @property
     def husky(self) -> Path | None:
-        """husky's folder of users' hooks, where git runs hooks through husky 9."""
+        """husky 9's folder of users' hooks, where it runs git's hooks."""
         folder = self.folder
         return folder.parent if folder.name == "_" and ((folder / "h").is_file() or not folder.is_dir()) else None
 
     def is_content(self, folder: Path) -> bool:
-        """Return whether a file in `folder` would be a file of some worktree's, tracked or about to be."""
+        """Return whether a file in `folder` would be content of a worktree."""
         there = folder.resolve()
         while not there.is_dir():
             there = there.parent
@@ -106,7 +105,7 @@ class Place:
         return git.run("check-ignore", "-q", os.fspath(folder.resolve() / "pre-commit"), ok=(0, 1, 128)).code != 0
 
     def leads_out(self, path: Path) -> bool:
-        """Return whether a link that is content of the worktree leads from `path` out of it, or into a git dir."""
+        """Return whether a link in the worktree leads from `path` outside, or into a git dir."""
         if self.top is None:
             return False
         top, homes = self.top.resolve(), {self.git_dir.resolve(), self.common_dir.resolve()}
@@ -136,7 +135,7 @@ class Place:
 
 
 def _hops(path: Path) -> Iterator[Path]:
-    """Yield `path`, and what it becomes with each link on the way, as far as the system would follow them."""
+    """Yield `path` and each path that its links lead to."""
     yield path
     for _ in range(_MOST_LINKS):
         link = next((one for one in (*reversed(path.parents), path) if one.is_symlink()), None)
@@ -147,7 +146,7 @@ def _hops(path: Path) -> Iterator[Path]:
 
 
 def _runs_us(command: str) -> bool:
-    """Return whether a configured command runs us: ours name a file, and do nothing where it is gone."""
+    """Return whether a configured command runs us."""
     if not command.startswith("test ! -x "):
         return "taskctx" in command
     try:
@@ -158,18 +157,18 @@ def _runs_us(command: str) -> bool:
 
 
 def beside(folder: Path) -> Path:
-    """Return where the hooks lie that ours were put in the place of."""
+    """Return the folder of the hooks that ours replaced."""
     return folder.with_name(folder.name + BESIDE)
 
 
 def read_version(git: Git) -> tuple[int, int]:
-    """Return which git this is."""
+    """Return git's version."""
     found = re.search(rb"(\d+)\.(\d+)", git.run("version").out)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def place_of(repository: Repository) -> Place:
-    """Return the place of a repository that is open already; starts no git."""
+    """Return the place of an open repository without starting git."""
     git = Git(repository.toplevel, repository.git.environ, repository.git.overlay)
     return Place(
         git,
@@ -181,7 +180,7 @@ def place_of(repository: Repository) -> Place:
 
 
 def find_place(folder: Path, environ: Mapping[str, str]) -> Place:
-    """Find the repository that `folder` lies in, bare ones included. Raises: Fatal."""
+    """Return the place that contains `folder`, bare repositories included. Raises: Fatal."""
     git = Git(folder, environ)
     try:
         git_dir = _path(git.run("rev-parse", "--path-format=absolute", "--git-dir").out)
@@ -199,7 +198,7 @@ def find_place(folder: Path, environ: Mapping[str, str]) -> Place:
 
 
 def look_again(place: Place) -> Place:
-    """Return the same place with its configuration as it is now."""
+    """Return the place with its configuration read again."""
     settings = _read_settings(place.git)
     return Place(place.git, top=place.top, git_dir=place.git_dir, common_dir=place.common_dir, settings=settings)
 

@@ -1,4 +1,4 @@
-"""Whether the prek that has a hook also runs ours beside it, as it does from 0.3.5 on."""
+"""Whether prek also runs our hook beside its own, as it does from 0.3.5 on."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 from git_taskctx.hooks.health import read_author, read_script
 
 _OLDEST = (0, 3, 5)
-"""The first prek that runs `<hook>.legacy`; earlier ones move a hook there, and forget it."""
+"""The first prek that runs `<hook>.legacy`; earlier ones move a hook there and never run it."""
 _PROGRAM = re.compile(rb'^PREK="([^"\n\0]+)"$', re.MULTILINE)
 _VERSION = re.compile(rb"prek (\d+)\.(\d+)\.(\d+)")
 
 
 def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None:
-    """Return why ours would not be run beside prek's hook at `path`; None where it would, or prek has it not."""
+    """Return why ours would not run beside prek's hook at `path`, if so."""
     if read_author(path, event) != "prek":
         return None
     named = _PROGRAM.search(read_script(path) or b"")

@@ -1,7 +1,4 @@
-"""Before a push, prove the commits about to leave, where `hooks.pre_push` asks for it.
-
-Which records and snapshots leave with a push is decided in `sharing.leaving`.
-"""
+"""Before a push, prove the commits about to leave (`hooks.pre_push`)."""
 
 from __future__ import annotations
 
@@ -15,9 +12,9 @@ from git_taskctx.situation import Situation
 
 
 def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """Let only proved commits leave, where the policy of HEAD or of what they are added to asks for it.
+    """Let only proved commits leave, where the policy of HEAD or the remote branch says so.
 
-    Raises: Refused for commits that are not what was validated; CouldNotTell where nothing proves them.
+    Raises: Refused, CouldNotTell.
     """
     repository = caller.repository
     remote = called.args[0] if called.args else ""

@@ -1,7 +1,7 @@
-"""A line of git's configuration by which `git fetch` brings a remote's ledger along, beside ours and never over it.
+"""A refspec that makes `git fetch` bring a remote's ledger too, never over ours.
 
-It names a pattern: a ref that is named whole makes the whole fetch fail while the remote does not have it. What comes
-lies under `refs/taskctx/remotes`, so that `--prune` and `--force` can take away nothing of ours; proofs read it there.
+It is a pattern: a full ref name would make the fetch fail while the remote lacks it. The target is
+`refs/taskctx/remotes`, so that `--prune` and `--force` cannot remove anything of ours; proofs read it there.
 """
 
 from __future__ import annotations
@@ -27,21 +27,20 @@ _FETCHED = re.compile(
 
 
 def refspec_of(remote: str) -> str:
-    """Return what `remote.<name>.fetch` has to hold beside its other lines."""
+    """Return our line of `remote.<name>.fetch`."""
     return f"+{NOTES_REF}*:{REMOTES}/{remote}/notes*"
 
 
 def find_named(value: str) -> str | None:
-    """Return the remote that a line of ours was made for; None for a line that is not ours."""
+    """Return the remote that a line of ours is for; None if it is not ours."""
     found = _OURS.fullmatch(value)
     return found["remote"] if found else None
 
 
 def let_fetch(place: Place, remote: str) -> Iterator[HookChange]:
-    """Yield the steps after which `git fetch` brings the ledger of `remote`.
+    """Yield the steps that make `git fetch` bring the ledger of `remote`. Raises: Fatal for an unknown remote; Refused.
 
-    Raises: Fatal where there is no such remote; Refused where it has no line of its own: with ours alone, `git fetch`
-    would no longer bring what it does now.
+    Refused where it has no refspec of its own: with ours alone `git fetch` would bring nothing else.
     """
     known = remotes_of(place.git)
     if remote not in known:
@@ -62,17 +61,16 @@ def let_fetch(place: Place, remote: str) -> Iterator[HookChange]:
 
 
 def let_be(place: Place) -> Iterator[HookChange]:
-    """Yield the steps that take every line of ours away; what was fetched stays."""
+    """Yield the steps that remove our lines; what was fetched stays."""
     for key, value in dict.fromkeys(_lines(place)):
         if find_named(value):
             yield steps.unset_config(place.git, "--local", key, value)
 
 
 def find_left(place: Place) -> list[str]:
-    """Return the names of remotes that are gone, and of which something lies here that no line brings any more.
+    """Return the names of removed remotes that left something here. Raises: BadData for a damaged ref.
 
-    What was fetched from an address has none; a folder in which another remote's lies is left out. Raises: BadData for
-    a ref that is damaged.
+    Fetches from an address have no name; a folder that contains another remote's is left out.
     """
     refs = read_refs(place.git, REMOTES)
     names = {found["remote"] for ref in refs if (found := _FETCHED.fullmatch(ref))}

@@ -1,4 +1,4 @@
-"""After commits were rewritten: the record goes along."""
+"""After a rewrite: records are carried to the new commits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\b.*")
 
 
 def after_rewrite(caller: Caller, called: HookCall) -> list[HookMessage]:
-    """Carry notes to what amend or rebase made of a commit, where the tree is the same."""
+    """Carry notes to amended or rebased commits with the same tree."""
     carry_notes(caller.repository, _pairs(called.stdin()))
     return []
 

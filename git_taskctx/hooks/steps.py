@@ -1,7 +1,7 @@
-"""What an installation does, step by step; each step is whole or not done, and may be done twice.
+"""The steps of an installation: each is atomic and may be repeated.
 
-No step leaves a moment in which a user's hook is nowhere: it is linked to its new place before ours takes its name,
-and renamed over ours when it comes back, with its mode, its times and its inode.
+A user's hook always has a name: it is linked to its new place before ours takes its name, and renamed over ours when
+restored, with its mode, times and inode.
 """
 
 from __future__ import annotations
@@ -19,8 +19,6 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class HookChange:
-    """One change."""
-
     what: str
     """As in `write` or `put aside`."""
     target: str
@@ -29,7 +27,7 @@ class HookChange:
 
 
 def put(path: Path, data: bytes, *, mode: int = 0o755) -> HookChange:
-    """Write a file whole, whatever was there."""
+    """Write a file whole, replacing what was there."""
 
     def run() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -40,13 +38,13 @@ def put(path: Path, data: bytes, *, mode: int = 0o755) -> HookChange:
 
 
 def edit(path: Path, data: bytes) -> HookChange:
-    """Write a user's file anew, with its own mode, through a link where it is one."""
+    """Rewrite a user's file with its own mode, through a link."""
     real = path.resolve()
     return put(real, data, mode=real.stat().st_mode & 0o7777)
 
 
 def put_aside(path: Path, to: Path) -> HookChange:
-    """Give a file a second name, under which it stays when the first one is taken."""
+    """Give a file a second name, which stays when the first is replaced."""
 
     def run() -> None:
         to.parent.mkdir(exist_ok=True)
@@ -64,7 +62,7 @@ def put_aside(path: Path, to: Path) -> HookChange:
 
 
 def give_back(source: Path, to: Path) -> HookChange:
-    """Rename a file, over whatever has the new name."""
+    """Rename a file over another name."""
 
     def run() -> None:
         if os.path.lexists(source):
@@ -79,12 +77,11 @@ def give_back(source: Path, to: Path) -> HookChange:
 
 
 def remove(path: Path) -> HookChange:
-    """Remove a file or a link."""
     return HookChange("remove", os.fspath(path), _naming(path, lambda: path.unlink(missing_ok=True)))
 
 
 def remove_folder(path: Path) -> HookChange:
-    """Remove a folder where it is empty."""
+    """Remove a folder if it is empty."""
 
     def run() -> None:
         if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
@@ -94,7 +91,7 @@ def remove_folder(path: Path) -> HookChange:
 
 
 def link(path: Path, target: Path | str) -> HookChange:
-    """Make a symbolic link, or turn one of ours elsewhere."""
+    """Make or change a symbolic link."""
 
     def run() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -106,13 +103,10 @@ def link(path: Path, target: Path | str) -> HookChange:
 
 
 def set_config(git: Git, scope: str, key: str, value: str) -> HookChange:
-    """Set a key of git's configuration."""
     return HookChange("set", f"{key} = {value}", lambda: git.run("config", scope, key, value))
 
 
 def add_config(git: Git, scope: str, key: str, value: str) -> HookChange:
-    """Add a value to a key that may have several."""
-
     def run() -> None:
         if not git.run("config", scope, "--fixed-value", "--get-all", key, value, ok=(0, 1)).out:
             git.run("config", scope, "--add", key, value)
@@ -121,19 +115,19 @@ def add_config(git: Git, scope: str, key: str, value: str) -> HookChange:
 
 
 def unset_config(git: Git, scope: str, key: str, value: str) -> HookChange:
-    """Take a key out of git's configuration, where it has this value; with 5 git says that it has not (git-config)."""
+    """Remove a value from git's configuration; git exits with 5 if it is not there (git-config)."""
     return HookChange(
         "unset", key, lambda: git.run("config", scope, "--fixed-value", "--unset-all", key, value, ok=(0, 5))
     )
 
 
 def remove_section(git: Git, scope: str, section: str) -> HookChange:
-    """Take a section out of git's configuration; git 2.39 ends with 128 where there is none."""
+    """Remove a section of git's configuration; git 2.39 exits with 128 if there is none."""
     return HookChange("unset", section, lambda: git.run("config", scope, "--remove-section", section, ok=(0, 128)))
 
 
 def sweep(*folders: Path) -> None:
-    """Remove what an interrupted step left."""
+    """Remove leftovers of an interrupted step."""
     for folder in folders:
         if folder.is_dir():
             for entry in folder.glob(f"{files.TEMPORARY}*"):
@@ -141,7 +135,7 @@ def sweep(*folders: Path) -> None:
 
 
 def require_script(path: Path) -> None:
-    """Check that a hook's place holds a file, a link to one, or nothing. Raises: Fatal."""
+    """Check that a hook's place has a file, a link to one, or nothing. Raises: Fatal."""
     if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
         raise Fatal(
             f"{path} is not a file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"

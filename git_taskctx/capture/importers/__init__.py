@@ -1,7 +1,6 @@
-"""Task files of every kind into one tree of keys: the task file's own.
+"""Task files of every kind into one tree of keys: those of our task file.
 
-How a file is written (YAML, JSON, Markdown) goes by its name; whose keys it has goes by the keys. An `Importer`
-answers for one family of keys, and this is all that another one must bring.
+The name decides how a file is parsed (YAML, JSON, Markdown); the keys decide which `Importer` reads it.
 """
 
 from __future__ import annotations
@@ -16,17 +15,14 @@ from git_taskctx.model.values import dataclass
 
 @dataclass(frozen=True)
 class Importer:
-    """One kind of task file."""
-
     claims: Callable[[Node], bool]
     """Whether a file with these keys is of this kind."""
     translate: Callable[[Node, str, Problems], Node | None]
-    """The part of the file that is the task of this id, with the task file's own keys; what has none keeps its name."""
+    """Returns the task with this id under our own keys; unknown keys keep their names."""
     unknown_counts: bool = False
-    """Whether a change of a key that is not captured is a change of the task. Where a tool writes the file it is not:
-    the tool keeps its own state there."""
+    """Whether a change of an unknown key changes the task; not where a tool keeps its own state in the file."""
     every: Callable[[Node], Iterator[tuple[str, Node]]] | None = None
-    """Every task in a file of many, by its name, each with the task file's own keys."""
+    """Every task in a file of many, by name, under our own keys."""
 
 
 IMPORTERS = (
@@ -35,7 +31,7 @@ IMPORTERS = (
     Importer(markdown.claims, markdown.translate),
     Importer(lambda root: True, lambda root, task, problems: root, unknown_counts=True),
 )
-"""In the order in which they are asked; the last one answers for a task file's own keys."""
+"""In order; the last one reads our own keys."""
 
 _SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
     "json": parse_json,
@@ -46,9 +42,9 @@ _SYNTAX: dict[str, Callable[[str, Problems], Node | None]] = {
 
 
 def import_task(text: str, *, task: str, problems: Problems) -> tuple[Importer, Node | None, Node | None]:
-    """Read the text of a file, named as `problems` names it, and return who reads it, the keys of the task, and all.
+    """Read a file; return its importer, the keys of the task, and all keys.
 
-    Without a task id a file that holds several is a problem.
+    `problems` names the file. Without a task id, a file with several tasks is a problem.
     """
     parse = _SYNTAX.get(suffix_of(problems.name), parse_yaml)
     root = (checklist.parse(text, problems.name) if checklist.is_named(problems.name) else None) or parse(
@@ -66,5 +62,5 @@ def is_read(name: str) -> bool:
 
 
 def suffix_of(name: str) -> str:
-    """Return what the name of a file ends in, in small letters; the name may be quoted as git does."""
+    """Return the suffix of a name in lower case, also of a name quoted as git does."""
     return name.rstrip('"').rpartition(".")[2].lower()

@@ -1,6 +1,6 @@
-"""Issues of GitHub, as `gh issue view --json` writes them: one, or a list from which the number picks.
+"""GitHub issues, as `gh issue view --json` writes them: one, or a list that the number picks from.
 
-The body is Markdown. Labels tell priority and area; what else GitHub keeps of an issue is not the task.
+The body is Markdown; labels give priority and area; everything else is ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _AREA = re.compile(r"(?:area|component|module|package|pkg)\s*[:/]\s*(?P<named>\S
 
 
 def claims(root: Node) -> bool:
-    """Return whether a file holds an issue, or a list of issues and nothing else."""
+    """Return whether a file holds an issue, or only issues."""
     items = root.value if isinstance(root.value, tuple) else (root,)
     return bool(items) and all(
         isinstance(item.value, dict)
@@ -30,7 +30,7 @@ def claims(root: Node) -> bool:
 
 
 def translate(root: Node, task: str, problems: Problems) -> Node | None:
-    """Return the issue: the only one, else the one whose number ends the id, as in `12`, `#12` and `ISSUE-12`."""
+    """Return the only issue, or the one whose number ends the id, as in `12`, `#12` and `ISSUE-12`."""
     items = root.value if isinstance(root.value, tuple) else (root,)
     if isinstance(root.value, tuple):
         items = tuple(item for item in items if re.fullmatch(rf"(?:.*\D)?0*{_number(item)}", task))
@@ -55,7 +55,7 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
 
 
 def _number(item: Node) -> str:
-    """Return the number of an issue; where only its URL was asked for, that tells it."""
+    """Return an issue's number, if need be from its URL."""
     if not isinstance(item.value, dict):
         return ""
     number, url = item.value.get("number"), item.value.get("url")

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_LINES = 10_000
-"""Lines of a body, and of a text that is read as a list: a parser of Markdown takes seconds over more."""
+"""Lines of a body or a list text: the Markdown parser needs seconds for more."""
 
 Line = tuple[str, int]
-"""A line, and its number in the file."""
+"""A line and its number."""
 
 _SECTIONS = {
     "acceptance_criteria": ("acceptance criteria", "acceptance", "acceptance tests", "success criteria", "done when"),
@@ -49,7 +49,7 @@ _ACCOUNTS = (
     "activity log", "final summary", "completion notes", "comments", "change log", "changelog",
     "dev agent record", "qa results",
 )  # fmt: skip
-"""Headings of what is written while the work goes on."""
+"""Headings of sections written during the work."""
 _STORY = re.compile(r"#\s+Story\s+(?P<id>[0-9]+[.-][0-9]+)\b", re.IGNORECASE)
 """The heading of a story of BMAD's."""
 _STATUS = re.compile(r"(?:#{1,6}\s+)?\**Status:?\**:?\s*(?P<status>.*)", re.IGNORECASE)
@@ -60,13 +60,13 @@ _TICK = re.compile(r"(\s*(?:[-*+]|[0-9]{1,9}[.)])\s+)\[[xX]\](?=\s)")
 _BOX = re.compile(r"\[[ xX]\]\s+(?:#[0-9]+\s+)?")
 _CODE = re.compile(r"(`+)\s?(?P<code>.+?)\s?\1")
 DONE = ("[x] ", "[X] ")
-"""How a step of a plan begins that is done."""
+"""How a finished step of a plan begins."""
 _NO_ANSWER = "_No response_"
-"""What GitHub writes where a form was left empty."""
+"""What GitHub writes for an empty form field."""
 
 
 def parse(text: str, problems: Problems) -> Node | None:
-    """Parse front matter and body; the body is a list of its lines under the key `body`."""
+    """Parse front matter and body; the body becomes a list of lines under the key `body`."""
     lines = text.split("\n")
     keys: dict[str, Node] = {}
     begin = 0
@@ -88,12 +88,11 @@ def parse(text: str, problems: Problems) -> Node | None:
 
 
 def claims(root: Node) -> bool:
-    """Return whether a file has a body."""
     return isinstance(root.value, dict) and "body" in root.value
 
 
 def translate(root: Node, task: str, problems: Problems) -> Node | None:
-    """Return the keys, and what the body's sections add to them."""
+    """Return the keys, completed by the body's sections."""
     assert isinstance(root.value, dict)  # noqa: S101 - see `claims`
     keys = dict(root.value)
     place = keys["body"]
@@ -156,7 +155,7 @@ def _take_story(keys: dict[str, Node], body: list[Line]) -> list[Line]:
 
 
 def add(keys: dict[str, Node], name: str, node: Node) -> None:
-    """Add a value to a key, or to one of a group as in `qa.commands`: lists grow, texts become one after the other."""
+    """Add a value to a key, or to a grouped one as `qa.commands`: lists grow, texts are joined."""
     group, _, member = name.partition(".")
     if member:
         inside = keys.get(group)
@@ -177,28 +176,25 @@ def add(keys: dict[str, Node], name: str, node: Node) -> None:
 
 
 def is_list(text: str) -> bool:
-    """Return whether a text is to be read as a list: it has several lines, or begins as an item."""
+    """Return whether a text is a list: it has several lines, or begins like an item."""
     return "\n" in text.strip() or _BULLET.match(text) is not None
 
 
 def items(node: Node, *, ticks: bool = False) -> tuple[Node, ...]:
-    """Return the items of the list that a text holds, or its paragraphs where it holds none; a huge one is one item.
-
-    With `ticks` the marks of what is done are kept.
-    """
+    """Return the items of a list text, else its paragraphs; a huge text is one item. `ticks` keeps done marks."""
     lines = _lines_of(node)
     return tuple(_items(lines, ticks=ticks)) if len(lines) <= MAX_LINES else (node,)
 
 
 def without_ticks(value: Any) -> Any:
-    """Return a plan as it was before anything of it was done."""
+    """Return a plan without its done marks."""
     if isinstance(value, list):
         return [without_ticks(one) for one in value]
     return _BOX.sub("", _TICK.sub(r"\1[ ]", value), count=1) if isinstance(value, str) else value
 
 
 def _lines_of(node: Node) -> list[Line]:
-    """Return the lines of a text; those of one that was written on one line all have its number."""
+    """Return a text's lines; if it was written on one line, all have its number."""
     parts = node.value if isinstance(node.value, tuple) else (node,)
     texts = [(part.value.replace("\r\n", "\n"), part.line) for part in parts if isinstance(part.value, str)]
     return [(line, number) for text, number in texts for line in text.split("\n")]
@@ -211,9 +207,9 @@ def _tokens(lines: Sequence[Line]) -> list[Token]:
 
 
 def _divide(lines: list[Line]) -> Iterator[tuple[str, int, list[Line]]]:
-    """Yield the body by its headings: what each says, its level (0 before the first) and its lines, comments left out.
+    """Yield the body by heading: title, level (0 before the first) and lines without comments.
 
-    Headings below one that names a part of the task are part of its section.
+    Headings below one that names a part of the task belong to its section.
     """
     tokens = _tokens(lines)
     hidden = {
@@ -239,7 +235,7 @@ def _divide(lines: list[Line]) -> Iterator[tuple[str, int, list[Line]]]:
 
 
 def _plain_words(heading: str) -> str:
-    """Return a heading without numbering, marks, case and what stands in parentheses, as in `Plan (draft)`."""
+    """Return a heading without numbering, marks, case and parentheses, as in `Plan (draft)`."""
     return " ".join(re.findall(r"[a-z]+", re.sub(r"\([^)]*\)", "", heading).casefold().replace("'", "")))
 
 
@@ -295,14 +291,14 @@ def _items(lines: Sequence[Line], *, ticks: bool = False) -> Iterator[Node]:
 
 
 def _code_of(item: Node) -> str:
-    """Return the code span that an item begins with, or its first word."""
+    """Return an item's leading code span, or its first word."""
     text = str(item.value)
     code = _CODE.match(text)
     return code["code"] if code else text.split()[0]
 
 
 def _commands(item: Node) -> Iterator[Node]:
-    """Yield the commands that an item is: one code span, or the lines of a fenced block."""
+    """Yield an item's commands: one code span, or the lines of a fenced block."""
     text = str(item.value)
     code = _CODE.fullmatch(text.strip())
     if text.startswith(("```", "~~~")):

@@ -1,4 +1,4 @@
-"""Files that hold many tasks, as task-master's `tasks.json` does: the id picks one, and the others do not count.
+"""Files with many tasks, as task-master's `tasks.json`: the id picks one, and the others do not count.
 
 `{"tasks": […]}`, the same under tags (`{"master": {"tasks": […]}}`), and tasks by id instead of in a list; the user
 stories of a `prd.json`; and JSON Lines with a task on each, as beads keeps its issues.
@@ -16,7 +16,7 @@ from git_taskctx.situation import Situation
 
 _LISTS = ("tasks", "userStories")
 _NOTES = ("metadata", "meta")
-"""Keys under which tools keep what they know of a list, as when it was changed last."""
+"""Keys with a tool's notes about the list, as when it was changed."""
 _NAMES = {"acceptanceCriteria": "acceptance_criteria", "qualityGates": "quality_gates", "key": "id"}
 
 
@@ -26,7 +26,7 @@ def claims(root: Node) -> bool:
 
 
 def translate(root: Node, task: str, problems: Problems) -> Node | None:
-    """Return the task of this id: `5`, `5.2` for a subtask, `TAG.5` under a tag, and `TASK-005` for 5 as well."""
+    """Return the task with this id: `5`, subtask `5.2`, tagged `TAG.5`, and `TASK-005` for 5 as well."""
     lists = list(_lists(root))
     found: list[tuple[str, Node]] = []
     for same in (_is, _is_number):
@@ -71,9 +71,9 @@ def _on_line(node: Node, line: int) -> Node:
 
 
 def every(root: Node) -> Iterator[tuple[str, Node]]:
-    """Yield every task of a file, and every subtask, by its tag and id; and what stands beside the lists of tasks.
+    """Yield every task and subtask by tag and id, and what is beside the lists of tasks.
 
-    A file may be more than its list (`package.json`), and only what tools note about the list itself is left out.
+    A file may hold more than its list (`package.json`); only tools' notes about the list are left out.
     """
     lists = list(_lists(root))
     for key, node in _beside(root, {id(tasks) for _, tasks in lists}):
@@ -85,7 +85,7 @@ def every(root: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _beside(node: Node, lists: Collection[int]) -> Iterator[tuple[str, Node]]:
-    """Yield what stands beside the lists of tasks, at the top and under the tags, by its key."""
+    """Yield what is beside the lists of tasks, at the top and under the tags, by key."""
     for key, item in node.value.items() if isinstance(node.value, dict) else ():
         if id(item) in lists or key in _NOTES:
             continue
@@ -97,7 +97,6 @@ def _beside(node: Node, lists: Collection[int]) -> Iterator[tuple[str, Node]]:
 
 
 def _lists(root: Node) -> Iterator[tuple[str, Node]]:
-    """Yield the lists of tasks, each with its tag."""
     if not isinstance(root.value, dict) or root.value.keys() >= {"title", "description"}:
         return
     yield from (("", root.value[name]) for name in _LISTS if _is_list(root.value.get(name)))
@@ -107,7 +106,7 @@ def _lists(root: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _is_list(node: Node | None) -> bool:
-    """Return whether a value is a list of tasks: things with an id, or things that have a title by their id."""
+    """Return whether a value lists tasks: objects with an id, or objects with a title by id."""
     if node is None:
         return False
     if isinstance(node.value, tuple):
@@ -161,7 +160,7 @@ def _translate(node: Node) -> Node:
 
 
 def _step(subtask: Node) -> Iterator[Node]:
-    """Return a subtask as one item of the plan."""
+    """Yield a subtask as one item of the plan."""
     if isinstance(subtask.value, dict):
         parts = [subtask.value[name].value for name in ("title", "description") if name in subtask.value]
         text = ": ".join(part for part in parts if isinstance(part, str) and part)

@@ -1,9 +1,8 @@
-"""The logs of tests and linters: what each tool said of its own run, and nothing that it did not say.
+"""Logs of tests and linters: what each tool reported about its own run.
 
-A reader knows one family of tools by the lines that end their runs. It yields a report for each run that it finds; a
-run whose last line is missing, or contradicts what stands above it, is `unknown` with the reason; so is whatever names
-a failure and calls itself passed. A log in which no tool is recognized gives no report at all. Documents that tools
-write for machines are read first, and taken out.
+A reader knows a family of tools by the lines that end a run, and yields a report for each run. A run whose last line is
+missing, or contradicts the lines above, is `unknown` with the reason; so is one that names a failure and says passed.
+Documents for machines are read first and removed. Unknown logs give no report.
 """
 
 from __future__ import annotations
@@ -68,10 +67,10 @@ _WORST: tuple[ReportStatus, ...] = ("failed", "unknown", "open", "passed", "meas
 
 
 def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: str) -> tuple[QaReport, ...]:
-    """Return what each tool said in a log, one report a tool; none where no tool is recognized.
+    """Return what each tool reported in a log, one report a tool.
 
-    `root` is the worktree's folder, which is taken out of paths. Some tools print nothing when all is well: an empty
-    log of such a command that ended with 0 is a report too.
+    `root`, the worktree's folder, is removed from paths. Some tools print nothing on success: their empty log with exit
+    code 0 is a report too.
     """
     text = clean(data, root=root)
     found: dict[str, list[QaReport]] = {}
@@ -98,14 +97,14 @@ def read_log(data: bytes, *, command: str | None, exit_code: int | None, root: s
 
 
 def _sound(report: QaReport) -> QaReport:
-    """Return a report that is no pass where it names or counts a failure, whatever its reader made of it."""
+    """Return a report that is not passed if it names or counts a failure."""
     if report.status in ("failed", "unknown") or not (report.failures or report.failures_count):
         return report
     return replace(report, status="unknown", note=MISFIT)
 
 
 def _beside(reports: tuple[QaReport, ...], traces: Sequence[str]) -> tuple[QaReport, ...]:
-    """Return the reports; none of them is a pass where a line beside them says that something else failed."""
+    """Return the reports, none passed if a line beside them says that something else failed."""
     if not traces or any(report.status == "failed" for report in reports):
         return reports
     note = f"the log also says: {traces[0]}"
@@ -113,7 +112,7 @@ def _beside(reports: tuple[QaReport, ...], traces: Sequence[str]) -> tuple[QaRep
 
 
 def _agree(document: QaReport, printed: Sequence[QaReport]) -> QaReport:
-    """Put what a tool wrote for machines and what it printed of the same run together: the worst status stands."""
+    """Combine a tool's document and printed output of the same run: the worst status wins."""
     status, note = document.status, document.note
     for one in printed:
         if _WORST.index(one.status) < _WORST.index(status):
@@ -122,7 +121,7 @@ def _agree(document: QaReport, printed: Sequence[QaReport]) -> QaReport:
 
 
 def _merge(reports: Sequence[QaReport]) -> QaReport:
-    """Put the runs of a tool together: counts add up, the worst status stands, the lowest percentage counts."""
+    """Combine the runs of a tool: counts add up, the worst status and lowest percentages win."""
     if len(reports) == 1:
         return reports[0]
     counts: Counter[str] = Counter()

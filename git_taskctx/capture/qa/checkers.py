@@ -1,4 +1,4 @@
-"""black, prettier, flake8, pylint, pyright and biome: rows of problems, and for most a verdict at the end."""
+"""black, prettier, flake8, pylint, pyright and biome: lines of problems, and mostly a verdict at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BLACK_ROW = re.compile(r"^(?:would reformat (?P<file>.+)|error: cannot format (
 
 
 def read_black(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run; one that reformatted files changed what it checked, so it is no pass."""
+    """Yield a report for each run; a run that reformatted files is not passed."""
     begin = 0
     for end in _BLACK_END.finditer(log):
         rows = list(_BLACK_ROW.finditer(log, begin, end.start()))
@@ -43,7 +43,7 @@ _PRETTIER = re.compile(
 
 
 def read_prettier(log: str) -> Iterator[QaReport]:
-    """Yield a report for `prettier --check`: it warns of each file, and says at the end that it did."""
+    """Yield a report for `prettier --check`, which warns of each file and ends with a warning."""
     found = list(_PRETTIER.finditer(log))
     if not any(match["level"] is None for match in found):
         return
@@ -67,7 +67,7 @@ _NOT_FLAKE8 = re.compile(r"^Found \d+ errors?|^All checks passed!$|: [CRWEF]\d{4
 
 
 def read_flake8(log: str) -> Iterator[QaReport]:
-    """Yield a report where rows of flake8's stand."""
+    """Yield a report if there are flake8 lines."""
     rows = list(_FLAKE8_ROW.finditer(log))
     if rows and not _NOT_FLAKE8.search(log):
         names = tuple(dict.fromkeys(problem(row["file"], row["code"], row["text"]) for row in rows))
@@ -83,7 +83,7 @@ _PYLINT_END = re.compile(r"^Your code has been rated at (-?[\d.]+)/10", re.MULTI
 
 
 def read_pylint(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: messages, and a rating at the end."""
+    """Yield a report for each run: messages, then a rating."""
     begin = 0
     for end in _PYLINT_END.finditer(log):
         yield _pylint(list(_PYLINT_ROW.finditer(log, begin, end.start())), None)
@@ -107,7 +107,7 @@ _PYRIGHT_END = re.compile(r"^(\d+) errors?, (\d+) warnings?, \d+ (?:informations
 
 
 def read_pyright(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: it ends with the numbers of errors and warnings."""
+    """Yield a report for each run, which ends with the numbers of errors and warnings."""
     begin = 0
     for end in _PYRIGHT_END.finditer(log):
         rows = list(_PYRIGHT_ROW.finditer(log, begin, end.start()))
@@ -135,7 +135,7 @@ _BIOME_END = re.compile(
 
 
 def read_biome(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: how many files were checked, and below that how many errors were found."""
+    """Yield a report for each run: files checked, then errors found."""
     begin = 0
     for end in _BIOME_END.finditer(log):
         rows = list(_BIOME_ROW.finditer(log, begin, end.start()))

@@ -1,4 +1,4 @@
-"""go test and cargo test: neither prints a last line for the whole, so that only an exit code tells that all ran."""
+"""go test and cargo test: without a last line for the whole, only the exit code shows that all ran."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PACKAGE = re.compile(
 
 
 def read_go(log: str) -> Iterator[QaReport]:
-    """Yield a report where packages are told: passed or failed, each on a line of its own."""
+    """Yield a report if packages are listed as passed or failed."""
     counts = dict.fromkeys(("packages passed", "packages failed", "passed", "failed", "skipped"), 0)
     names: list[str] = []
     waiting: list[str] = []
@@ -66,7 +66,7 @@ _ENDED = re.compile(
 
 
 def read_cargo(log: str) -> Iterator[QaReport]:
-    """Yield one report for all binaries; the result of each fits the number of tests that it was about to run."""
+    """Yield one report for all binaries; each result must match the announced number of tests."""
     running = list(_RUNNING.finditer(log))
     ended = _ENDED.search(log)
     if ended and ended[1].startswith("could not compile"):

@@ -1,4 +1,4 @@
-"""Coverage summaries: of coverage.py, istanbul (jest, vitest, nyc), go and Rust. Numbers, and thresholds not met."""
+"""Coverage summaries of coverage.py, istanbul (jest, vitest, nyc), go and Rust: numbers, and missed thresholds."""
 
 from __future__ import annotations
 

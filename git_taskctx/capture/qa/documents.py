@@ -1,8 +1,8 @@
-"""What a log holds for machines: JSON documents, JSON events a line each, and JUnit XML, between lines for people.
+"""Machine-readable parts of a log: JSON documents, JSON event lines, and JUnit XML.
 
-They are taken out, so that what a test printed into one of them is no line of a tool's. Logs come from anybody: each
-byte is parsed a bounded number of times, and nothing is nested deep. A document of a tool that does not read is left
-as text, and so is all behind a limit; either is a report that could not be told, and so no pass.
+They are removed, so that test output inside them is not taken for tool output. Logs are untrusted: each byte is parsed
+a bounded number of times, and nesting is limited. A tool's document that cannot be parsed, or lies behind a limit,
+stays as text and makes the report unknown.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from git_taskctx.model.canonical import DECODER
 from git_taskctx.model.qa import QaReport
 
 MAX_CONTAINERS = 1_000_000
-"""Objects and lists of all JSON in a log; a log of 16 MiB that a tool wrote has a tenth of that."""
+"""JSON objects and lists in a log; a tool's log of 16 MiB has a tenth of that."""
 MAX_DOCUMENTS = 1000
 _TIMES = 20
-"""Maximum number of times that a log is read again for text that is no document of a tool, or does not read."""
+"""Maximum number of rereads for text that is no tool's document, or cannot be parsed."""
 _SHORT = 1 << 20
-"""Characters: a shorter log counts as one of these."""
+"""Characters; shorter logs count as this long."""
 
 _EVENT = r'[ \t]*(?P<event>\{ ?"(?:(?P<go>Time|Action|ImportPath)|(?P<mypy>file)|(?P<ruffs>cell|code)|type)": ?)'
 _DOCUMENT = (
@@ -34,7 +34,7 @@ _DOCUMENT = (
     r"|(?P<xml><\?xml |<testsuites?[ >/])"
 )
 _HEAD, _NEXT = re.compile(f"^{_EVENT}|{_DOCUMENT}", re.MULTILINE), re.compile(f"{_EVENT}|[ \\t]*(?:{_DOCUMENT})")
-"""The keys that the tools write first; the order of keys is theirs, and has not changed."""
+"""The keys that the tools write first, in their stable order."""
 _TOOLS = {
     "go": "go test", "mypy": "mypy", "ruffs": "ruff", "jest": "jest", "vitest": "vitest", "pytest": "pytest",
     "playwright": "playwright", "eslint": "eslint", "ruff": "ruff", "xml": "JUnit", "event": "cargo test",
@@ -42,7 +42,7 @@ _TOOLS = {
 
 
 def read_documents(text: str) -> tuple[list[QaReport], str]:
-    """Return what the documents in a log say, and the log without those that were read."""
+    """Return the reports of the documents in a log, and the log without them."""
     head = _HEAD.search(text)
     if head and text.count("{") + text.count("[") > MAX_CONTAINERS:
         return [_unread(head, f"more than {MAX_CONTAINERS} objects and lists")], text
@@ -81,10 +81,7 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
 def _read(
     text: str, begin: int, head: re.Match[str], *, many: bool
 ) -> tuple[QaReport | dict[str, Any] | None, int, bool]:
-    """Return an event, or what a document says; where it ends, or how far it was looked at; and whether it reads.
-
-    It is None where it is no tool's, or does not read.
-    """
+    """Return an event or a document's report (None if foreign or malformed), where it ends, and whether it parses."""
     if head["xml"]:
         report, end = read_junit(text, begin)
         inside = bool(text[text.rfind("\n", 0, begin) + 1 : begin].strip())
@@ -106,7 +103,7 @@ def _read(
 
 
 def _is_of_a_tool(text: str, head: re.Match[str]) -> bool:
-    """Return whether what does not read was a tool's: objects of other programs have a type as well."""
+    """Return whether malformed JSON was a tool's: objects of other programs have a type as well."""
     return _tool_of(head) != "cargo test" or text.startswith(('"suite"', '"test"'), head.end())
 
 

@@ -1,4 +1,4 @@
-"""JSON events, one a line: of `go test -json`, `mypy -O json`, `ruff --output-format json-lines` and libtest."""
+"""JSON event lines of `go test -json`, `mypy -O json`, `ruff --output-format json-lines` and libtest."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Event = dict[str, Any]
 
 
 def read_events(events: Sequence[Event]) -> Iterator[QaReport]:
-    """Yield a report for each tool whose events stand in a log; other tools' events tell nothing."""
+    """Yield a report for each tool with events in a log."""
     for tool, reader in _READERS.items():
         mine = [event for event in events if _KEYS[tool] <= event.keys()]
         if mine:
@@ -29,7 +29,7 @@ _ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 
 
 def _go(events: list[Event]) -> Iterator[QaReport]:
-    """A package that began and did not end was cut off; one that is skipped has no tests."""
+    """A package that began and did not end was cut off; a skipped one has no tests."""
     counts = dict.fromkeys(("packages passed", "packages failed", "passed", "failed", "skipped"), 0)
     open_packages: dict[str, list[str]] = {}
     names: list[str] = []
@@ -64,7 +64,7 @@ def _go(events: list[Event]) -> Iterator[QaReport]:
 
 
 def _cargo(events: list[Event]) -> Iterator[QaReport]:
-    """Each suite tells how many tests it is about to run, and what came of them."""
+    """Each suite announces its number of tests, then the results."""
     counts = dict.fromkeys(("passed", "failed", "ignored", "measured"), 0)
     names: list[str] = []
     running: int | None = None
@@ -94,7 +94,7 @@ def _cargo(events: list[Event]) -> Iterator[QaReport]:
 
 
 def _mypy(events: list[Event]) -> Iterator[QaReport]:
-    """Notes alone are no errors, and no word that all is well: mypy gives none in this format."""
+    """Notes alone are not errors; mypy prints no success in this format."""
     found = [event for event in events if word(event, "severity") == "error"]
     names = tuple(problem(file(one, "file"), str(one.get("code") or ""), word(one, "message")) for one in found)
     files = len({file(one, "file") for one in found})

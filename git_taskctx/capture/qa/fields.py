@@ -1,4 +1,4 @@
-"""Fields of a JSON document that anybody may have written: of the type that the tool writes, or the document is odd."""
+"""Typed access to the fields of untrusted JSON documents."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 MAX_COUNT = 10**9
 LENGTH = 300
-"""Characters of a text that are kept: one title may stand above many tests."""
+"""Characters kept of a text: one title may be repeated for many tests."""
 
 
 class Odd(Exception):
-    """The document is not of the shape that its tool writes."""
+    """The document does not have its tool's shape."""
 
 
 def take(document: Any, key: str, kind: type[T]) -> T:
-    """Return a field. Raises: Odd where it is missing, or of another type."""
+    """Return a field. Raises: Odd where it is missing or has another type."""
     value = document.get(key) if isinstance(document, dict) else None
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
         raise Odd(key)
@@ -36,7 +36,7 @@ def word(document: Any, key: str) -> str:
 
 
 def line(text: str) -> str:
-    """Return a text as one line, not too long, that can be written as UTF-8; JSON may name half a character."""
+    """Return a text as one line of limited length, valid as UTF-8; JSON may contain lone surrogates."""
     return " ".join(text[: 2 * LENGTH].encode("utf-8", "replace").decode().split())[:LENGTH]
 
 

@@ -24,7 +24,7 @@ _NO_TEST = frozenset({"Console", "Validation Warning:", "Deprecation Warning:"})
 
 
 def read_jest(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: four lines at its end, from the suites to the time."""
+    """Yield a report for each run, from its four final lines."""
     begin = 0
     for block in _JEST.finditer(log):
         yield _jest_run(log[begin : block.start()], block)
@@ -90,7 +90,7 @@ _DURATION = re.compile(r"^ *Duration +", re.MULTILINE)
 
 
 def read_vitest(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: it begins with the version, and ends with files and tests counted."""
+    """Yield a report for each run, from its version line to its counts."""
     begin, nothing = 0, _NOTHING.search(log)
     for _, marks in sessions(_RUN.finditer(log), _FILES.finditer(log)):
         blocks = [mark.found for mark in marks if mark.found is not None]

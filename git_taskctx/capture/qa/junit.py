@@ -1,8 +1,7 @@
 """JUnit XML, as pytest, vitest, playwright, mocha, node, linters and many others write it.
 
-It is read by expat, an element at a time: no tree is built, a document type is refused (so there are no entities), and
-nothing is fetched. It has no last word of the run, and a run that was interrupted writes what it has: so nothing that
-failed is a pass only together with an exit code.
+expat reads it by element: no tree, no document type (so no entities), nothing fetched. It has no end mark, and an
+interrupted run writes what it has: no failures means passed only with an exit code.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from git_taskctx.model.qa import QaReport, ReportStatus
 
 _DEPTH = 100
 _PIECE = 4096
-"""Characters that are looked at first; then twice as many, and so on, as a document may end soon."""
+"""Characters examined first, then doubled: a document may be short."""
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
 _END_TAG = re.compile(rb"</[^>]*>")
 _SUITES = ("testsuites", "testsuite")
@@ -27,17 +26,17 @@ _VERDICTS = {"failure": "failed", "error": "failed", "skipped": "skipped"}
 _SAID = dict.fromkeys(("error", "fail", "failed", "failure"), "failed") | dict.fromkeys(
     ("disabled", "notrun", "skipped", "suppressed"), "skipped"
 )
-"""What an attribute of a test may say of it, where no element does."""
+"""Attributes with a test's result, where no element has it."""
 
 
 class _Stop(Exception):
-    """The document is at its end, or it is none of ours."""
+    """The document ends, or is not JUnit."""
 
 
 def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
-    """Return what a document says, and where it ends; None where it is another one, and how far that was looked at.
+    """Return a document's report and its end; None for another document, with how far it was read.
 
-    One that breaks off is read to the end of the log: what stands in it is nothing that a tool printed for people.
+    A truncated one extends to the end of the log: nothing in it is a tool's printed output.
     """
     data, at, size = bytearray(), begin, _PIECE
     reader = _Reader()
@@ -60,7 +59,7 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
 
 
 class _Reader:
-    """Where in a document one is, and what was counted."""
+    """The position in a document, and its counts."""
 
     def __init__(self) -> None:
         self.parser = expat.ParserCreate("utf-8")  # whatever the declaration says, the text has been decoded
@@ -69,20 +68,20 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._refuse
         self.above: list[str] = []
         self.suites: list[tuple[str, int, int]] = []
-        """Of each suite around: its name, the tests that it claims, and how many had been counted before it."""
+        """Enclosing suites: name, claimed tests, and tests counted before."""
         self.cases: list[tuple[str, str]] = []
-        """Of each test around, its name and what became of it."""
+        """Enclosing tests: name and result."""
         self.counts = {"failed": 0, "passed": 0, "skipped": 0}
         self.names: list[str] = []
         self.claimed = 0
         """The most failures and errors that a suite claims, or has beside its tests."""
         self.began = False
         self.last: int | None = None
-        """Byte at which the last tag begins, or at which an empty element ends."""
+        """Byte of the last tag, or of an empty element's end."""
         self.note: str | None = None
 
     def report(self) -> QaReport:
-        """Return what was found, up to where it reads."""
+        """Return the report of what was read."""
         bad = self.counts["failed"]
         status: ReportStatus = "failed" if bad or self.claimed else "unknown" if self.note else "open"
         if status == "open" and not self.counts["passed"]:
@@ -138,7 +137,7 @@ class _Reader:
         return sum(self.counts.values())
 
     def _number(self, attributes: dict[str, str], key: str) -> int:
-        """Return a number that is claimed, 0 where none is; one that does not read is noted."""
+        """Return a claimed number, default 0; malformed ones are noted."""
         value = attributes.get(key, "0")
         number = _NUMBER.fullmatch(value)
         if number is None:
@@ -152,5 +151,5 @@ class _Reader:
 
 
 def _plain(name: str) -> str:
-    """Return the name of an element without its namespace, however it is written."""
+    """Return an element's name without namespace."""
     return name.rpartition(":")[2].lower()

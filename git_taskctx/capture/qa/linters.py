@@ -1,4 +1,4 @@
-"""eslint, ruff, mypy and tsc: rows of problems, named without their lines, and a count at the end."""
+"""eslint, ruff, mypy and tsc: lines of problems, named without line numbers, and a count at the end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from git_taskctx.model.qa import QaReport, ReportStatus
 
 
 def problem(file: str, rule: str, text: str) -> str:
-    """Return the name of a problem, without its line, so that it stays the same when lines move."""
+    """Return a problem's name, without its line number, so that it is stable."""
     return f"{file.strip().replace(chr(92), '/')}: {rule} {text}".strip()
 
 
@@ -32,7 +32,7 @@ TOO_MANY = re.compile(r"^ESLint found too many warnings \(maximum: \d+\)\.$", re
 
 
 def read_eslint(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run; problems without the count below them were cut short."""
+    """Yield a report for each run; problems without a count were cut off."""
     if _CRASHED.search(log):
         yield QaReport("eslint", "failed", failures_count=1, note="eslint crashed, or was misconfigured")
         return
@@ -97,12 +97,12 @@ _NO_FILES = re.compile(r"^warning: No Python files found under the given path\(s
 
 
 def _is_of_biome(log: str, at: int) -> bool:
-    """Return whether a count is biome's, which uses ruff's words on the line below how many files it checked."""
+    """Return whether a count is biome's, which has ruff's words below its number of files."""
     return log[log.rfind("\n", 0, max(at - 1, 0)) + 1 : at].startswith("Checked ")
 
 
 def read_ruff(log: str) -> Iterator[QaReport]:
-    """Yield a report where rows of ruff's stand, or its word that there are none."""
+    """Yield a report if there are ruff lines, or its success message."""
     rows = list(_RUFF_ROW.finditer(log))
     groups = ((row["file"] or row["file2"] or row["file3"], row["code"] or row["code2"] or row["code3"],
                row["text"] or row["text2"] or row["text3"]) for row in rows)  # fmt: skip
@@ -158,7 +158,7 @@ _MYPY_BROKEN = re.compile(r"^mypy: (?:error: )?(.+)$", re.MULTILINE)
 
 
 def read_mypy(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run; rows without a count below are an error all the same."""
+    """Yield a report for each run; errors count without a final count too."""
     begin = 0
     for end in _MYPY_END.finditer(log):
         names = _mypy_names(_MYPY_ROW.finditer(log, begin, end.start()))
@@ -190,7 +190,7 @@ _TSC_WATCH = re.compile(r"^(?:\[.*\] )?Found 0 errors\.(?: Watching for file cha
 
 
 def read_tsc(log: str) -> Iterator[QaReport]:
-    """Yield a report where errors of TypeScript's stand; it says nothing when there are none."""
+    """Yield a report if there are TypeScript errors; it prints nothing on success."""
     rows = list(_TSC_ROW.finditer(log))
     if rows:
         names = tuple(problem(row["file"] or "tsc", row["code"], row["text"]) for row in rows)

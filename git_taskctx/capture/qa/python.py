@@ -28,17 +28,17 @@ _GOES_ON = re.compile(
     r"|[.FEsxXR]+(?: +\[ *\d+%\])?(?!\n+[-=]{70}$))$",
     re.MULTILINE,
 )
-"""Progress, where it is not that of unittest."""
+"""Progress lines that are not unittest's."""
 _NAMES_BELOW = re.compile(r"^=+ short test summary info =+$", re.MULTILINE)
 _NAMED = re.compile(r"^(?:FAILED|ERROR|SUBFAIL(?:ED)?) (.+)$", re.MULTILINE)
 _VERBOSE = re.compile(r"^(?:\[gw\d+\].*? )?(\S+::.+?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.MULTILINE)
 _QUIET = re.compile(r"^(?P<marks>[.FEsxXR]+) +\[ *(?P<percent>\d+)%\]$", re.MULTILINE)
-"""All that `pytest -qq` prints of a session that passes."""
+"""All output of a passing `pytest -qq`."""
 _REFUSED = re.compile(r"^(?:pytest(?:\.py)?|__main__\.py): error: (.+)$|^INTERNALERROR> (\S.*)$", re.MULTILINE)
 
 
 def read_pytest(log: str) -> Iterator[QaReport]:
-    """Yield a report for each session; the summary that stands for it fits what the session collected."""
+    """Yield a report for each session; its summary must match what was collected."""
     refused = _REFUSED.search(log)
     if refused:
         yield QaReport("pytest", "failed", failures_count=1, note=(refused[1] or refused[2])[:200])
@@ -100,7 +100,7 @@ def _session(body: str, summaries: list[dict[str, int]]) -> QaReport:
 
 
 def _fits(counts: dict[str, int], ran: int, collected: list[int]) -> bool:
-    """Return whether what ran is what was collected: skipped modules were not, and deselected tests did not run."""
+    """Return whether the counts match the collection: skipped modules are not in it, deselected tests did not run."""
     return collected[0] - counts.get("deselected", 0) <= ran <= max(collected) + counts.get("skipped", 0)
 
 
@@ -112,7 +112,7 @@ def _failed(body: str) -> tuple[str, ...]:
 
 
 def _node(text: str) -> str:
-    """Return the test's id without the message behind it; a parameter may hold what looks like the dash between."""
+    """Return a test's id without the message; a parameter may contain the same dash."""
     parts = text.split(" - ")
     node = parts[0]
     for part in parts[1:]:
@@ -132,7 +132,7 @@ _DETAIL = re.compile(r"([a-z ]+)=(\d+)")
 
 
 def read_unittest(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: it ends with how many tests ran, and a verdict below."""
+    """Yield a report for each run: the number of tests, and a verdict below."""
     begin = failed = 0
     for ran in _RAN.finditer(log):
         names = tuple(dict.fromkeys(_BAD.findall(log, begin, ran.start())))

@@ -13,15 +13,15 @@ from git_taskctx.model.qa import QaReport, ReportStatus
 
 _INTERRUPTED = "the run was interrupted"
 _DEPTH = 20
-"""Suites in suites, each with a title."""
+"""Maximum depth of nested suites."""
 _PYTEST_WORDS = {"passed", "failed", "skipped", "xfailed", "xpassed", "error", "rerun", "deselected"}
 _PYTEST_ENDS = {2: _INTERRUPTED, 3: "an internal error of pytest", 4: "pytest refused its command line", 5: NONE_RAN}
 
 
 def read_document(document: Any, *, many: bool) -> QaReport | None:
-    """Return what one document says; None for a document of no tool that is known.
+    """Return one document's report, None if it is no known tool's.
 
-    `many` tells that eslint says somewhere in the log that there are too many warnings.
+    `many`: eslint says elsewhere in the log that there are too many warnings.
     """
     for tool, reader in _READERS.items():
         if _is_of(document, tool):
@@ -57,7 +57,7 @@ def _jest(document: Any, _: bool) -> QaReport:
 
 
 def _vitest(document: Any, _: bool) -> QaReport:
-    """It calls a run a success that had errors outside of its tests: only the exit code tells of them."""
+    """vitest calls a run with errors outside tests a success: only the exit code shows them."""
     return _suites(document, "vitest", "files failed", "open", interrupted=False)
 
 
@@ -91,7 +91,7 @@ def _suites(document: Any, tool: str, files: str, good: ReportStatus, *, interru
 
 
 def _failed_tests(result: Any, tool: str) -> Iterator[str]:
-    """Yield the names as the tool prints them for people; a file that did not run has one as well."""
+    """Yield the names as printed for people; a file that did not run has one as well."""
     mark = " › " if tool == "jest" else " > "
     path = file(result, "name")
     failed = [one for one in take(result, "assertionResults", list) if take(one, "status", str) == "failed"]
@@ -128,7 +128,7 @@ def _ruff(document: Any, _: bool) -> QaReport:
 
 
 def ruff_problem(one: Any) -> str:
-    """Return the name of a problem, as an item of a list or on a line of its own. Raises: Odd."""
+    """Return a problem's name. Raises: Odd."""
     code = one.get("code") if isinstance(one, dict) else None
     return problem(file(one, "filename"), code if isinstance(code, str) else "invalid-syntax", word(one, "message"))
 
@@ -162,7 +162,7 @@ def _playwright(document: Any, _: bool) -> QaReport:
 
 
 def _playwright_tests(document: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each test with the titles above it and its own."""
+    """Yield each test with its titles."""
     opened: list[tuple[tuple[str, ...], Any]]
     opened = [((word(suite, "title"),), suite) for suite in reversed(take(document, "suites", list))]
     while opened:

@@ -19,7 +19,7 @@ _MOCHA_MARK = re.compile(r"^ {3,}\d+\) \S", re.MULTILINE)
 
 
 def read_mocha(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run: what passes, what is pending and what fails, a line each."""
+    """Yield a report for each run: passing, pending and failing tests, a line each."""
     begin = 0
     for end in _MOCHA_END.finditer(log):
         passing, failing = int(end["passing"]), number(end["failing"])
@@ -49,7 +49,7 @@ _NODE_BEGIN = re.compile(r"^(?:ℹ tests \d+|✖ failing tests:)$", re.MULTILINE
 
 
 def read_node(log: str) -> Iterator[QaReport]:
-    """Yield a report for each run of node's own tests: eight lines of counts, and the failures below."""
+    """Yield a report for each run of node's tests: eight lines of counts, then failures."""
     ends = list(_NODE_END.finditer(log))
     for end in ends:
         counts = {name: int(count) for name, count in end.groupdict().items() if name != "tests"}
@@ -93,7 +93,7 @@ _HOOK = re.compile(r"^(?P<name>\S.*?)\.{3,}(?:\([a-z ]+\))?(?P<end>Passed|Failed
 
 
 def read_precommit(log: str) -> Iterator[QaReport]:
-    """Yield a report where rows of hooks stand; only an exit code says that all of them ran."""
+    """Yield a report if there are hook lines; only an exit code shows that all ran."""
     hooks = {match["name"]: match["end"] for match in _HOOK.finditer(log)}
     if not hooks:
         return

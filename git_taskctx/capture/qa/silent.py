@@ -1,4 +1,4 @@
-"""Linters that print nothing, or an empty list, when all is well."""
+"""Linters that print nothing, or an empty list, on success."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from git_taskctx.model.qa import QaReport
 
 SILENT = ("eslint", "tsc", "ruff", "flake8")
 _EMPTY = "[]"
-"""What ruff prints as JSON then; mypy prints an empty line."""
+"""ruff's empty JSON; mypy prints an empty line."""
 _ECHO = re.compile(r"^(?:[>$] (?P<line>.*)|yarn run v[\d.]+|yarn v[\d.]+|Done in [\d.]+m?s\.?|✨ .*Done in [\d.]+s\.)$")
-"""What package managers print around the command that they run."""
+"""A package manager's echo of its command."""
 _TURNED = re.compile(r"[0-9]?>&[0-9]|&?>>?")
-"""What turns output elsewhere, and leaves the exit code alone."""
+"""Redirections, which keep the exit code."""
 _OTHER_CODE = re.compile(r"[;|&`\n]|\$\(")
-"""With these in a line its exit code may be that of another command; `&&` has been taken out."""
+"""With these in a line the exit code may be another command's; `&&` is removed first."""
 _RUNNERS = frozenset({
     "npx", "pnpx", "bunx", "uvx", "npm", "pnpm", "yarn", "bun", "uv", "poetry", "pipenv", "pdm", "hatch", "exec", "run",
     "dlx", "x", "node", "python", "python3", "-m", "--", "-y", "--yes", "--no-install", "env", "time", "command",
 })  # fmt: skip
-"""What may stand before the name of the program that is run."""
+"""Words before the name of the program that is run."""
 _CHECKS_NOTHING = frozenset({
     "-h", "--help", "-v", "-V", "--version", "--init", "--print-config", "--env-info", "--showConfig",
     "--show-settings", "-e", "--exit-zero", "rule", "config", "linter", "clean", "format", "server", "version", "help",
@@ -29,10 +29,10 @@ _CHECKS_NOTHING = frozenset({
 
 
 def find_silent(log: str, command: str | None) -> QaReport | None:
-    """Return the report of a silent linter that ended with 0; None where something else was printed, or another ran.
+    """Return the report of a silent linter that exited with 0, if it is one.
 
-    Which one it was is told by the command, or by the package manager's echo of it; the exit code is the linter's only
-    where the line runs it, and nothing in the line may stand for its failure.
+    The command, or the package manager's echo, names it. The exit code counts only if the line runs the linter and
+    nothing in it could hide a failure.
     """
     lines = [line.strip() for line in log.split("\n") if line.strip()]
     echoes = [_ECHO.match(line) for line in lines if line != _EMPTY]
@@ -49,7 +49,7 @@ def find_silent(log: str, command: str | None) -> QaReport | None:
 
 
 def _program(part: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of the program that a command runs, and the words behind it."""
+    """Yield the program that a command runs, and its arguments."""
     words = part.split()
     while words and (words[0] in _RUNNERS or re.match(r"[A-Za-z_]\w*=", words[0])):
         del words[0]

@@ -1,7 +1,7 @@
 """TAP, the Test Anything Protocol: of node, tape, mocha, vitest, Perl's Test::More, and of `prove -v`.
 
-Written by hand after its specification (testanything.org, versions 12 to 14): the reader of PyPI's tap.py leaves
-subtests out, needs a YAML library for version 13, and prints to stdout. A run is the tests that its plan counts.
+After its specification (testanything.org, versions 12 to 14). PyPI's tap.py is not used: it ignores subtests, needs
+YAML for version 13, and prints to stdout.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ _TIME = re.compile(r" # time=[\d.]+ms(?: \{)?$| \{$")
 
 @dataclass
 class _Runs:
-    """All runs in a log, and where in the last of them one is: its plan stands before its tests or behind them."""
+    """All runs in a log, and the state of the last; its plan comes before or after its tests."""
 
     counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("failed", "passed", "skipped", "todo"), 0))
     names: list[str] = field(default_factory=list)
     inner: list[str] = field(default_factory=list)
-    """Failures inside of the test that is to come: a test that is a TODO may have some."""
+    """Failures inside the next test; allowed if it is a TODO."""
     failed: str | None = None
-    """Why it is a failure, whatever its tests say."""
+    """Why it failed, whatever its tests say."""
     odd: str | None = None
-    """Why it is no pass: what is wrong with the first run that does not fit its plan."""
+    """Why it is not passed: the first mismatch with a plan."""
     planned: bool = False
-    """Whether any run has a plan; without one it is no TAP."""
+    """Whether any run has a plan; without one it is not TAP."""
     plan: int | None = None
     ran: int = 0
 
     def end_run(self) -> None:
-        """Hold the plan of the last run against its tests, and begin another."""
+        """Check the last run against its plan, and begin another."""
         if self.plan is None and self.ran:
             self.odd = self.odd or TRUNCATED
         elif self.plan is not None and self.ran != self.plan:
@@ -52,13 +52,13 @@ class _Runs:
         self.plan, self.ran = None, 0
 
     def set_plan(self, plan: int) -> None:
-        """Take the line that says how many tests there are."""
+        """Read a plan line."""
         if self.plan is not None:
             self.end_run()
         self.plan, self.planned = plan, True
 
     def take_test(self, match: re.Match[str]) -> None:
-        """Count a test; of one inside another only the name of a failure is taken, which lets nothing pass."""
+        """Count a test; of a nested one only a failure's name is kept."""
         text = match["text"] or ""
         directive = _DIRECTIVE.search(text)
         said = _TIME.sub("", text[: directive.start()] if directive else text).strip()
@@ -77,7 +77,6 @@ class _Runs:
         self.counts[key] += 1
 
     def report(self) -> QaReport:
-        """Return what the runs come to."""
         self.end_run()
         self.names += self.inner
         status: ReportStatus = "failed" if self.counts["failed"] or self.failed else "passed"
@@ -90,7 +89,7 @@ class _Runs:
 
 
 def read_tap(log: str) -> Iterator[QaReport]:
-    """Yield one report for all runs in a log; where no run has a plan it is no TAP."""
+    """Yield one report for all runs in a log that has a plan."""
     runs, inside = _Runs(), None
     for match in _LINE.finditer(log):
         indent = len(match["indent"])

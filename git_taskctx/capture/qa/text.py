@@ -1,6 +1,6 @@
-"""A log as text: whatever a terminal, a shell or a CI service put around the tool's own words is taken off.
+"""A log as plain text, without what a terminal, a shell or a CI service adds.
 
-Logs come from anybody. Nothing here may take longer than its input is long.
+Logs are untrusted: everything here takes linear time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 LINE = 4000
-"""Characters of a line that are looked at; the lines that matter are short."""
+"""Characters of a line that are examined."""
 TRUNCATED = "the log ends before its last line"
 UNREAD = "a report begins in the log, and does not read to its end"
 MISFIT = "the numbers do not fit what is listed"
@@ -21,26 +21,26 @@ NONE_RAN = "no test ran"
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[()][0-9A-B]|[=>@-Z\\^_])")
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z"
 _CI = re.compile(rf"^(?:[^\t\n]{{1,200}}\t[^\t\n]{{1,200}}\t\ufeff?)?{_TIME}(?: \d\d[OE][+ ]?| )?", re.MULTILINE)
-"""What GitHub Actions puts before each line (`gh run view --log` also job and step), and GitLab CI does."""
+"""Line prefixes of GitHub Actions (`gh run view --log` adds job and step) and GitLab CI."""
 _EMPTY_LINES = re.compile(r"\n{5,}")
-"""No tool needs more of them than three; a log may have millions."""
+"""No tool needs more than three of them; a log may have millions."""
 _STREAM = re.compile(
     r"^(@?[\w./-]{1,100}:[A-Za-z][\w:-]{0,60}|[\w.-]{1,100}/[\w./-]{1,100} [\w:-]{1,60})(?:: |:$)", re.MULTILINE
 )
-"""What turbo (`web:test: `) and pnpm (`packages/web test: `) put before each line of a package."""
+"""Line prefixes of turbo (`web:test: `) and pnpm (`packages/web test: `)."""
 
 
 class Mark(NamedTuple):
     """A run that begins, or a summary of one."""
 
     at: int
-    """Where in the log."""
+    """Position in the log."""
     found: re.Match[str] | None
     """The summary; None where a run begins."""
 
 
 def clean(data: bytes, *, root: str) -> str:
-    """Return a log as lines of plain text, each ended by LF; `root` and a slash are taken out wherever they stand."""
+    """Return a log as plain lines, each ended by LF; `root` and a slash are removed everywhere."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = data.decode("utf-16", "replace")
     else:
@@ -54,12 +54,12 @@ def clean(data: bytes, *, root: str) -> str:
 
 
 def cut(text: str) -> str:
-    """Return a text with its lines cut to what is looked at."""
+    """Return a text with its lines shortened."""
     return "".join(f"{line[:LINE].rstrip()}\n" for line in text.removesuffix("\n").split("\n"))
 
 
 def divide(text: str) -> list[str]:
-    """Return the logs of the packages that a task runner put into one; a log that no runner wrote stays whole."""
+    """Return the separate logs of packages in a task runner's output."""
     lines = text.count("\n") - text.count("\n\n")
     found = _STREAM.findall(text)
     names = set(found)
@@ -74,10 +74,10 @@ def divide(text: str) -> list[str]:
 
 
 def sessions(starts: Iterable[re.Match[str]], summaries: Iterable[re.Match[str]]) -> Iterator[tuple[int, list[Mark]]]:
-    """Yield each run: where it begins, and the summaries that may be its own, the last of them most likely.
+    """Yield each run: its start, and the summaries that may be its own, most likely the last.
 
-    A test may print what looks like a run. So a summary ends the run that began last, and once that one has its own,
-    the run around it; what lay inside is no run. A run without any summary was cut short, or its log was.
+    A test may print what looks like a run. So a summary ends the innermost open run; once that has its own, the
+    enclosing one. A run without summary was cut off.
     """
     marks = sorted([*(Mark(m.start(), None) for m in starts), *(Mark(m.start(), m) for m in summaries)])
     opened: list[tuple[int, list[Mark]]] = []
@@ -97,5 +97,5 @@ def sessions(starts: Iterable[re.Match[str]], summaries: Iterable[re.Match[str]]
 
 
 def number(text: str | None) -> int:
-    """Return a number as it is printed; 0 for none."""
+    """Return a printed number; 0 for none."""
     return int(text) if text else 0

@@ -1,7 +1,6 @@
-"""Traces of a failure beside the tools' own words: what a shell, make or a package manager says when a program fails.
+"""Failure messages of shells, make and package managers beside the tools' own output.
 
-One log may hold several runs. A crash, or a program that is not known here, leaves only such a line before the summary
-of a tool that passed.
+A crash, or an unknown program, leaves only such a line before the summary of a tool that passed.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _TRACE = re.compile(
     r")$",
     re.MULTILINE,
 )
-"""Lines as a whole, from their beginning: what a test prints in the middle of its own line is not looked at."""
+"""Matched at line starts, as tests may print them in the middle of a line."""
 
 
 def find_traces(log: str) -> Iterator[str]:
-    """Yield the first line that says that something failed, if any; `log` holds no document for machines."""
+    """Yield the first line that reports a failure; `log` has no documents left."""
     if found := _TRACE.search(log):
         yield found[0].strip()[:100]
