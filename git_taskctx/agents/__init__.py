@@ -1,4 +1,4 @@
-"""What coding agents run by themselves: the hooks that they call, and the files that make them call.
+"""The hooks that coding agents call, and the files that make them call us.
 
-The agents' own forms are told in `dialects`; whether something is denied follows from the ledger alone.
+Each agent's format is in `dialects`; whether something is denied follows from the ledger alone.
 """

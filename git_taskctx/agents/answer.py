@@ -1,4 +1,4 @@
-"""One call of a hook, from what an agent sent to what it is told."""
+"""One hook call, from an agent's input to our answer."""
 
 from __future__ import annotations
 
@@ -29,10 +29,8 @@ from git_taskctx.store import Store
 
 @dataclass(frozen=True)
 class Answered:
-    """What a hook says."""
-
     document: dict[str, Any] | None = None
-    """For stdout, in the agent's own form; None is silence, which lets it go on."""
+    """For stdout, in the agent's format; None is silence, which allows."""
     note: str | None = None
     """One line for stderr."""
 
@@ -47,7 +45,7 @@ def answer(
     environ: Mapping[str, str],
     clock: Callable[[], datetime],
 ) -> Answered:
-    """Answer one call; `folder` is the current one. Raises: TaskctxError where nothing can be told of the context."""
+    """Answer one call in the current `folder`. Raises: TaskctxError where the context cannot be read."""
     dialect = DIALECTS[agent]
     moment = find_moment(dialect, event)
     if moment is None:
@@ -68,7 +66,7 @@ def answer(
 
 @dataclass(frozen=True)
 class _Called:
-    """One call, with everything that it came with."""
+    """One call with its input."""
 
     dialect: Dialect
     moment: Moment
@@ -82,7 +80,7 @@ class _Called:
         return self.dialect.events[self.moment]
 
     def write(self) -> Answered:
-        """Judge a tool call, all that it names of a worktree by the task there; what only may write is let go."""
+        """Judge a tool call by the task of each worktree that it names; allow what only may write."""
         payload = self.payload
         if payload.served is None and payload.tool not in self.dialect.writers:
             return Answered()
@@ -100,12 +98,10 @@ class _Called:
         return Answered()
 
     def _named(self) -> tuple[dict[tuple[str, str], list[str]], str | None]:
-        """Return what is named of each worktree with a task, and why that is not all, if it is not.
+        """Return what is named in each worktree with a task, and why that is incomplete, if so.
 
-        Where nothing is named, or not all can be told, it is the caller's too, without a place.
-
-        Where a server takes a path from is not known: from where the agent is, from the top of its worktree, or from
-        where the call says that it is at home.
+        If nothing is named, or not everything is known, the caller's worktree counts too. A server's base for relative
+        paths is unknown: the agent's folder, its worktree's top, or a root in the call.
         """
         payload, named, odd = self.payload, dict[tuple[str, str], list[str]](), self.payload.odd
         home = find_worktree(payload.cwd)
@@ -133,7 +129,7 @@ class _Called:
         return named, odd
 
     def _cannot_tell(self, top: str, odd: str) -> Answered:
-        """Deny what is not read to its end; what may write or not is let go with a word while writing is allowed."""
+        """Deny input that cannot be read completely; allow unknown tools with a remark while writing is allowed."""
         reason = f"git taskctx: {odd}, so what it would write is unknown"
         served = self.payload.served
         if served is None or tools.kind_of(served) == "writes" or self._reason_to_deny(top, []) is not None:
@@ -141,7 +137,7 @@ class _Called:
         return self._remark(reason)
 
     def _is_sure(self, places: list[str]) -> bool:
-        """Return whether the call writes in this worktree, by its tool's name and a file that it is given or about."""
+        """Return whether the call writes in this worktree, by its tool's name and a file."""
         served = self.payload.served
         if served is None:
             return True
@@ -149,7 +145,7 @@ class _Called:
         return about_files and tools.kind_of(served) == "writes"
 
     def _remark(self, reason: str) -> Answered:
-        """Let a call go, and not without a word."""
+        """Allow a call with a remark."""
         tool = quote(os.fsencode(self.payload.tool))
         text = f"git taskctx: whether {tool} writes here is unknown; if it does:\n{reason}"
         if self.dialect.remark is None:
@@ -166,7 +162,7 @@ class _Called:
             return judge.text_of(error)
 
     def other(self) -> Answered:
-        """Give the brief as a session or a sub-agent begins, or keep it from stopping."""
+        """Give the brief as a session or sub-agent begins, or keep it from stopping."""
         if self.moment in ("stop", "helper-stop") and self.environ.get("GIT_TASKCTX_STAGE"):
             return Answered()  # `run` records the snapshot when the process ends
         found = find_worktree(self.payload.cwd)
@@ -190,10 +186,7 @@ class _Called:
 
     @contextlib.contextmanager
     def _open(self, top: str, *, reads: bool = False) -> Iterator[Session | None]:
-        """Open the active context of a worktree; None where there is none after all, or it has just ended.
-
-        With `reads` what reading the worktree takes is fetched meanwhile.
-        """
+        """Open a worktree's active context; None if it has none, or has just ended. `reads` prefetches the worktree."""
         environ = {name: value for name, value in self.environ.items() if name not in PLACES}
         repository = open_repository(Path(top), environ)
         ahead = Background(lambda: judge.prepare(repository))
@@ -221,14 +214,14 @@ class _Called:
 
 
 def _add(named: dict[tuple[str, str], list[str]], folder: str, *places: str) -> None:
-    """Put places, or none, under the worktree of a folder, where that has a task."""
+    """Add places, or none, under the worktree of a folder that has a task."""
     found = find_worktree(folder)
     if found is not None and is_active(*found):
         named.setdefault(found, []).extend(places)
 
 
 def _brief(session: Session, role: str | None) -> str:
-    """Return what a session is told first: the brief of its role, or of whoever is at work."""
+    """Return the brief of a session's role, or of the agent at work."""
     from git_taskctx.context.roles import build_export
     from git_taskctx.context.staleness import compare_text
     from git_taskctx.report.brief import render_brief

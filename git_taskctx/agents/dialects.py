@@ -1,13 +1,13 @@
-"""What each agent calls things, and in which form it takes an answer.
+"""Each agent's names and answer formats.
 
-Relied on: Claude Code's hooks reference (code.claude.com/docs/en/hooks); Codex's hooks page and its generated schemas
+Sources: Claude Code's hooks reference (code.claude.com/docs/en/hooks); Codex's hooks page and its generated schemas
 (developers.openai.com/codex/hooks, openai/codex codex-rs/hooks/schema/generated); Gemini CLI's docs/hooks/reference.md
-and schemas/settings.schema.json; Cursor's hooks page (cursor.com/docs/hooks). All of them read an answer from stdout
-when the exit code is 0, and take none for a yes. The first three have been run: Claude Code 2.1.197, Codex 0.171.0,
-Gemini CLI 0.61.0 (tests/agents/test_vendors.py).
+and schemas/settings.schema.json; Cursor's hooks page (cursor.com/docs/hooks). All read an answer from stdout with exit
+code 0, and take none for a yes. Run with Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0
+(tests/agents/test_vendors.py).
 
 A matcher of letters and bars alone is a list of whole names for Claude Code and Codex; any other character makes it an
-expression that may match anywhere in a name, as it always is for Gemini CLI and Cursor.
+unanchored expression, as it always is for Gemini CLI and Cursor.
 """
 
 from __future__ import annotations
@@ -18,33 +18,32 @@ from typing import Any, Literal
 from git_taskctx.model.values import dataclass
 
 Moment = Literal["session", "helper", "write", "stop", "helper-stop"]
-"""When a hook is called: a session begins, a sub-agent begins, a tool is about to write, either of the two stops."""
+"""When a hook is called: a session or sub-agent begins, a tool is about to write, either of the two stops."""
 
 CUT = 9500
-"""Characters of a brief that are handed over: Claude Code and Codex cut at 10,000 in places of their own."""
+"""Characters of a brief: Claude Code and Codex cut at 10,000 anywhere."""
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """One agent's way."""
+    """One agent's names and formats."""
 
     name: str
     title: str
     events: Mapping[Moment, str]
-    """What it calls the moments that it knows."""
+    """Its names of the moments that it knows."""
     writers: frozenset[str]
     """Its tools that change files."""
     matcher: str
-    """For which tools the hook before a tool is called: the writers, all that MCP servers have, and for Codex the
-    shell, because a patch that is written as a command is applied by Codex itself."""
+    """Tools whose hook is called: writers, MCP tools, and Codex's shell, as Codex applies patches in commands."""
     context: Callable[[str, str], dict[str, Any]]
-    """Says something to the model as a session begins: from the event's name and the text."""
+    """Gives the model a text as a session begins; takes the event's name and the text."""
     deny: Callable[[str, str], dict[str, Any]]
     """Denies a tool call."""
     go_on: Callable[[str, str], dict[str, Any]]
-    """Lets an agent that wants to stop go on."""
+    """Makes an agent that wants to stop go on."""
     remark: Callable[[str, str], dict[str, Any]] | None
-    """Lets a tool call go on and says something of it; None where there is no way to."""
+    """Allows a tool call with a remark; None where that is impossible."""
 
 
 def _specific(event: str, text: str) -> dict[str, Any]:
@@ -120,10 +119,10 @@ DIALECTS: dict[str, Dialect] = {
         ),
     )
 }
-"""The agents, by the name that the command line takes."""
+"""The agents, by their name on the command line."""
 
 
 def find_moment(dialect: Dialect, event: str) -> Moment | None:
-    """Return which moment an event is, however its name is written; None for one that is none of ours."""
+    """Return the moment of an event, in any spelling; None for other events."""
     wanted = event.replace("-", "").replace("_", "").lower()
     return next((moment for moment, name in dialect.events.items() if name.lower() == wanted), None)

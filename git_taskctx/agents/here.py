@@ -1,6 +1,6 @@
-"""Where a path lies, told without git: agents call their hooks all day, mostly where no task is active.
+"""Where a path lies, found without git: hooks are called at every tool call, mostly without an active task.
 
-Nothing heavier than `os` is imported here, and no git is started.
+Only `os` is imported here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ LONGEST = 4096
 
 
 def find_worktree(folder: str) -> tuple[str, str] | None:
-    """Return the worktree that `folder` lies in, and its git dir; None outside of any.
+    """Return the worktree that contains `folder`, and its git dir. Raises: ValueError for an impossible path.
 
-    A submodule is passed over, up to the worktree that it is a part of; a linked worktree stands for itself, also
-    inside of another one. Raises: ValueError for what can be no path.
+    A submodule counts as part of its superproject; a linked worktree inside another one stands for itself.
     """
     place = os.path.realpath(folder)
     while True:
@@ -30,15 +29,15 @@ def find_worktree(folder: str) -> tuple[str, str] | None:
 
 
 def is_active(top: str, git_dir: str) -> bool:
-    """Return whether a context may be active in a worktree, by either of the two notes of it."""
+    """Return whether a worktree may have an active context, by either of its two notes."""
     return os.path.lexists(f"{top}/{FOLDER}/active") or os.path.lexists(f"{git_dir}/taskctx/context")
 
 
 def places_of(path: str, cwd: str) -> list[str]:
-    """Return every place that a write to `path` may mean, none of them through a link in its folders.
+    """Return every place that a write to `path` may mean, without links in its folders.
 
-    Some tools take dots out of a path before they open it and some do not; a link as the last component is written
-    through, or replaced. Raises: ValueError for what can be no path.
+    Some tools resolve `..` first and some do not; a link as the last component is written through, or replaced. Raises:
+    ValueError for an impossible path.
     """
     length = len(os.fsencode(path))
     if "\0" in path:
@@ -53,7 +52,7 @@ def places_of(path: str, cwd: str) -> list[str]:
 
 
 def begins_in(path: str, cwd: str) -> str:
-    """Return the folder that leads to what can be no path, as far as it can be one."""
+    """Return the part of an impossible path that is possible."""
     whole = os.path.normpath(os.path.join(cwd, path))[:LONGEST]  # noqa: PTH118
     end = next((at for at, char in enumerate(whole) if char == "\0" or not _is_of_a_path(char)), len(whole))
     return os.path.dirname(whole[:end])  # noqa: PTH120
@@ -68,18 +67,18 @@ def _is_of_a_path(char: str) -> bool:
 
 
 def inside(top: str, place: str) -> bytes | None:
-    """Return a place as git names it from the top of its worktree; None outside, and for the top itself."""
+    """Return a place as git names it from the worktree's top; None outside, and for the top itself."""
     root = top.rstrip("/") + "/"
     return os.fsencode(place[len(root) :]) if place.startswith(root) else None
 
 
 def is_ours(name: bytes) -> bool:
-    """Return whether a path of a worktree is in `.agent-output`, on any file system."""
+    """Return whether a path is in `.agent-output`, on any file system."""
     return name.split(b"/", 1)[0].lower() == FOLDER.encode()
 
 
 def _git_dir_of(place: str) -> str | None:
-    """Return the git dir of a worktree with its top at `place`; None where there is none, and for a submodule."""
+    """Return the git dir of a worktree with its top at `place`, but not of a submodule."""
     dot_git = f"{place}/.git"
     if os.path.lexists(f"{dot_git}/HEAD"):
         return dot_git
@@ -101,7 +100,7 @@ def _git_dir_of(place: str) -> str | None:
 
 
 def _is_submodule(git_dir: str) -> bool:
-    """Return whether a git dir is that of a submodule, where git-submodule(1) puts them; not of a worktree of one."""
+    """Return whether a git dir is a submodule's, by its place (git-submodule(1))."""
     parts = git_dir.rpartition("/.git/")[2].split("/")
     inner = parts[2:] if parts[0] == "worktrees" else parts
     return inner[:1] == ["modules"] and inner[-2:-1] != ["worktrees"]

@@ -1,8 +1,7 @@
-"""JSON as people keep it, comments and all: values put into a text and taken out again, every other byte left alone.
+"""Edit JSON with comments: insert and remove values, leaving every other byte alone.
 
-What is put in can be told from what was there by its place alone, so that nothing has to be remembered: a container
-that was empty gets its first value right behind its bracket, and one that we made has white space there. Whatever is
-put in by `insert` is taken out by `remove`, to the byte.
+Our values are recognized by their place: a container that was empty gets its first value right behind its bracket, and
+one that we made has white space there. `remove` restores the bytes before `insert`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from git_taskctx.capture.strict_json import JsonFault, JsonReader, Value
 from git_taskctx.errors import BadData
 
 _COMMENT = re.compile(r"[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/[ \t]*(?=[\r\n]))")
-"""One that stands behind a value on the same line, and belongs to it."""
+"""A comment behind a value on the same line, which belongs to it."""
 _SKIPPED = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _BLANK = " \t\r\n"
 
@@ -32,12 +31,12 @@ def parse(text: str, *, what: str) -> Value:
 
 
 def render(value: Any) -> str:
-    """Return a text of its own for a value."""
+    """Return a new text for a value."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
 def insert(text: str, node: Value, value: Any, *, key: str | None = None) -> str:
-    """Put a value behind the last one of a container; with its key where that is an object."""
+    """Insert a value behind the last one of a container, with its key in an object."""
     name = f"{json.dumps(key, ensure_ascii=False)}: " if key is not None else ""
     items = node.items or []
     newline = "\r\n" if "\r\n" in text else "\n"
@@ -61,7 +60,7 @@ def insert(text: str, node: Value, value: Any, *, key: str | None = None) -> str
 
 
 def remove(text: str, node: Value, index: int) -> tuple[str, bool]:
-    """Take an item out of a container. Returns: the text, and whether the container has to go with it: we made it."""
+    """Remove an item from a container; return the text, and whether we made the container, which must go too."""
     items = node.items or []
     begin, end = node.begins[index], items[index].end
     start = begin
@@ -88,7 +87,7 @@ def remove(text: str, node: Value, index: int) -> tuple[str, bool]:
 
 
 def _render(value: Any, step: str | None) -> str:
-    """Write a value; without a step on one line, with white space behind each bracket, so that it is known as ours."""
+    """Render a value; without a step on one line, with white space behind brackets to mark it as ours."""
     if step is not None:
         return json.dumps(value, indent=step, ensure_ascii=False)
     if isinstance(value, dict):
@@ -99,12 +98,12 @@ def _render(value: Any, step: str | None) -> str:
 
 
 def _step(text: str, node: Value, indent: str) -> str:
-    """Return by how much a container's items are moved in."""
+    """Return the indentation of a container's items."""
     width = len(indent) - len(_indent(text, node.start))
     return indent[-width:] if 0 < width <= len(indent) else "  "
 
 
 def _indent(text: str, at: int) -> str:
-    """Return the white space that the line of a place begins with."""
+    """Return the white space at the beginning of a line."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]

@@ -1,7 +1,7 @@
-"""May this be written, may this agent stop, and what is it told first: answered from the ledger and the context.
+"""Whether a write or a stop is allowed, and the first message of a session, from ledger and context.
 
-What is known without reading the worktree is who owns it and whether somebody is at work, what the drift budgets are,
-and what the scope is; that is all that a tool call is judged by. Only who wants to stop has the worktree read.
+A tool call is judged without reading the worktree: by the owner, whether it is at work, the drift budgets and the
+scope. Only a stop reads the worktree.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
 READERS = frozenset({"explore", "plan", "codebase_investigator", "cli_help", "claude-code-guide", "statusline-setup"})
-"""Kinds of sub-agents that come with the agents and only read: they have no turn in the chain."""
+"""Read-only kinds of sub-agents that come with the agents: they have no turn in the chain."""
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Said:
-    """Which role a session says it acts as."""
+    """The role that a session states."""
 
     option: str | None
-    """`--role`, in the hook's own command."""
+    """`--role`, in the hook's command."""
     variable: str | None
     """`GIT_TASKCTX_AGENT`."""
     helper: str | None
@@ -38,9 +38,9 @@ class Said:
 
 
 def role_of(said: Said, agents: tuple[str, ...]) -> str | None:
-    """Return the agent that somebody acts as: first match wins; None stands for whoever owns the tree.
+    """Return the acting agent; None is the owner.
 
-    The option, then an agent of the chain that the sub-agent's kind names (`task-implementer`), then the variable.
+    The first match counts: the option, the sub-agent's kind (`task-implementer`), the variable.
     """
     words = re.split(r"[^a-z0-9]+", (said.helper or "").lower())
     named = [agent for agent in agents if agent == said.helper or agent in words]
@@ -53,7 +53,7 @@ def is_reader(said: Said) -> bool:
 
 
 def reason_to_deny(session: Session, role: str | None, top: str, places: Iterable[str]) -> str | None:
-    """Return why the places may not be written now; None where they may. With no place it is asked of the worktree."""
+    """Return why the places may not be written now, if so; without places, the worktree."""
     places = list(places)
     names = [name for place in places if (name := inside(top, place)) is not None]
     private = tuple(
@@ -82,7 +82,7 @@ def reason_to_deny(session: Session, role: str | None, top: str, places: Iterabl
 
 
 def reason_of_turn(session: Session, role: str | None) -> str | None:
-    """Return why `role` may write nothing at all now: unresolved drift, another's turn, nobody at work."""
+    """Return why `role` may write nothing now: unresolved drift, another's turn, nobody at work."""
     chain = session.chain
     try:
         session.require_open()
@@ -104,7 +104,7 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
 
 
 def reason_to_go_on(session: Session, role: str | None) -> str | None:
-    """Return what must be done before `role` stops: its work has to be on record. None where nothing must."""
+    """Return what must be done before `role` stops: its work must be recorded. None if it is."""
     chain = session.chain
     if session.archived or session.edited or not chain.at_work or role not in (None, chain.owner):
         return None
@@ -115,14 +115,14 @@ def reason_to_go_on(session: Session, role: str | None) -> str | None:
 
 
 def prepare(repository: Repository) -> None:
-    """Load what `reason_to_go_on` reads the worktree with, and the settings that say how: git is waited for anyhow."""
+    """Load what `reason_to_go_on` needs to read the worktree, while git is waited for."""
     import git_taskctx.git.worktree
 
     _ = git_taskctx.git.worktree, repository.core
 
 
 def text_of(error: TaskctxError) -> str:
-    """Return an error as an agent is told it."""
+    """Return an error as text for an agent."""
     from git_taskctx.report.advice import advise
 
     advise(error)
@@ -130,7 +130,7 @@ def text_of(error: TaskctxError) -> str:
 
 
 def _is_on_record(session: Session) -> bool:
-    """Return whether there is nothing that a snapshot could record: it has been, or nothing was done at all."""
+    """Return whether a snapshot could record nothing new."""
     from git_taskctx.git.worktree import read_worktree
 
     chain = session.chain
@@ -147,7 +147,7 @@ def _is_on_record(session: Session) -> bool:
 
 
 def _not_ignored(git: Git, asked: list[bytes]) -> list[bytes]:
-    """Return the names that git does not ignore: a write to one that it does changes no tree."""
+    """Return the names that git does not ignore: other writes change no tree."""
     if not asked:
         return []
     found = git.run("check-ignore", "-z", "--stdin", stdin=b"".join(name + b"\0" for name in asked), ok=(0, 1, 128))

@@ -1,6 +1,6 @@
-"""A block of ours in somebody else's text, between two lines that mark it.
+"""A block of ours in another text, between two marker lines; `add` and `remove` restore every byte.
 
-How the text ended before is kept in where the block ends: `add` and then `remove` gives back every byte.
+How the text ended before is encoded in the end of the block.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from git_taskctx.errors import BadData
 
 
 def find(text: str, begin: str, end: str, *, what: str) -> tuple[int, int] | None:
-    """Return where the block stands, without the line end behind it. Raises: BadData for half of one, or two."""
+    """Return the place of the block, without its last line end. Raises: BadData for half of one, or two."""
     if begin not in text and end not in text:
         return None
     start, stop = text.find(begin), text.find(end)
@@ -21,7 +21,7 @@ def find(text: str, begin: str, end: str, *, what: str) -> tuple[int, int] | Non
 
 
 def add(text: str | None, block: str, begin: str, end: str, *, what: str) -> str:
-    """Put a block behind a text, or in the place of the one that is there; None is no text at all."""
+    """Append a block to a text, or replace it there; None is no text at all."""
     newline = "\r\n" if text and "\r\n" in text else "\n"
     block = f"{begin}\n{block.strip()}\n{end}".replace("\n", newline)
     if text is None:
@@ -35,7 +35,7 @@ def add(text: str | None, block: str, begin: str, end: str, *, what: str) -> str
 
 
 def remove(text: str, begin: str, end: str, *, what: str) -> str | None:
-    """Take the block out; None where nothing is left of a text that began with it."""
+    """Remove the block; None where nothing else was in the text."""
     found = find(text, begin, end, what=what)
     if found is None:
         return text

@@ -1,4 +1,4 @@
-"""What an agent sends to a hook, read as something that anybody may have written."""
+"""An agent's hook input, read as untrusted data."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from git_taskctx.agents.tools import Part
 
 LIMIT = 32 * 1024 * 1024
-"""Bytes of a payload that are read; a tool call that writes more is no work on source code."""
+"""Bytes of a payload that are read; larger writes are not source code."""
 MANY = 10_000
-"""Paths that one tool call may name; of more it cannot be told what would be written."""
+"""Paths in one tool call; with more the targets count as unknown."""
 _KEYS = (
     "file_path", "path", "notebook_path", "target_file", "target_notebook", "absolute_path", "filename", "source",
     "destination", "old_path", "new_path",
 )  # fmt: skip
 SHELLS = frozenset({"Bash"})
-"""Tools that run commands; a patch in one is applied by Codex itself, though `apply_patch` is not called."""
+"""Tools that run commands; Codex applies a patch in one itself, without calling `apply_patch`."""
 _LISTS = ("paths", "file_paths", "files", "edits")
 
 
 class Unreadable(ValueError):
-    """It is no payload; the text says why."""
+    """Not a payload, and why."""
 
 
 class HookPayload:
-    """What of it concerns us; a plain class, which costs nothing to define."""
+    """Its relevant parts; a plain class, which is cheap to define."""
 
     def __init__(
         self,
@@ -50,28 +50,28 @@ class HookPayload:
         self.cwd = cwd
         self.tool = tool
         self.served = served
-        """What an MCP server calls its tool; None for one of the agent's own."""
+        """An MCP server's name of its tool; None for the agent's own tools."""
         self.paths = paths
-        """Files that a tool is about to write, as they are named; for a server's tool all that may be one."""
+        """Files that a tool is about to write, as named; for a server's tool all possible ones."""
         self.roots = roots
-        """Where a server's tool is told to be at home."""
+        """The roots given to a server's tool."""
         self.helper = helper
-        """The kind of a sub-agent, where one acts; None for the session itself."""
+        """The kind of the acting sub-agent; None for the session itself."""
         self.again = again
-        """True when a hook has kept it from stopping before, and where it was cut off and cannot go on."""
+        """True when a hook has prevented a stop before, and when the session was cut off."""
         self.odd = odd
-        """Why not all that is named can be told; None where all is."""
+        """Why not everything named is known; None where it is."""
 
     @property
     def is_idle(self) -> bool:
-        """Return whether nothing is asked: a server's tool reads, or a shell is given a command and no patch."""
+        """Return whether there is nothing to judge: a reading tool, or a shell command without a patch."""
         if self.served is not None:
             return kind_of(self.served) == "reads"
         return self.tool in SHELLS and not self.paths
 
 
 def read(data: bytes, folder: str) -> HookPayload:
-    """Return what concerns us; `folder` stands in for a current folder that is not told. Raises: Unreadable."""
+    """Return the relevant parts; `folder` is the default current folder. Raises: Unreadable."""
     return _take(_load(data), folder)
 
 
@@ -130,10 +130,9 @@ def _take(value: dict[str, Any], folder: str) -> HookPayload:
 
 
 def _sorted(served: str | None, found: list[tuple[str, Part]], cwd: str) -> tuple[list[str], list[str]]:
-    """Return the files that a tool is given, and where a server's is told to be at home.
+    """Return the files, and the roots, that a server's tool is given.
 
-    A source and a target are files where one of them is there, or where the tool's name says so: branches have them,
-    too.
+    A source and a target are files if one exists or the tool's name says so: branches have them, too.
     """
     ends = [path for path, part in found if part == "end"]
     parts = {"file"}
@@ -155,7 +154,7 @@ def _named(given: Any) -> Iterator[tuple[str, Part]]:
 
 
 def _parsed(given: Any) -> Any:
-    """Return arguments that may come as text, as Cursor has those of MCP tools."""
+    """Return arguments that may be JSON text, as Cursor sends those of MCP tools."""
     if isinstance(given, str):
         try:
             return json.loads(given)
@@ -165,7 +164,7 @@ def _parsed(given: Any) -> Any:
 
 
 def _paths(given: Any) -> Iterator[str]:
-    """Yield the paths that a tool's input names: in fields that the agents have for it, or in a patch."""
+    """Yield the paths in a tool's input: in known fields, or in a patch."""
     if isinstance(given, str):
         if holds_patch(given):
             yield from patched(given)

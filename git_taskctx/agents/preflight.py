@@ -1,6 +1,6 @@
-"""The check before agents are let loose: every prompt and command that an agent has in the repository uses the context.
+"""Check that every prompt and command that an agent has in the repository uses the context.
 
-A prompt that goes its own way hands out the task in its own words, and starts on a tree that nobody has verified.
+A prompt that does not states the task in its own words, and starts on an unverified tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LARGEST = 1024 * 1024
 MOST = 2000
 """Prompts that are read."""
 EXEMPT = "git-taskctx: no task prompt"
-"""Words that take a prompt out of the check, wherever in it they stand."""
+"""Words anywhere in a prompt that exempt it."""
 _PLACES = {
     "claude": (("agents", ".md"), ("commands", ".md")),
     "codex": (("agents", ".toml"), ("prompts", ".md")),
@@ -33,37 +33,35 @@ _VERB = re.compile(
     r"\bgit[ -]taskctx((?:\s+-{1,2}[A-Za-z][\w-]*(?:[= ][^\s`]+)?)*)[ \t]+([a-z][a-z-]*)\b"
     r"((?:(?!\bgit[ -]taskctx\b)[^\n`#])*)"
 )
-"""A command of ours, to where the next one begins or the line ends."""
+"""A command of ours, up to the next one or the end of the line."""
 _DIRECT = re.compile(r"(?<![\w.-])(?:[\w./{}$<>*-]*/)?context(?:-[\w{}$<>*]+)?\.json\b")
 _UNLESS = re.compile(
     r"\b(?:not|never|no|don't|cannot|nobody|prohibited|forbidden|instead of|rather than)\b", re.IGNORECASE
 )
-"""Words of a sentence that forbids what it names."""
+"""Words of a sentence that forbid what it names."""
 _VALIDATORS = re.compile(r"test-validation-[\w-]+")
-"""How the files of prompts that validate are called, whatever the chain calls the role."""
+"""File names of validating prompts, whatever the chain calls the role."""
 
 
 @dataclass(frozen=True)
 class Lack:
-    """What a prompt lacks."""
+    """A missing command of a prompt."""
 
     path: str
     what: str
     add: str
-    """What to write into it."""
+    """What to add."""
 
 
 @dataclass(frozen=True)
 class PromptReport:
-    """What the check found."""
-
     prompts: tuple[str, ...]
     """Every prompt that was read."""
     lacks: tuple[Lack, ...]
 
 
 def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: Collection[str]) -> PromptReport:
-    """Read an agent's prompts and commands below the top of a worktree; `agents` is the chain, `verbs` are ours."""
+    """Read an agent's prompts and commands in a worktree; `agents` is the chain, `verbs` are ours."""
     prompts, lacks = [], []
     for path in _prompts(dialect, top):
         name = quote(os.fsencode(path.relative_to(top)))
@@ -117,7 +115,7 @@ def _lacks(path: Path, text: str, agents: tuple[str, ...], verbs: Collection[str
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """Yield the sentences of a text; a list item and a paragraph end one, a line does not."""
+    """Yield sentences; list items and paragraphs end one, lines do not."""
     for paragraph in re.split(r"\n\s*(?:\n|(?=[-*+#]\s|\d+[.)]\s|```))", text):
         yield from re.split(r"(?<=[.!?;])\s+", paragraph)
 

@@ -1,6 +1,6 @@
-"""The task in one line, for a prompt: read from the context's own files, without git and without the ledger.
+"""The task in one line for a shell prompt, from the context's files without git and ledger.
 
-It is shown at every prompt, so nothing heavy is imported, and whatever goes wrong is a word in the line.
+It runs at every prompt: nothing heavy is imported, and errors become a word in the line.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST = 16 << 20
 
 
 def glance(folder: str) -> dict[str, Any] | None:
-    """Return the active task of a folder's worktree, its owner, and what is open; None where there is none."""
+    """Return the active task of a folder's worktree, its owner, and what is open; None without one."""
     found = find_worktree(folder)
     if found is None:
         return None
@@ -45,7 +45,7 @@ def glance(folder: str) -> dict[str, Any] | None:
 
 
 def line_of(seen: dict[str, Any] | None) -> str:
-    """Return it as a prompt shows it; an empty string where no task is active."""
+    """Return the line; empty where no task is active."""
     if seen is None:
         return ""
     if seen["task"] is None:

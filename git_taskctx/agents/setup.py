@@ -1,9 +1,9 @@
-"""Puts our hooks, a skill and a block of AGENTS.md where an agent looks for them, and takes away just these.
+"""Install our hooks, a skill and a block of AGENTS.md where an agent looks for them, and remove just these.
 
-Everything is decided before the first file is written; each is written whole or not at all. Where an agent looks:
-Claude Code `.claude/settings.json` and `.claude/skills`; Codex `.codex/hooks.json`, or `.codex/config.toml` where that
-has hooks, and `.agents/skills`; Gemini CLI `.gemini/settings.json` and `.gemini/skills`; Cursor `.cursor/hooks.json`
-and `.cursor/skills`; each the same below the home folder.
+Everything is planned before the first write; each file is written whole or not at all. Claude Code reads
+`.claude/settings.json` and `.claude/skills`; Codex `.codex/hooks.json`, or `.codex/config.toml` where that has hooks,
+and `.agents/skills`; Gemini CLI `.gemini/settings.json` and `.gemini/skills`; Cursor `.cursor/hooks.json` and
+`.cursor/skills`; each also below the home folder.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ _SIGNED = "\n<!-- git-taskctx wrote this: "
 
 @dataclass(frozen=True)
 class Place:
-    """Where an agent's files are: below the top of a worktree, or below the home folder."""
+    """Where an agent's files are: below a worktree, or below the home folder."""
 
     base: Path
     user: bool
     config: Path
-    """The agent's own folder; for a user it may have been moved by a variable."""
+    """The agent's own folder, which a variable may move for a user."""
 
     def name_of(self, path: Path) -> str:
-        """Return a path as people say it: from the top of the worktree, or from home; whole where it is in neither."""
+        """Return a path from the top of the worktree or from home; else whole."""
         if not path.is_relative_to(self.base):
             return os.fspath(path)
         return f"{'~/' if self.user else ''}{path.relative_to(self.base)}"
@@ -53,7 +53,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Texts:
-    """What is put in besides the hooks."""
+    """Texts installed besides the hooks."""
 
     skill: str
     block: str
@@ -65,26 +65,24 @@ class PlannedChange:
 
     path: Path
     name: str
-    """As people say it."""
+    """As shown to people."""
     before: bytes | None
     after: bytes | None
 
 
 @dataclass(frozen=True)
 class SetupPlan:
-    """What would be written."""
-
     changes: tuple[PlannedChange, ...]
     warnings: tuple[str, ...] = ()
 
 
 def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = None) -> Place:
-    """Return where an agent's files are; `moved` is its own folder where a variable names one."""
+    """Return where an agent's files are; `moved` is its own folder from a variable."""
     return Place(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
 
 
 def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) -> SetupPlan:
-    """Plan what makes an agent call us. Raises: BadData, Fatal for files that cannot be changed."""
+    """Plan the installation. Raises: BadData, Fatal for files that cannot be changed."""
     warnings: list[str] = []
     changes = [
         *_skill(dialect, place, texts.skill, warnings),
@@ -95,7 +93,7 @@ def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) 
 
 
 def plan_removing(dialect: Dialect, place: Place) -> SetupPlan:
-    """Plan what takes it all back. The block stays as long as another agent's hooks are in the same place."""
+    """Plan the removal. The block stays while another agent's hooks are in the same place."""
     warnings: list[str] = []
     config = _config_file(dialect, place)
     changes = [_without_hooks(dialect, path, place) for path in (config, *_toml_file(dialect, place))]
@@ -109,7 +107,7 @@ def plan_removing(dialect: Dialect, place: Place) -> SetupPlan:
 
 
 def find_wired(dialect: Dialect, place: Place) -> str | None:
-    """Return the name of the configuration that has our hooks as this version writes them, for whatever role."""
+    """Return the configuration that has this version's hooks, for whatever role."""
     for toml in _toml_file(dialect, place):
         text = _read(toml, place)
         if text is not None and wiring.BEGIN in text:
@@ -121,7 +119,7 @@ def find_wired(dialect: Dialect, place: Place) -> str | None:
 
 
 def is_there(dialect: Dialect, place: Place) -> bool:
-    """Return whether an agent's configuration has any hook of ours; one that does not read has none."""
+    """Return whether an agent's configuration has any hook of ours; not if it cannot be read."""
     with contextlib.suppress(TaskctxError):
         toml = any(wiring.BEGIN in (_read(path, place) or "") for path in _toml_file(dialect, place))
         path = _config_file(dialect, place)
@@ -131,14 +129,14 @@ def is_there(dialect: Dialect, place: Place) -> bool:
 
 
 def held(place: Place) -> AbstractContextManager[None]:
-    """Keep others of us from a place between planning and writing. Raises: TryAgain."""
+    """Lock a place between planning and writing. Raises: TryAgain."""
     return files.held_folder(place.base)
 
 
 def apply(plan: SetupPlan, place: Place) -> None:
-    """Write what was planned, each file whole; folders that are left empty go. Call it while the place is held.
+    """Write the plan, each file whole; remove folders left empty. Requires the lock.
 
-    Raises: Fatal, ReadOnly before anything is written; TryAgain where somebody changed a file since it was read.
+    Raises: Fatal, ReadOnly before anything is written; TryAgain where a file changed since it was read.
     """
     for change in plan.changes:
         _require_writable(change)
@@ -164,7 +162,7 @@ def apply(plan: SetupPlan, place: Place) -> None:
 
 
 def _require_writable(change: PlannedChange) -> None:
-    """Check that a file can be put in place. Raises: Fatal, ReadOnly."""
+    """Check that a file can be replaced. Raises: Fatal, ReadOnly."""
     folder = Path(os.path.realpath(change.path)).parent
     while not folder.exists():
         folder = folder.parent
@@ -213,7 +211,7 @@ def _block(place: Place, block: str) -> PlannedChange:
 
 
 def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[PlannedChange]:
-    """Plan the skill, or with no text that it goes; one that somebody else wrote, or changed, stays."""
+    """Plan the skill, or without text its removal; one that somebody else wrote, or changed, stays."""
     parent = place.base / _SKILLS[dialect.name] if dialect.name in _SKILLS else place.config
     path = parent / "skills" / "git-taskctx" / "SKILL.md"
     old = _read(path, place)
@@ -238,7 +236,7 @@ def _change(place: Place, path: Path, before: str | None, after: str | None) -> 
 
 
 def _read(path: Path, place: Place) -> str | None:
-    """Read a file; a link is followed, in a project not out of it. Raises: Fatal, BadData."""
+    """Read a file; links are followed, in a project not out of it. Raises: Fatal, BadData."""
     real = os.path.realpath(path)
     if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):
         raise Fatal(f"{path} leads out of the worktree", hint=f"ls -ld '{path.parent}' '{path}'   # look at it")

@@ -1,8 +1,8 @@
-"""What a tool of an MCP server does to files, as far as its name and its arguments tell.
+"""What an MCP server's tool does to files, judged by its name and arguments.
 
-Servers say so to the agent (`readOnlyHint`), but no agent hands that on to a hook. So the first verb in a tool's name
-decides, and what has none that is known is neither let through as a reader nor denied as a writer. Nothing is imported
-here that takes time: agents call their hooks at every tool call.
+Servers say so to the agent (`readOnlyHint`), but no agent passes that to hooks. The first verb in a tool's name
+decides; without a known one the tool is neither allowed as a reader nor denied as a writer. Nothing slow is imported
+here.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     Kind = Literal["reads", "writes", "unknown"]
     Part = Literal["file", "end", "root", "odd"]
-    """What a path in a call is: a file, what may be one, or where the server is at home. What is odd is no path, but
-    why not all can be told."""
+    """A path's meaning in a call: a file, a possible file, or a server's root.
+
+    `odd` is the reason why not all is known.
+    """
 
 READS = frozenset({
     "analyze", "blame", "check", "compare", "count", "describe", "diff", "explain", "exists", "fetch", "find",
@@ -30,7 +32,7 @@ READS = frozenset({
     "stat", "status", "summarize", "tail", "think", "thinking", "tree", "validate", "verify", "view", "wait",
     "watch",
 })  # fmt: skip
-"""Verbs of tools that leave every file as it is."""
+"""Verbs of read-only tools."""
 WRITES = frozenset({
     "add", "append", "apply", "checkout", "clone", "commit", "copy", "create", "cut", "delete", "destroy", "download",
     "edit", "erase", "fix", "format", "generate", "init", "insert", "install", "link", "make", "merge", "mkdir",
@@ -43,24 +45,24 @@ FILES = frozenset({
     "editor", "file", "files", "folder", "function", "line", "lines", "notebook", "patch", "symbol", "symbols",
     "text", "workspace",
 })  # fmt: skip
-"""Words in the names of tools that are about files, whatever their arguments say."""
+"""Words in names of tools about files, whatever their arguments."""
 _CHANGES_WHAT_WAS_FOUND = frozenset({"edit", "overwrite", "rename", "replace", "write"})
 _THINGS = frozenset({"commit", "format", "link", "merge", "patch", "stash", "store"})
-"""Of the verbs that write, those that right behind one that reads are what is read (`get_commit`)."""
+"""Writing verbs that are objects right behind a reading one (`get_commit`)."""
 DEEPEST = 100
-"""Levels of a tool's arguments that are looked at."""
+"""Levels of a tool's arguments that are examined."""
 _WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+"
 _NAMES_A_FILE = frozenset({
     "dir", "directory", "file", "filename", "filepath", "files", "folder", "notebook", "path", "paths",
 })  # fmt: skip
 _NAMES_A_DIFF = frozenset({"command", "diff", "diffs", "input", "patch", "patches"})
 _NAMES_AN_END = frozenset({"destination", "dest", "dst", "source", "src", "target", "uri"})
-"""Of a move between files, or between anything else."""
+"""Arguments of moves between files or anything else."""
 _NAMES_A_ROOT = frozenset({
     "base", "cwd", "project", "repo", "repository", "root", "workdir", "worktree", "working", "workspace",
 })  # fmt: skip
 _PATCHED = r"(?m)^[^\S\n]*\*\*\*\s(?:(?:Add|Update|Delete)\sFile|Move\sto):[^\S\n]*(.+?)[^\S\n]*$"
-"""Headers of a Codex patch, whose white space may be any of Unicode's (codex-rs/apply-patch/src/parser.rs)."""
+"""Headers of a Codex patch, with any Unicode white space (codex-rs/apply-patch/src/parser.rs)."""
 _PATCH = r"\*\*\*\sBegin\sPatch"
 _MOVED = r"(?m)^\s*cd\s+(['\"]?)([^\n'\"]+?)\1\s*&&"
 _BEGINS_A_DIFF = r"\s*(?:diff --git |--- \S|\*\*\*\s)"
@@ -70,10 +72,10 @@ _ESCAPED = rb"%([0-9A-Fa-f]{2})"
 
 
 def served_name(tool: str, context: Any) -> str | None:
-    """Return what an MCP server calls a tool of its own; None for a tool that is the agent's.
+    """Return an MCP server's own tool name; None for a tool of the agent.
 
-    Claude Code and Codex say `mcp__server__tool`, Cursor `MCP:tool`, Gemini CLI `mcp_server_tool`, with the tool's
-    name beside it.
+    Claude Code and Codex say `mcp__server__tool`, Cursor `MCP:tool`, Gemini CLI `mcp_server_tool`, with the tool's name
+    beside it.
     """
     if tool.startswith("MCP:"):
         return tool[4:]
@@ -86,9 +88,9 @@ def served_name(tool: str, context: Any) -> str | None:
 
 
 def kind_of(name: str) -> Kind:
-    """Tell what a tool of a server does: as its first verb says, unless it goes on to write (`search_and_replace`).
+    """Return what a server's tool does, by its first verb, unless a writing one follows (`search_and_replace`).
 
-    Where it reads first, and something in its name may write after that, it is not known.
+    If it first reads and may write after that, it is unknown.
     """
     words = words_of(name)
     verbs = [word for word in words if word in READS or word in WRITES]
@@ -111,12 +113,12 @@ def kind_of(name: str) -> Kind:
 
 
 def words_of(name: str) -> list[str]:
-    """Divide a name in whatever style into its words."""
+    """Split a name in any style into words."""
     return [word.lower() for word in re.findall(_WORD, name)]
 
 
 def holds_patch(text: str) -> bool:
-    """Return whether a Codex patch is in a text."""
+    """Return whether a text contains a Codex patch."""
     return re.search(_PATCH, text) is not None
 
 
@@ -128,10 +130,10 @@ def patched(patch: str) -> Iterator[str]:
 
 
 def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, Part]]:
-    """Yield what in a tool's arguments is a path, or may be one.
+    """Yield the paths, or possible paths, in a tool's arguments.
 
-    What stands under a key that is named so is a path, and so is, under any key, what can be nothing else: a path from
-    the root, from here or from home, a `file:` address, and the files that a patch names.
+    A value is a path by its key, or by its form: from the root, from here or from home, a `file:` address, or a file of
+    a patch.
     """
     if isinstance(given, dict | list) and depth == DEEPEST:
         yield f"the arguments are nested more than {DEEPEST} deep", "odd"
@@ -156,7 +158,7 @@ def places_in(given: Any, key: str = "", depth: int = 0) -> Iterator[tuple[str, 
 
 
 def _part_of(words: list[str]) -> Part | None:
-    """Tell what stands under a key; `projectPath` is a root, and `pathInProject` is none."""
+    """Return what a key's value is; `projectPath` is a root, and `pathInProject` is not."""
     if not _NAMES_A_ROOT.isdisjoint(words) and "in" not in words:
         return "root"
     if not _NAMES_A_FILE.isdisjoint(words):

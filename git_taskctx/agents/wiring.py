@@ -1,4 +1,4 @@
-"""The hooks as each agent's configuration has them: what is put in, and what of a configuration is ours."""
+"""The hooks in each agent's configuration: what is inserted, and what is ours."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from git_taskctx.errors import BadData
 from git_taskctx.limits import load_toml
 
 SECONDS = 60
-"""How long an agent waits for a hook; who stops has the worktree read, and that may be large."""
+"""Timeout of a hook; a stop reads the worktree, which may be large."""
 BEGIN, END = "# git-taskctx: begin", "# git-taskctx: end"
 _ROLE = r" --role [^\s\"]+"
 
 
 _IF_THERE = "! command -v git-taskctx >/dev/null || "
-"""Keeps a hook silent for whoever has not installed the program."""
+"""Keeps a hook silent where the program is not installed."""
 
 
 def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
@@ -31,7 +31,7 @@ def command(dialect: Dialect, moment: Moment, role: str | None) -> str:
 
 
 def wiring(dialect: Dialect, role: str | None) -> dict[str, list[Any]]:
-    """Return what stands under `hooks`: for each event a list with the one entry that is ours."""
+    """Return the value of `hooks`: for each event a list with our one entry."""
     return {event: [_entry(dialect, moment, role)] for moment, event in dialect.events.items()}
 
 
@@ -47,13 +47,13 @@ def _entry(dialect: Dialect, moment: Moment, role: str | None) -> dict[str, Any]
 
 
 def document(dialect: Dialect, role: str | None) -> dict[str, Any]:
-    """Return a whole configuration with nothing in it but ours."""
+    """Return a whole configuration with only our hooks."""
     version = {"version": 1} if dialect.name == "cursor" else {}
     return {"hooks": wiring(dialect, role), **version}
 
 
 def add(text: str | None, dialect: Dialect, role: str | None, *, what: str) -> str:
-    """Put our hooks into a configuration, in the place of older ones of ours. Raises: BadData."""
+    """Insert our hooks into a configuration, replacing older ones of ours. Raises: BadData."""
     if text is None:
         return jsontext.render(document(dialect, role))
     wanted = wiring(dialect, role)
@@ -86,7 +86,7 @@ def _add_events(text: str, wanted: dict[str, list[Any]], what: str) -> str:
 
 
 def remove(text: str, dialect: Dialect, *, what: str) -> str | None:
-    """Take our hooks out of a configuration; None where we made all of it. Raises: BadData."""
+    """Remove our hooks from a configuration; None where we made all of it. Raises: BadData."""
     while True:
         first = next(_ours(text, dialect, what), None)
         if first is None:
@@ -107,7 +107,7 @@ def remove(text: str, dialect: Dialect, *, what: str) -> str | None:
 
 
 def found(text: str, dialect: Dialect, *, what: str) -> dict[str, list[Any]]:
-    """Return what of a configuration is ours, by event. Raises: BadData."""
+    """Return our hooks in a configuration, by event. Raises: BadData."""
     ours: dict[str, list[Any]] = {}
     for path, index in _ours(text, dialect, what):
         hooks, lists = path[1], path[2]
@@ -121,7 +121,7 @@ def found(text: str, dialect: Dialect, *, what: str) -> dict[str, list[Any]]:
 
 
 def without_role(hooks: dict[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return our hooks as they would be for no role in particular."""
+    """Return our hooks without their role."""
     return dict(json.loads(re.sub(_ROLE, "", json.dumps(hooks))))
 
 
@@ -130,7 +130,7 @@ def _others(entry: Value) -> dict[str, Any]:
 
 
 def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Value], int]]:
-    """Yield each entry that is ours: the containers down to it, and its place in the last of them."""
+    """Yield each entry of ours: its containers, and its index in the last one."""
     root = _root(text, what)
     hooks = _hooks(root, what)
     mine = re.compile(rf"\s*(?:{re.escape(_IF_THERE)})?git[ -]taskctx agent-hook \S+ --agent {dialect.name}(?:\s|$)")
@@ -172,12 +172,12 @@ def _hooks(root: Value, what: str) -> Value | None:
 
 
 def has_toml_hooks(text: str, *, what: str) -> bool:
-    """Return whether a config.toml has hooks of somebody else. Raises: BadData."""
+    """Return whether a config.toml has others' hooks. Raises: BadData."""
     return bool(_toml(remove_toml(text, what=what) or "", what).get("hooks"))
 
 
 def add_toml(text: str, dialect: Dialect, role: str | None, *, what: str) -> str:
-    """Put our hooks behind a config.toml, as a marked block. Raises: BadData where they do not fit there."""
+    """Append our hooks to a config.toml, as a marked block. Raises: BadData where they do not fit."""
     lines = []
     for moment, event in dialect.events.items():
         lines += [f"[[hooks.{event}]]"]
@@ -196,7 +196,7 @@ def is_current_toml(text: str, dialect: Dialect, *, what: str) -> bool:
 
 
 def remove_toml(text: str, *, what: str) -> str | None:
-    """Take that block out."""
+    """Remove that block."""
     return marked.remove(text, BEGIN, END, what=what)
 
 

@@ -1,8 +1,8 @@
-"""The team's policy and one person's taste, merged into one frozen value.
+"""Team policy and personal settings, merged into one frozen value.
 
-Team policy is committed: `.taskctx.toml`, or `[tool.taskctx]` in `pyproject.toml`. Personal settings are what
-`git config` knows under `taskctx.`; they change built-in defaults freely, and keys that the team committed only to
-the stricter side. This room reads no file and starts no git: it is handed bytes and settings.
+Policy is committed: `.taskctx.toml`, or `[tool.taskctx]` in `pyproject.toml`. Personal settings are `taskctx.*` in `git
+config`; they change built-in defaults freely, and committed keys only to the stricter side. Pure: bytes and settings
+are passed in.
 """
 
 from __future__ import annotations
@@ -43,12 +43,10 @@ __all__ = [
 def load_config(
     *, taskctx_toml: bytes | None, pyproject: bytes | None, committed_name: str, personal: Sequence[Setting]
 ) -> Config:
-    """Merge the committed policy (None where a file is absent) and the personal settings.
+    """Merge the committed policy (None where a file is absent) and the personal settings. Raises: BadConfig.
 
-    `committed_name` says which file and revision was read, as in `.taskctx.toml at 1a2b3c4`; when the policy comes
-    from `pyproject.toml`, it is called by that name instead. `.taskctx.toml` wins over `[tool.taskctx]`.
-
-    Raises: BadConfig.
+    `committed_name` is the file and revision, as in `.taskctx.toml at 1a2b3c4`, or `pyproject.toml` where the policy is
+    there. `.taskctx.toml` wins.
     """
     pyproject_name = committed_name.replace(COMMITTED_FILE, PYPROJECT_FILE)
     in_pyproject = None

@@ -23,34 +23,34 @@ from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field
 
 MAX_BYTES = 256 * 1024
-"""A committed policy file larger than this is not read."""
+"""Larger committed policy files are not read."""
 COMMITTED_FILE = ".taskctx.toml"
 PYPROJECT_FILE = "pyproject.toml"
 POLICY_FILES = (COMMITTED_FILE, PYPROJECT_FILE)
 TABLES = ("run", "stage", "pipeline")
-"""What makes up pipelines, beside the keys of the policy."""
+"""The tables of pipelines."""
 PYPROJECT_LIMIT = 16 * 1024 * 1024
-"""Bytes of a `pyproject.toml` that is looked into; most of it is other tools'."""
+"""Bytes of a `pyproject.toml` that is read."""
 
 
 @dataclass(frozen=True)
 class CommittedPolicy:
-    """What the team committed, and which keys they set."""
+    """The committed policy, and the keys that it sets."""
 
     policy: Policy = field(default_factory=Policy)
     keys: frozenset[str] = frozenset()
-    """Dotted names of the keys that stand in the file; all others are built-in defaults."""
+    """Dotted names of the keys in the file."""
     name: str = COMMITTED_FILE
-    """How messages call the file."""
+    """Name of the file in messages."""
     pipelines: Pipelines | None = None
-    """What `run` executes; None where the file names no stage."""
+    """What `run` executes; None without stages."""
 
 
 def parse_policy(data: bytes, *, what: str) -> Policy:
-    """Read the bytes of a `.taskctx.toml`; `what` names it in errors.
+    """Read a `.taskctx.toml`; `what` names it in errors.
 
-    Raises: BadConfig for bad TOML (with line and column), an unknown key (with the nearest known one), a value of
-    the wrong type, and a value that makes no sense.
+    Raises: BadConfig for bad TOML (with line and column), an unknown key (with the nearest one), a wrong type, or an
+    impossible value.
     """
     return parse_file(data, what).policy
 
@@ -62,12 +62,12 @@ def parse_pyproject(data: bytes, *, what: str) -> Policy | None:
 
 
 def parse_file(data: bytes, what: str) -> CommittedPolicy:
-    """Read a `.taskctx.toml`, and remember which keys it sets. Raises: BadConfig."""
+    """Read a `.taskctx.toml`, with the keys that it sets. Raises: BadConfig."""
     return _read_policy(_parse_toml(data, what), what)
 
 
 def find_in_pyproject(data: bytes, what: str, *, lenient: bool = False) -> CommittedPolicy | None:
-    """Read `[tool.taskctx]`; `lenient` takes a file that does not read as one without it."""
+    """Read `[tool.taskctx]`, if any; `lenient` ignores an unreadable file. Raises: BadConfig."""
     if b"taskctx" not in data:
         return None
     try:
@@ -86,7 +86,7 @@ def find_in_pyproject(data: bytes, what: str, *, lenient: bool = False) -> Commi
 
 
 def differs(name: str, committed: bytes | None, other: bytes | None) -> bool:
-    """Return whether a policy file says something else than the committed one, as far as it is about us."""
+    """Return whether a policy file differs from the committed one in what is ours."""
     if name == PYPROJECT_FILE and b"taskctx" not in (committed or b"") + (other or b""):
         return False
     plain = [one if one is None else one.replace(b"\r\n", b"\n") for one in (committed, other)]
@@ -130,7 +130,7 @@ def _read_policy(table: Mapping[str, Any], what: str, prefix: str = "") -> Commi
 
 
 def _is_passed_over(name: str, value: Any) -> bool:
-    """Return whether a table is for other tools, and for later versions of this one: `[x-NAME]`."""
+    """Return whether a table is for other tools or later versions: `[x-NAME]`."""
     return name.startswith("x-") and isinstance(value, dict)
 
 

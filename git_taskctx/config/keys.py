@@ -1,6 +1,6 @@
-"""Every key of the policy, by its dotted name: what it accepts, and which of two values is the stricter one.
+"""Every key of the policy, by dotted name: its values, and which of two is stricter.
 
-The keys come from the dataclasses of `model.policy`; a field that is added there needs a line in `RULES`, no more.
+The keys come from `model.policy`; a new field needs a line in `RULES`.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from git_taskctx.situation import Situation
 
 MAX_AGENTS = 16
 BYPASSES = ("attest", "force-secrets", "no-verify")
-"""Ways around a check that a proof may tolerate."""
+"""Bypasses that a proof may tolerate."""
 
 
 def unchanged(committed: Any, personal: Any) -> bool:
-    """Keep a committed value as it is: neither side of it is the stricter one."""
+    """Keep a committed value: neither value is stricter."""
     return bool(committed == personal)
 
 
@@ -50,7 +50,7 @@ def _subset(committed: Sequence[str], personal: Sequence[str]) -> bool:
 
 
 def _narrower(committed: Sequence[str], personal: Sequence[str]) -> bool:
-    """Return whether a list that restricts nothing when it is empty restricts at least as much."""
+    """Return whether a list, unlimited when empty, restricts at least as much."""
     return not committed or (bool(personal) and _subset(committed, personal))
 
 
@@ -105,18 +105,18 @@ def _macros(value: Mapping[str, Any]) -> str | None:
 
 @dataclass(frozen=True)
 class Rule:
-    """What the type of a key does not say."""
+    """What a key's type does not say."""
 
     stricter: Callable[[Any, Any], bool]
     """Whether the personal value (second) is at least as strict as the committed one (first)."""
     check: Callable[[Any], str | None] = _any
-    """What is wrong with a value of the right type; None when nothing is."""
+    """What is wrong with a value of the right type."""
     family: str | None = None
-    """Keys of one family are committed together: one of them in the file locks all."""
+    """Keys of one family are committed together: one in the file locks all."""
     splits: bool = True
-    """Whether a comma divides a personal value."""
+    """Whether a comma splits a personal value."""
     entry_prefix: str = ""
-    """What git's variable names cannot hold, put before an entry's name."""
+    """Prefix of an entry's name that git's variable names cannot hold."""
 
 
 RULES: Mapping[str, Rule] = {
@@ -168,7 +168,7 @@ def _leaves(cls: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def values_of(policy: Policy) -> dict[str, Any]:
-    """Return every value of `policy` by its dotted key."""
+    """Return every value of `policy` by dotted key."""
     return {key: functools.reduce(getattr, key.split("."), policy) for key in kinds()}
 
 
@@ -187,19 +187,19 @@ def _build(cls: Any, values: Mapping[str, Any], prefix: str) -> Any:
 
 
 def flatten(policy: Policy) -> dict[str, Any]:
-    """Return every key of `policy` by its dotted name, as plain JSON values, in the order of the model."""
+    """Return every key of `policy` as plain JSON values, in the order of the model."""
     return {key: to_plain(value) for key, value in values_of(policy).items()}
 
 
 def check_value(key: str, value: Any, *, where: str) -> None:
-    """Refuse a value of the right type that makes no sense. Raises: BadConfig."""
+    """Refuse an impossible value of the right type. Raises: BadConfig."""
     problem = RULES[key].check(value)
     if problem:
         raise BadConfig(f"{where}: {problem}")
 
 
 def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
-    """Refuse a `chain.may_edit` that names no agent of the chain. Raises: BadConfig."""
+    """Refuse a `chain.may_edit` without an agent of the chain. Raises: BadConfig."""
     for name in values["chain.may_edit"] or ():
         if name not in values["agents"]:
             agents = ", ".join(values["agents"])
@@ -213,7 +213,7 @@ def misfit_error(where: str, key: str, misfit: WrongValue) -> BadConfig:
 
 
 def unknown_error(message: str, key: str, known: Sequence[str], spell: Callable[[str], str] = str) -> BadConfig:
-    """Return the error that a key is not known, with the nearest one, spelled by `spell`, as the hint."""
+    """Return the error for an unknown key, with the nearest one, spelled by `spell`, as the hint."""
     near = _nearest(key, known, spell)
     return BadConfig(message, None if near else Situation("setting.every_key"), hint=near)
 

@@ -1,4 +1,4 @@
-"""What the type of a policy field reads: a TOML value, or a text of git."""
+"""How a policy field's type reads a TOML value, or a text of git."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Kind:
     """What a value must be, for errors."""
     from_toml: Callable[[Any], Any]
     from_git: Callable[[str | None], Any]
-    """Reads one value; lists read each of their items."""
+    """Reads one value, or one item of a list."""
 
 
 def _from_toml_exactly(kind: type[Any]) -> Callable[[Any], Any]:
@@ -154,7 +154,7 @@ def kind_of(hint: Any) -> Kind:
 
 
 def describe(value: Any) -> str:
-    """Name a TOML value and its type, for an error."""
+    """Describe a TOML value and its type, for an error."""
     names = {bool: "the boolean", int: "the number", float: "the number", str: "the string", list: "a list"}
     name = names.get(type(value), "a table" if isinstance(value, dict) else "a date or time")
     if name.startswith("a "):
@@ -164,5 +164,5 @@ def describe(value: Any) -> str:
 
 
 def show_key(name: str) -> str:
-    """Write one part of a dotted name as TOML would: quoted where it must be."""
+    """Write a part of a dotted name, quoted where TOML requires it."""
     return name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)

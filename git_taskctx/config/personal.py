@@ -1,4 +1,4 @@
-"""One person's settings, from `git config`, on top of the team's policy."""
+"""Personal settings from `git config`, on top of the team's policy."""
 
 from __future__ import annotations
 
@@ -29,37 +29,34 @@ from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
 OWN = {"actor": "a name", "lifecycle.on_complete": "a command"}
-"""Keys of one person alone, and what each takes: nobody can commit them for others."""
+"""Personal keys, which cannot be committed, and their values."""
 Setting = tuple[str, str | None, str]
-"""Key as git writes it, value (None where the key stands without `=`), and git's text for where it comes from."""
+"""Key as git writes it, value (None without `=`), and git's text of its origin."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """What is in force."""
+    """The configuration in force."""
 
     policy: Policy
     actor: str | None
-    """`taskctx.actor`: who acts, where neither an option nor the environment says so."""
+    """`taskctx.actor`: the default actor."""
     on_complete: str | None
     """`taskctx.lifecycle.onComplete`: a command to run when a task is over; no committed file can set it."""
     origins: Mapping[str, str]
-    """Every dotted key, and those of one person alone, to where its value comes from: `default`, the committed file,
-    or git's text."""
+    """Origin of every dotted key: `default`, the committed file, or git's text."""
     warnings: tuple[str, ...]
-    """Personal settings, or a whole file, that were left out, and why."""
+    """Personal settings, or a whole file, that were ignored, and why."""
     pipelines: Pipelines | None = None
-    """As committed: nobody's own settings change what is run."""
+    """As committed: personal settings cannot change them."""
 
 
 def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> Config:
-    """Apply what `git config --get-regexp '^taskctx[.]'` knows, in git's order, to the committed policy.
+    """Apply `git config --get-regexp '^taskctx[.]'`, in git's order, to the committed policy.
 
-    The last value of a key counts. A list takes all values of the origin that is named last, so that a repository's
-    list, or one given with `-c`, replaces the one in the home folder; commas divide a value too, except in commands.
-    A setting that would loosen a committed key is left out, and warned about.
-
-    Raises: BadConfig for an unknown key and for a value of the wrong type, naming the origin.
+    The last value of a key counts. A list takes all values of its last origin, so that a repository's list, or one
+    given with `-c`, replaces that of the home folder; commas split values, except in commands. A setting that loosens a
+    committed key is ignored with a warning. Raises: BadConfig for an unknown key or a wrong type, naming the origin.
     """
     values = values_of(committed.policy)
     origins = {key: committed.name if key in committed.keys else "default" for key in [*values, *OWN]}
@@ -96,7 +93,7 @@ def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> 
 
 
 def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) -> str | None:
-    """Return why `personal` may not replace the committed value; None when it may."""
+    """Return why `personal` may not replace the committed value, if so."""
     rule = RULES[key]
     family = [name for name in source.keys if name == key or (rule.family and RULES[name].family == rule.family)]
     if not family or (key in source.keys and rule.stricter(committed, personal)):
@@ -108,7 +105,7 @@ def _looser(key: str, committed: Any, personal: Any, source: CommittedPolicy) ->
 
 
 def _group(settings: Sequence[Setting]) -> dict[tuple[str, str], list[tuple[str | None, str]]]:
-    """Collect the values of each key, and of each entry of a table, in git's order."""
+    """Collect the values of each key and table entry, in git's order."""
     groups: dict[tuple[str, str], list[tuple[str | None, str]]] = {}
     for name, value, origin in settings:
         groups.setdefault(_resolve(name, origin), []).append((value, origin))
@@ -116,7 +113,7 @@ def _group(settings: Sequence[Setting]) -> dict[tuple[str, str], list[tuple[str 
 
 
 def _resolve(name: str, origin: str) -> tuple[str, str]:
-    """Return the dotted key that git's `name` means, and the entry in it where the key is a table."""
+    """Return the dotted key of git's `name`, and the entry where it is a table."""
     rest = name.removeprefix("taskctx.")
     for key, kind in {**kinds(), **dict.fromkeys(OWN)}.items():
         plain = key.replace("_", "")
@@ -132,7 +129,7 @@ def _resolve(name: str, origin: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _setting(name: str, origin: str) -> Iterator[None]:
-    """Name the setting that does not read, so that it can be taken away."""
+    """Name the unreadable setting in errors."""
     try:
         yield
     except BadConfig as error:
@@ -141,7 +138,7 @@ def _setting(name: str, origin: str) -> Iterator[None]:
 
 
 def _git_name(key: str, entry: str = "") -> str:
-    """Spell a key as one writes it for git, whose variable names hold no underscore."""
+    """Spell a key for git, whose variable names have no underscore."""
     name = "taskctx." + re.sub(r"_(.)", lambda match: match[1].upper(), key)
     return f"{name}.{entry}" if entry else name
 
@@ -173,7 +170,7 @@ def _read_personal(key: str, entry: str, found: Sequence[tuple[str | None, str]]
 
 
 def _split(text: str) -> list[str]:
-    """Divide at commas that stand in no braces: a pattern may hold alternatives."""
+    """Split at commas outside braces: a pattern may have alternatives."""
     items, depth = [""], 0
     for char in text:
         depth = max(0, depth + (char == "{") - (char == "}"))

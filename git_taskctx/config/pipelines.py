@@ -1,6 +1,6 @@
-"""The tables `[run]`, `[stage.NAME]` and `[pipeline.NAME]`: everything that is wrong with them is reported at once.
+"""The tables `[run]`, `[stage.NAME]` and `[pipeline.NAME]`; all their problems are reported at once.
 
-Loaded where a file has one of them, and for nothing else.
+Loaded only where a file has one of them.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from git_taskctx.model.pipeline import GoBack, Limit, Pipelines, Settings, Stage
 
 MAX_STAGES = 1000
 _STAGE_NAME = re.compile(r"(?!(?:data|flags|seed)\Z)[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
-"""What the engine takes for an id, and any file system for a folder."""
+"""An id for the engine, and a folder on any file system."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 FIELDS = ("brief", "port", "prompt", "response", "task", "tree")
-"""What is filled in between braces in a command."""
+"""Fields in braces in a command."""
 
 
 class _Wrong(Exception):
@@ -30,12 +30,12 @@ class _Wrong(Exception):
 
 
 def read_pipelines(tables: Mapping[str, Any], what: str, prefix: str = "") -> Pipelines:
-    """Read those of the three tables that are there. Raises: BadConfig with all that is wrong."""
+    """Read the tables. Raises: BadConfig with all problems."""
     return _Reader(f"{what}: {prefix}").read(tables)
 
 
 class _Reader:
-    """Reads the tables, and notes each problem with the place where it is."""
+    """Reads the tables, noting problems with their place."""
 
     def __init__(self, where: str) -> None:
         self.where, self.faults = where, list[str]()
@@ -77,7 +77,7 @@ class _Reader:
         return value
 
     def table(self, value: Any, key: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
-        """Return what reads of a table."""
+        """Return the readable part of a table."""
         if not isinstance(value, dict):
             self.fault(key, f"expected a table, found {describe(value)}")
             return {}
@@ -93,7 +93,7 @@ class _Reader:
         return read
 
     def judge(self, stages: Mapping[str, Stage], pipelines: Mapping[str, tuple[str, ...]]) -> None:
-        """Look at what lies between stages."""
+        """Check the relations between stages."""
         for name, stage in stages.items():
             for other in stage.after:
                 if other not in stages:
@@ -114,7 +114,7 @@ class _Reader:
 
 
 def faults_among(stages: Mapping[str, Stage]) -> Iterator[str]:
-    """Yield what is wrong with the order of the stages of one pipeline."""
+    """Yield the problems in the order of one pipeline's stages."""
     after = {name: [one for one in stage.after if one in stages] for name, stage in stages.items()}
     try:
         order = tuple(graphlib.TopologicalSorter(after).static_order())
@@ -144,10 +144,7 @@ def faults_among(stages: Mapping[str, Stage]) -> Iterator[str]:
 
 
 def above_each(after: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
-    """Return what each stage comes after, at any distance; in order, those that could come first at once by name.
-
-    Raises: CycleError.
-    """
+    """Return all predecessors of each stage, in a stable topological order. Raises: CycleError."""
     above: dict[str, set[str]] = {}
     sorter = graphlib.TopologicalSorter(after)
     sorter.prepare()
@@ -159,9 +156,9 @@ def above_each(after: Mapping[str, Collection[str]]) -> dict[str, set[str]]:
 
 
 def groups_among(stages: Mapping[str, Stage]) -> list[tuple[str, ...]]:
-    """Return the stages of agents that get trees of their own, in the groups in which they are brought together.
+    """Return the groups of agents' stages that get trees of their own.
 
-    A group has stages of one agent that may run at once; or one alone that asks for a tree of its own.
+    A group has stages of one agent that may run at once, or one stage that asks for its own tree.
     """
     after = {name: [one for one in stage.after if one in stages] for name, stage in stages.items()}
     above = above_each(after)
@@ -255,7 +252,7 @@ def _usd(value: Any) -> str:
 
 
 def _inner(keys: Mapping[str, Callable[[Any], Any]], made: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return what reads an inner table; its problems are those of its key."""
+    """Return the reader of an inner table, with its problems under its key."""
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):

@@ -1,1 +1,1 @@
-"""One open context: how it is chosen, opened and written back, and what is derived from it for each role."""
+"""One open context: chosen, opened and written back, and what each role gets from it."""

@@ -1,4 +1,4 @@
-"""The caller of a verb, and the checks on every text that goes on record."""
+"""The caller of a verb, and the checks on every text that is recorded."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 TEXT_LIMIT = 2048
-"""Findings and notes are at most this long, in bytes."""
+"""Bytes of a finding or note."""
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who calls, where and when: all that a verb takes from its surroundings."""
+    """Who calls, where and when."""
 
     repository: Repository
     store: Store
@@ -38,23 +38,23 @@ class Caller:
     """`--context`, where one task has several."""
     force_secrets: bool = False
     deep: bool = False
-    """Whether the deep scan looks for secrets in what is about to be recorded."""
+    """Whether to deep-scan what is about to be recorded."""
     on_progress: Callable[[Progress], None] = lambda _: None
-    """Gets told how far long work is."""
+    """Receives the progress of long work."""
     stage: StageRun | None = None
-    """Which stage of a pipeline acts; it goes into every record."""
+    """The acting stage of a pipeline, which goes into every record."""
     program: Path | None = None
-    """The git-taskctx that runs, where it is one that hooks can run."""
+    """The running git-taskctx, if hooks can run it."""
     forced: list[str] = field(default_factory=list, compare=False)
-    """What looked like a secret and was let pass by force, to be told."""
+    """Suspected secrets that were recorded by force."""
 
     def now(self) -> str:
-        """Return the time as records write it: ISO 8601, UTC, seconds."""
+        """Return the time as records have it: ISO 8601, UTC, seconds."""
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property
     def origin(self) -> Origin:
-        """Where a record is written, and whether by force: the clone and the worktree, as git names it."""
+        """Where a record is written, and whether by force: clone and worktree."""
         repository = self.repository
         linked = repository.git_dir != repository.common_dir
         worktree = repository.git_dir.name if linked else "main" if repository.has_worktree else "bare"
@@ -69,7 +69,7 @@ def check_secrets(caller: Caller, value: object, *, name: str) -> None:
 
 
 def check_records(caller: Caller, drafts: Iterable[Record]) -> None:
-    """Refuse records with a secret in any of their texts. All that goes on record passes here. Raises: Refused."""
+    """Refuse records with a secret in any text; everything recorded passes here. Raises: Refused."""
     for draft in drafts:
         texts = {name: getattr(draft, name) for name in FIXED_FIELDS if name != "actor"}
         check_secrets(caller, draft.actor, name="the actor's name")
@@ -77,7 +77,7 @@ def check_records(caller: Caller, drafts: Iterable[Record]) -> None:
 
 
 def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
-    """Refuse what was found; by force it is let pass and told. Raises: Refused."""
+    """Refuse these hits, or if forced note them for a warning. Raises: Refused."""
     from git_taskctx import secrets
 
     secrets.refuse_hits(hits, force=caller.force_secrets)
@@ -86,7 +86,7 @@ def refuse_secrets(caller: Caller, hits: Sequence[Hit]) -> None:
 
 
 def check_text(text: str, *, what: str) -> str:
-    """Return a note or finding that a person typed. Raises: Refused when it is empty or too long."""
+    """Return a typed note or finding. Raises: Refused when it is empty or too long."""
     text = text.strip()
     if not text:
         raise Refused(f"the {what} is empty", hint="say in a few words what it is about")

@@ -1,4 +1,4 @@
-"""Choose the context that is meant where a task has several."""
+"""Choose the context where a task has several."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from git_taskctx.situation import Situation
 
 
 def choose_context(caller: Caller, task: str) -> str:
-    """Choose a context of `task`: the one named, the active one, else the newest.
-
-    Raises: Fatal where there is none; BadData, CouldNotTell where the active one does not read.
-    """
+    """Choose a context of `task`: the named, the active, else the newest. Raises: Fatal, BadData, CouldNotTell."""
     known = find_contexts(caller.repository)
     if caller.context_id is not None:
         if caller.context_id not in known:
@@ -42,14 +39,14 @@ def choose_context(caller: Caller, task: str) -> str:
 
 
 def _begun_of(caller: Caller, task: str, contexts: Mapping[str, Context]) -> list[str]:
-    """Return the contexts of a task of which anything is on record, the newest last."""
+    """Return a task's contexts with any record, newest last."""
     mine = [one for one, context in contexts.items() if context.task_id == task]
     mine = [one for one in mine if one == caller.store.marker() or was_begun(caller.repository, contexts[one])]
     return sorted(mine, key=lambda one: (contexts[one].audit.last_updated_at, contexts[one].created_at, one))
 
 
 def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
-    """Report which other contexts a task has, where none was named: the newest was taken."""
+    """Report other contexts of a task if the newest was chosen by default."""
     if caller.context_id is not None:
         return []
     known = find_contexts(caller.repository).items()
@@ -58,7 +55,7 @@ def other_contexts(caller: Caller, task: str, chosen: str) -> list[str]:
 
 
 def was_begun(repository: Repository, context: Context) -> bool:
-    """Return whether anything of a context is on record: an `init` may be killed before that."""
+    """Return whether a context has any record: an `init` may be killed before that."""
     try:
         return context.audit.update_count > 1 or bool(read_entries(repository, context.context_id))
     except BadData:  # there is something, and whoever asks for this context will be told
@@ -66,7 +63,7 @@ def was_begun(repository: Repository, context: Context) -> bool:
 
 
 def only_ledger(task: str) -> Fatal:
-    """Return the error that a context cannot come back: it was swept, or only the notes were fetched."""
+    """Return the error that a context cannot come back: it was swept, or only its notes were fetched."""
     return Fatal(
         f"only the ledger of {task} is here: the context itself was swept, or never fetched",
         Situation("clone.only_ledger", task=task),

@@ -1,4 +1,4 @@
-"""The tree that a commit of the task must have: the snapshot, without the dirt that was there before the task."""
+"""The commit tree of a task: the snapshot without dirt from before the task."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from git_taskctx.model.snapshot import Change
 
 
 def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: CommitOid | None) -> TreeOid:
-    """Return `tree` with every path that was dirty at init, and is still as it was then, as `parent` has it.
+    """Return `tree` with every path that was dirty at init, and is unchanged since, as `parent` has it.
 
-    After a clean start that is `tree` itself. Where the task put a file in the place of a folder, or a folder in that
-    of a file, what was below or there before it does not come back. The new trees are taken to be written.
+    After a clean start that is `tree` itself. Where the task replaced a folder by a file, or a file by a folder, what
+    was there does not come back. The new trees are queued for writing.
     """
     dirt = {change.path for change in compare_trees(repository, repository.tree_of(chain.init_head), chain.init_tree)}
     if not dirt:
@@ -38,7 +38,7 @@ def commit_tree_of(repository: Repository, chain: Chain, tree: TreeOid, parent: 
 
 
 def _has_room(change: Change, put: set[bytes]) -> bool:
-    """Return whether a path can be as in the parent beside the files that the task put there."""
+    """Return whether a path can be as in the parent beside the task's files."""
     if change.old_mode == ABSENT:
         return True
     parts = change.path.split(b"/")

@@ -1,4 +1,4 @@
-"""The verb `compare-qa`: how the checks stood before the task, and how they stand now."""
+"""The verb `compare-qa`: the checks before the task and now."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Compared:
     baseline: QaRun | None
     now: QaRun | None
     new: tuple[str, ...] = ()
-    """Failures that the baseline does not have."""
+    """New failures."""
     gone: tuple[str, ...] = ()
-    """Failures of the baseline that are no more."""
+    """Failures that are gone."""
     still: int = 0
-    """How many failed then and fail now."""
+    """Failures before and now."""
     numbers: tuple[str, ...] = ()
-    """Counts and percentages that moved, as in `pytest passed 120 -> 118`."""
+    """Changed counts and percentages, as in `pytest passed 120 -> 118`."""
     other_tree: TreeOid | None = None
-    """The tree that the last run was on, where it is not the one that is asked about."""
+    """The tree of the last run, if it is another one."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +50,10 @@ class Comparison:
 
 
 def compare_qa(session: Session, *, agent: str | None = None) -> Comparison:
-    """Hold the last run of each command, by anyone or by `agent`, against the baseline.
+    """Compare the last run of each command, by anyone or by `agent`, with the baseline. Raises: Fatal.
 
-    A run counts for the worktree as it lies there now; once the task is put away, for the tree that it left.
-    The failures are read anew from the stored logs, which name all of them. Raises: Fatal for an unknown agent.
+    A run counts for the present worktree; for an archived task, for the tree that it left. Failures are read from the
+    stored logs, which name all of them.
     """
     if agent is not None:
         session.require_agent(agent)
@@ -78,9 +78,9 @@ def compare_runs(
     same: Callable[[TreeOid | None], bool] | None = None,
     agent: str | None = None,
 ) -> Comparison:
-    """Hold the runs on record against the baseline; `names` gives the failures of each.
+    """Compare the recorded runs with the baseline; `names` gives the failures of each.
 
-    A run on another tree than `tree` says nothing of it; `same` knows other trees that count as that one.
+    A run on a tree other than `tree` proves nothing, unless `same` says that it counts.
     """
     same = same or (lambda ran_on: ran_on == tree)
     before = {run.key: run for run in chain.baseline.runs or ()}
@@ -139,7 +139,7 @@ def _alone(now: QaRun) -> tuple[Outcome, str]:
 
 
 def _judge(before: QaRun, now: QaRun, new: tuple[str, ...], named: int) -> tuple[Outcome, str]:
-    """Return the answer for one command; a failure without a name is one that cannot be found in the baseline."""
+    """Return the answer for one command; an unnamed failure cannot be found in the baseline."""
     if new:
         return Outcome.NO, f"{len(new)} new failure{'s' * (len(new) != 1)}"
     if now.status == "contradiction":
@@ -163,7 +163,7 @@ def _failures(run: QaRun) -> int:
 
 
 def stored_failures(session: Session, run: QaRun) -> Counter[str]:
-    """Return every failure of a run: from its stored log, else those that are named on record."""
+    """Return every failure of a run, from its stored log, else from the record."""
     from git_taskctx.capture.qa import read_log
 
     reports: tuple[QaReport, ...] = run.reports

@@ -1,4 +1,4 @@
-"""The diffs of a context: as stored, or made again from the trees where the file is gone."""
+"""The diffs of a context, stored or recomputed from the trees."""
 
 from __future__ import annotations
 
@@ -22,20 +22,18 @@ DiffKind = Literal["from-base", "incremental"]
 
 @dataclass(frozen=True)
 class StoredDiff:
-    """A diff of one snapshot, or of what an agent at work has not recorded yet."""
+    """A diff of one snapshot, or of an agent's unrecorded work."""
 
     agent: str
     n: int | None
-    """None for what is not recorded."""
+    """None for unrecorded work."""
     path: str | None
-    """Of the gzipped file, from the top of the worktree; None where nothing is stored."""
+    """The gzipped file, from the top of the worktree; None where nothing is stored."""
     patch: Patch
 
 
 def find_diff(session: Session, agent: str | None, number: int | None, kind: DiffKind) -> StoredDiff:
-    """Return a snapshot's diff; by default of the agent that took the last one.
-
-    Of an agent at work it is what the worktree holds now, unless one of its snapshots is named.
+    """Return a snapshot's diff, by default the last agent's, or what an agent at work has not recorded.
 
     Raises: Fatal where there is no such snapshot; CouldNotTell when neither the file nor the trees are there.
     """
@@ -59,7 +57,7 @@ def _is_pending(session: Session, agent: str | None) -> bool:
 
 
 def _pending(session: Session, kind: DiffKind) -> StoredDiff:
-    """Return what the owner changed since it was handed the tree, or all of the task's work since the base."""
+    """Return what the owner changed since the handoff, or the whole task since the base."""
     chain = session.chain
     with read_worktree(session.repository, keep=False) as reading:
         since, tree = chain.tenure_tree, reading.tree
@@ -88,13 +86,13 @@ def _find_snapshot(session: Session, agent: str | None, number: int | None) -> E
 
 
 def _incremental_sha(session: Session, taken: Expectation) -> str | None:
-    """Return what the context has on record of an agent's last snapshot; None for an earlier one."""
+    """Return the recorded hash of an agent's last incremental diff; None for an earlier one."""
     last = session.context.coordination[taken.agent].worktree_snapshot
     return last.incremental_diff_sha if last is not None and last.n == taken.n else None
 
 
 def _read(session: Session, name: str, sha: str) -> Patch | None:
-    """Return the stored diff; None where it is gone or is not what was recorded."""
+    """Return the stored diff; None if it is missing or not as recorded."""
     store = session.caller.store
     data = store.read_archived(session.context.context_id, name) if session.archived else store.read(session.task, name)
     if data is None:

@@ -1,4 +1,4 @@
-"""Evidence: what was attached to a context, kept whole and by hash, whatever becomes of the original."""
+"""Evidence: attached to a context, kept whole and by hash, whatever becomes of the original."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
 LIMIT = 16 * 1024 * 1024
-"""A piece of evidence has at most so many bytes."""
+"""Bytes of a piece of evidence."""
 MOST = 200
-"""Maximum number of pieces that a context holds."""
+"""Maximum number of pieces in a context."""
 STDIN = "-"
 Original = Literal["unchanged", "changed", "gone", "none"]
-"""What became of the original; standard input has none."""
+"""State of the original; standard input has none."""
 
 
 @dataclass(frozen=True)
 class EvidenceSource:
-    """Something that is about to be kept."""
+    """Evidence about to be kept."""
 
     path: str
-    """As evidence names it."""
+    """Its path as recorded."""
     data: bytes
     lines: str | None = None
     first_line: int = 1
@@ -48,8 +48,6 @@ class EvidenceSource:
 
 @dataclass(frozen=True)
 class AttachResult:
-    """What `attach` did."""
-
     evidence: Evidence
     new: bool
     """False where the same bytes of the same path were attached before."""
@@ -57,16 +55,16 @@ class AttachResult:
 
 @dataclass(frozen=True)
 class Piece:
-    """One piece of evidence, and what became of its original."""
+    """A piece of evidence and the state of its original."""
 
     evidence: Evidence
     original: Original
 
 
 def read_source(repository: Repository, folder: Path, given: str, *, lines: str | None = None) -> EvidenceSource:
-    """Read what a person named, from the current folder; of a file, all or some `lines`, as in `L10-L20`.
+    """Read a file that a person named, or its `lines`, as in `L10-L20`. Raises: Fatal, BadData, Usage.
 
-    Raises: Fatal where there is no such file, or a link in the worktree leads out of it; BadData, Usage.
+    A link in the worktree must not lead out of it.
     """
     path = Path(os.path.normpath(folder / given))
     top, real = repository.toplevel.resolve(), path.resolve()
@@ -85,7 +83,7 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
 
 
 def check_stdin(data: bytes) -> EvidenceSource:
-    """Take what came from standard input. Raises: BadData when it is too long."""
+    """Return evidence from standard input. Raises: BadData when it is too long."""
     if len(data) > LIMIT:
         raise BadData(f"standard input has more than {LIMIT} bytes", hint="keep the end of it: tail -c 16M")
     return EvidenceSource(STDIN, data)
@@ -94,10 +92,7 @@ def check_stdin(data: bytes) -> EvidenceSource:
 def attach(
     session: Session, source: EvidenceSource, kind: EvidenceType, *, description: str | None = None
 ) -> AttachResult:
-    """Keep a piece of evidence; the same bytes of the same path, attached again, keep their id.
-
-    Raises: Refused for a secret, and where there is too much of it; Fatal.
-    """
+    """Keep evidence; the same bytes of the same path keep their id. Raises: Refused for a secret or too much; Fatal."""
     session.require_open(may_be_blocked=True)
     if description is not None:
         description = check_text(description, what="description")
@@ -117,9 +112,9 @@ def take(
     description: str | None = None,
     more: Sequence[Evidence] = (),
 ) -> tuple[Evidence, Mapping[str, bytes] | None]:
-    """Return the evidence that a source is, and the file to write; None where it is on record already.
+    """Return evidence of a source, and the file to write, None if known.
 
-    more: what goes on record before it. Raises: Refused for a secret, and where there is too much evidence.
+    `more` is recorded before it. Raises: Refused.
     """
     sha, before = sha256_hex(source.data), (*session.chain.evidence, *more)
     for known in before:
@@ -146,12 +141,12 @@ def take(
 
 
 def pieces(session: Session) -> tuple[Piece, ...]:
-    """Return every piece of evidence, oldest first, each held against its original."""
+    """Return every piece of evidence, oldest first, compared with its original."""
     return tuple(Piece(one, original_of(session.repository, one)) for one in session.chain.evidence)
 
 
 def find_piece(session: Session, evidence_id: str) -> Piece:
-    """Return one piece of evidence. Raises: Fatal where there is none of that id."""
+    """Return a piece of evidence. Raises: Fatal for an unknown id."""
     for one in session.chain.evidence:
         if one.id == evidence_id:
             return Piece(one, original_of(session.repository, one))
@@ -160,9 +155,9 @@ def find_piece(session: Session, evidence_id: str) -> Piece:
 
 
 def read_evidence(session: Session, evidence: Evidence) -> bytes:
-    """Return the original bytes, from the task's folder, else from the context's ref.
+    """Return the original bytes, from the task's folder or the context's ref.
 
-    Raises: CouldNotTell where neither has them as they were recorded.
+    Raises: CouldNotTell where both lack them.
     """
     for read in (_in_folder, _in_ref):
         packed = read(session, evidence)
@@ -176,7 +171,7 @@ def read_evidence(session: Session, evidence: Evidence) -> bytes:
 
 
 def original_of(repository: Repository, evidence: Evidence) -> Original:
-    """Tell what became of the file that a piece of evidence was taken from; nothing is followed out of the worktree."""
+    """Return the state of the original; links out of the worktree are not followed."""
     if evidence.path == STDIN:
         return "none"
     path = repository.toplevel / os.fsdecode(unquote(evidence.path))
@@ -202,7 +197,7 @@ def _excerpt(source: EvidenceSource, lines: str) -> EvidenceSource:
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Divide at LF alone, as git and editors count lines."""
+    """Split at LF alone, as git and editors count lines."""
     lines = [line + b"\n" for line in data.split(b"\n")]
     lines[-1] = lines[-1][:-1]
     return lines if lines[-1] else lines[:-1]
@@ -222,7 +217,7 @@ def _in_ref(session: Session, evidence: Evidence) -> bytes | None:
 
 
 def unpack(packed: bytes, size: int) -> bytes | None:
-    """Unpack at most as much as was recorded; None for what is damaged, or larger."""
+    """Decompress up to the recorded size; None for damaged or larger data."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
         data = unpacker.decompress(packed, min(size, LIMIT) + 1)

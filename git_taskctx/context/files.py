@@ -1,4 +1,4 @@
-"""The files of a context that follow from its ledger alone, written again with every record."""
+"""The files of a context that follow from its ledger, rewritten with every record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from git_taskctx.store import CONTEXT
 
 
 def context_files(context: Context, chain: Chain) -> dict[str, bytes]:
-    """Return `context.json` and what is derived from it and the chain, by name."""
+    """Return `context.json` and the files derived from it and the chain, by name."""
     exports = role_exports(context, chain)
     return {**exports, **manifest_file(context, chain, exports), CONTEXT: context.to_bytes()}
 

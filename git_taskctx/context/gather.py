@@ -1,4 +1,4 @@
-"""The immutable block gathered from the task file, the standards and the policy, and what it was gathered from."""
+"""Gather the immutable block from task file, standards and policy, with its sources."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ if TYPE_CHECKING:
 POLICY_FILE = ".taskctx.toml"
 PYPROJECT = "pyproject.toml"
 MAX_PATHS = 1000
-"""Paths that are listed of those that the scope patterns match."""
+"""Listed paths that the scope patterns match."""
 TEXTS, CRITERIA, COMMAND_LINE = ("title", "description"), "acceptance_criteria", "command line"
-"""What the command line may say of a task, and how the block's sources call it."""
+"""The command line's texts, and their name in the block's sources."""
 MAX_KEYS = 20
-"""Keys of a task file that are named as not captured."""
+"""Unknown keys that are named."""
 
 
 @dataclass(frozen=True)
 class Ground:
-    """What a task is captured on: the team's policy, and the worktree that it is about."""
+    """The policy and worktree for a capture."""
 
     policy: Policy
     base: CommitOid | None
-    """The commit that policy, and the files that it names, are read from."""
+    """The commit of the policy and the files that it names."""
     reading: Reading
     committed: str = POLICY_FILE
-    """The file that the policy stands in."""
+    """The policy's file."""
 
 
 @dataclass(frozen=True)
 class Captured:
-    """A task as it was captured."""
+    """A captured task."""
 
     immutable: Immutable
     path: str | None
-    """Of its file; None where it was given on the command line."""
+    """Of its file; None for the command line."""
     data: bytes | None
     """The file as it was read."""
     warnings: tuple[str, ...]
@@ -63,14 +63,14 @@ class Captured:
 
 @dataclass(frozen=True)
 class Given:
-    """What the command line says of the task, over what its file says; criteria come after the file's."""
+    """The command line's words, which replace the file's; criteria are added to them."""
 
     title: str | None = None
     description: str | None = None
     criteria: tuple[str, ...] = ()
 
     def over(self, words: TaskSnapshot, sources: Mapping[str, str]) -> tuple[TaskSnapshot, dict[str, str]]:
-        """Return a task's words and their sources with this in them."""
+        """Return a task's words and sources with these applied."""
         said: dict[str, Any] = {name: text for name in TEXTS if (text := getattr(self, name)) is not None}
         count = len(words.acceptance_criteria)
         said[CRITERIA] = tuple(dict.fromkeys((*words.acceptance_criteria, *self.criteria)))
@@ -82,7 +82,7 @@ class Given:
 
     @classmethod
     def of(cls, immutable: Immutable) -> Given:
-        """Return what the command line said when a block was captured."""
+        """Return the command line's words of a captured block."""
         words, sources = immutable.task_snapshot, immutable.sources
         texts = {name: getattr(words, name) for name in TEXTS if sources.get(f"task_snapshot.{name}") == COMMAND_LINE}
         items = enumerate(words.acceptance_criteria)
@@ -90,7 +90,7 @@ class Given:
 
 
 def committed_in(config: Config) -> str:
-    """Return the file that the committed policy stands in."""
+    """Return the committed policy's file."""
     in_pyproject = any(origin.startswith(PYPROJECT) for origin in config.origins.values())
     return PYPROJECT if in_pyproject else POLICY_FILE
 
@@ -105,9 +105,9 @@ def capture_file(
     again: Sequence[str],
     given: Given | None = None,
 ) -> Captured:
-    """Capture a task from its file; `again` is the command that does it.
+    """Capture a task from its file; `again` is the command to repeat.
 
-    Raises: BadData for what does not read, Refused by the gates; where there is both, BadData with all of it.
+    Raises: BadData for an unreadable file, Refused by the gates; BadData with all of it for both.
     """
     from git_taskctx.capture.scope import expand_macros
     from git_taskctx.capture.standards import Cited, wanted_by_task, wanted_by_text
@@ -153,7 +153,7 @@ def capture_file(
 
 @contextlib.contextmanager
 def _together() -> Iterator[Callable[[], AbstractContextManager[None]]]:
-    """Raise all that goes wrong in the checks within, as one: the error itself where it is the only one."""
+    """Collect errors of the checks within and raise them as one, or the only one itself."""
     errors: list[TaskctxError] = []
 
     @contextlib.contextmanager
@@ -174,10 +174,7 @@ def _together() -> Iterator[Callable[[], AbstractContextManager[None]]]:
 
 
 def capture_words(words: TaskSnapshot, ground: Ground) -> Captured:
-    """Capture a task that was given on the command line; the gates are for task files.
-
-    Raises: BadData for a section of a standard that is not there.
-    """
+    """Capture a task from the command line, without a task file's gates. Raises: BadData for a missing section."""
     from git_taskctx.capture.standards import wanted_by_text
 
     cited = _cite(ground, words, wanted_by_text("\n".join((words.description, *words.acceptance_criteria))))
@@ -206,7 +203,7 @@ def _read(reading: Reading, path: str) -> Standard | None:
 
 
 def _macros(ground: Ground) -> tuple[Mapping[str, Sequence[str]], tuple[Source, ...]]:
-    """Return the scope's macros: those of the file that the policy names, and the policy's own, which win."""
+    """Return the scope's macros: those of the policy's file, then the policy's own, which win."""
     scope = ground.policy.scope
     if scope.macros_file is None:
         return scope.macros, ()

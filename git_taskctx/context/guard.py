@@ -1,7 +1,6 @@
-"""What is about to be kept is searched for secrets first, unless its path is allowed to hold them.
+"""Scan what is about to be kept for secrets, unless its path may hold some.
 
-What was found clean is remembered, and not searched again: on the everyday path where it is large enough for that to
-pay, in a deep scan always.
+Clean content is remembered: in everyday scans if it is large enough to pay, in deep scans always.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ from git_taskctx.model.policy import SecretsPolicy
 from git_taskctx.model.progress import Progress
 
 WORTH = 64 * 1024
-"""From so many bytes on the everyday scan takes longer than a look into the memory."""
+"""Bytes from which an everyday scan takes longer than a lookup."""
 STEP = 1024 * 1024
 """Bytes between two events."""
 WHAT = "looking for secrets"
 
 
 class Guard:
-    """One scanner, with what it remembers and whom it tells how far it is."""
+    """A scanner with its memory and progress."""
 
     def __init__(self, caller: Caller, repository: Repository, policy: SecretsPolicy) -> None:
         self._caller = caller
@@ -52,7 +51,7 @@ class Guard:
         return self._allowed is not None and self._allowed.covers(name)
 
     def added(self, files: Iterable[Added]) -> Iterator[secrets.Hit]:
-        """Search the lines that a diff adds; small files go together, as each search takes a while to begin."""
+        """Scan the lines that a diff adds; small files together, as each scan has a fixed cost."""
         small, held = list[Added](), 0
         for one in files:
             size = sum(len(line) for _, line in one.lines)
@@ -69,7 +68,7 @@ class Guard:
         yield from self._together(small)
 
     def _together(self, files: Sequence[Added]) -> Iterator[secrets.Hit]:
-        """Search files in which no line is of a kind that says something about others."""
+        """Scan files together whose lines say nothing about others."""
         places = [(one.name, number) for one in files for number, _ in one.lines]
         lines = enumerate(line for one in files for _, line in one.lines)
         for hit in secrets.scan_lines(lines, name="", using=self._using) if places else ():
@@ -78,7 +77,7 @@ class Guard:
         self._report(sum(len(line) for one in files for _, line in one.lines))
 
     def lines(self, name: str, change: tuple[str, str], lines: Sequence[tuple[int, bytes]]) -> list[secrets.Hit]:
-        """Search the lines that a change adds, named by the oids of its blobs."""
+        """Scan the lines that a change adds, remembered by its blobs."""
         size = sum(len(line) for _, line in lines)
         if self._is_known(name, change, size):
             return []
@@ -90,7 +89,7 @@ class Guard:
         return hits
 
     def pieces(self, name: str, oid: str, size: int, pieces: Iterator[bytes]) -> list[secrets.Hit]:
-        """Search a whole blob, read in pieces."""
+        """Scan a whole blob, read in pieces."""
         change = ("0" * len(oid), oid)
         if self._is_known(name, change, size):
             return []
@@ -99,11 +98,11 @@ class Guard:
         return hits
 
     def whole(self, name: str, data: bytes) -> list[secrets.Hit]:
-        """Search content that is held anyway, and remembered by nobody."""
+        """Scan content without remembering it."""
         return [] if self.allows(name) else secrets.scan(data, name=name, using=self._using)
 
     def remember(self) -> None:
-        """Write down what was found clean."""
+        """Save what was found clean."""
         self._memory.add(self._clean)
         self._clean.clear()
 
@@ -140,7 +139,7 @@ def refuse_content(session: Session, name: str, data: bytes, *, first_line: int 
 
 
 def refuse_task(caller: Caller, policy: SecretsPolicy, block: Immutable, path: str | None, data: bytes | None) -> None:
-    """Refuse a task with a secret in it: its file is kept whole, wherever it was read from. Raises: Refused."""
+    """Refuse a task with a secret; its whole file is kept, wherever it is. Raises: Refused."""
     guard = Guard(caller, caller.repository, policy)
     hits = guard.whole(path or "the task", data) if data is not None else []
     refuse_secrets(caller, hits)
@@ -149,10 +148,7 @@ def refuse_task(caller: Caller, policy: SecretsPolicy, block: Immutable, path: s
 
 
 def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since: TreeOid, patch: Patch) -> None:
-    """Refuse what `patch`, from `since` to a reading's tree, adds, where it holds a secret, unless forced.
-
-    Raises: Refused.
-    """
+    """Refuse secrets that `patch`, from `since` to a reading's tree, adds, unless forced. Raises: Refused."""
     guard = Guard(caller, reading.repository, policy)
     guard.total = patch.size
     hits = list(guard.added(patch.added_lines()))
@@ -165,9 +161,9 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
 
 
 def refuse_blobs(caller: Caller, policy: SecretsPolicy, reading: Reading, blobs: Mapping[str, str] | TreeOid) -> None:
-    """Refuse blobs, by the name that they go by, where one holds a secret, unless forced.
+    """Refuse secrets in blobs, by name, unless forced; for a tree those that a reading has otherwise.
 
-    For a tree these are the blobs of all that a reading has otherwise. Raises: Refused.
+    Raises: Refused.
     """
     guard = Guard(caller, reading.repository, policy)
     hits = _search_whole(guard, reading, _new_blobs(reading, blobs) if isinstance(blobs, str) else blobs)
@@ -190,7 +186,7 @@ def _search_whole(guard: Guard, reading: Reading, blobs: Mapping[str, str]) -> l
 
 
 def _batches(lines: Sequence[tuple[int, bytes]]) -> Iterator[Sequence[tuple[int, bytes]]]:
-    """Divide lines into some that make up a step each; a secret does not run from one line into the next."""
+    """Split lines into steps; a secret is within one line."""
     start = size = 0
     for index, (_, line) in enumerate(lines):
         size += len(line)

@@ -1,4 +1,4 @@
-"""Opening a context: found, read, and held against what the ledger and the refs say of it."""
+"""Open a context: find and read it, and compare it with ledger and refs."""
 
 from __future__ import annotations
 
@@ -27,13 +27,11 @@ from git_taskctx.store import CONTEXT
 
 @contextlib.contextmanager
 def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> Iterator[Session]:
-    """Open the context that the caller means.
+    """Open the context that the caller means. Raises: Fatal where there is none; BadData, CouldNotTell if unreadable.
 
-    With `write` the lock is held meanwhile, and a file that a crash left behind the ledger is replayed. Without it
-    nothing is written; a file that seems to be behind is read once more under the lock, because a writer may be at it.
-    `holds` names a record on the side that is to hold where the ledger forks.
-
-    Raises: Fatal where there is no such context; BadData, CouldNotTell where it does not read.
+    With `write` the lock is held, and an outdated file is replayed. Without it nothing is written; a file that seems
+    outdated is read once more under the lock, as a writer may be active. `holds` names a record on the side that holds
+    where the ledger forks.
     """
     if not write:
         caller.store.check()
@@ -53,7 +51,7 @@ def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> It
 
 
 def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
-    """Return the context with hash `sha` that the refs keep, ours or those fetched; None where none of them does."""
+    """Return the context with hash `sha` in our refs or fetched ones."""
     kept = read_refs(repository.git, context_ref_name(context_id), f"{REMOTES}/**/contexts/{context_id}")
     for ref, tree in kept.items():
         for entry in repository.objects.read_tree(tree):
@@ -65,7 +63,7 @@ def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context 
 
 
 def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
-    """Return every context that the refs know, by id; the error instead, for one that does not read."""
+    """Return every context in the refs by id, or the error that it cannot be read."""
     prefix = f"{CONTEXTS}/"
     found: dict[str, Context | TaskctxError] = {}
     for ref, oid in read_refs(repository.git, prefix).items():
@@ -77,7 +75,7 @@ def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
 
 
 def _unreadable_ref(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
-    """Return what is to be said of a ref that does not read: what mends it, where nothing of it is here."""
+    """Return the error for an unreadable ref, with what fixes it."""
     with contextlib.suppress(TaskctxError):
         if not repository.objects.has(oid):
             return lost(ref, oid)
@@ -85,7 +83,7 @@ def _unreadable_ref(repository: Repository, ref: str, oid: str, error: TaskctxEr
 
 
 def find_context(repository: Repository, context_id: str) -> Context | None:
-    """Return one context as the refs keep it; None where they do not. Raises: BadData when it does not read."""
+    """Return a context as the refs keep it. Raises: BadData if it cannot be read."""
     tree = find_ref(repository.git, context_ref_name(context_id))
     return _context_in_tree(repository, TreeOid(tree)) if tree is not None else None
 
@@ -139,7 +137,7 @@ def _load(caller: Caller, holds: str | None = None) -> Session:
 def _reconcile(
     repository: Repository, context: Context | None, data: bytes, read: Ledger, what: str
 ) -> tuple[Context, bool, list[str]]:
-    """Return the context that the ledger vouches for, whether the file was edited, and what to say about it."""
+    """Return the context that the ledger confirms, whether the file was edited, and warnings."""
     last = read.entries[-1].record
     sha = sha256_hex(data)
     if context is not None and sha == last.context_sha:
@@ -158,7 +156,7 @@ def _reconcile(
 
 
 def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
-    """Return the task, its file, whether it is archived, and the context id that the git dir remembers."""
+    """Return the task, its file, whether it is archived, and the context id noted in the git dir."""
     store = caller.store
     active, marker = store.active(), store.marker()
     task = caller.task or active
@@ -179,7 +177,7 @@ def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:
 
 
 def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, str | None]:
-    """Return the newest context of a task, or the one that is named, from the archive or from the refs alone."""
+    """Return a task's newest or named context, from the archive or the refs."""
     found = [one for one in _archived(caller) if task in (None, one[0].task_id)]
     if not found:
         found = [(context, context.to_bytes()) for context in _kept(caller) if task in (None, context.task_id)]
@@ -195,7 +193,7 @@ def _find_put_away(caller: Caller, task: str | None) -> tuple[str, bytes, bool, 
 
 
 def find_waiting(caller: Caller) -> list[Context]:
-    """Return the contexts that were put away, or were fetched, and are alive nowhere; the last one last."""
+    """Return the archived or fetched contexts that are alive nowhere, the last one last."""
     found = {context.context_id: context for context in _kept(caller)}
     found |= {context.context_id: context for context, _ in _archived(caller)}
     return sorted(found.values(), key=_age)
@@ -206,7 +204,7 @@ def _age(context: Context) -> tuple[str, str, str]:
 
 
 def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
-    """Yield the archived contexts, or the one that is named, each with its file."""
+    """Yield the archived contexts, or the named one, with their files."""
     for context_id in caller.store.archived():
         if caller.context_id in (None, context_id):
             data = caller.store.read_archived(context_id, CONTEXT)
@@ -215,7 +213,7 @@ def _archived(caller: Caller) -> Iterator[tuple[Context, bytes]]:
 
 
 def _kept(caller: Caller) -> Iterator[Context]:
-    """Yield the contexts that only the refs keep, or the one that is named: none that is alive anywhere."""
+    """Yield the contexts, or the named one, that only the refs keep and that are alive nowhere."""
     store = caller.store
     for context_id, context in find_contexts(caller.repository).items():
         if caller.context_id not in (None, context_id) or isinstance(context, TaskctxError):
@@ -225,7 +223,7 @@ def _kept(caller: Caller) -> Iterator[Context]:
 
 
 def _is_newer(data: bytes) -> bool:
-    """Return whether a file reads as JSON of a later schema, which is no damage."""
+    """Return whether a file is JSON of a later schema rather than damaged."""
     import json
 
     try:

@@ -1,4 +1,4 @@
-"""The verb `record-qa`, and whether what is on record is enough to approve a tree."""
+"""The verb `record-qa`, and whether the recorded runs suffice to approve a tree."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QaRequest:
-    """What `record-qa` was asked for."""
+    """The options of `record-qa`."""
 
     agent: str
     source: EvidenceSource
@@ -44,8 +44,6 @@ class QaRequest:
 
 @dataclass(frozen=True)
 class QaRecorded:
-    """What `record-qa` did."""
-
     run: QaRun
     evidence: Evidence
     baseline: bool
@@ -55,23 +53,21 @@ class QaRecorded:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What a check of a pipeline came to."""
+    """The result of a pipeline's check."""
 
     source: EvidenceSource
     """Its log."""
     command: str
     exit_code: int
     tree: TreeOid
-    """The tree that it ran on, and left as it was."""
+    """The tree that it ran on and did not change."""
     stage: StageRun
 
 
 def record_qa(session: Session, request: QaRequest) -> QaRecorded:
-    """Put a run of QA on record, with its log, for the tree that lies there now.
+    """Record a run of QA and its log for the present tree; it is the baseline too while nothing has changed.
 
-    While nobody has snapshotted anything and the tree is as the task began, it is the baseline too.
-
-    Raises: Refused for a secret, or for a baseline under a task file that has changed; Fatal, TryAgain.
+    Raises: Refused for a secret, or for a baseline after the task file changed; Fatal, TryAgain.
     """
     agent, source = request.agent, request.source
     session.require_agent(agent)
@@ -93,10 +89,7 @@ def record_qa(session: Session, request: QaRequest) -> QaRecorded:
 
 
 def record_checks(session: Session, checks: Sequence[CheckResult]) -> None:
-    """Put what checks came to on record, each for the tree that it ran on, in one commit of the ledger.
-
-    Raises: Refused for a secret in a log, and where there is too much evidence.
-    """
+    """Record checks, each for its tree, in one ledger commit. Raises: Refused for a secret or too much evidence."""
     session.require_open(may_be_blocked=True)
     events, files, more = list[Event](), dict[str, bytes](), list[Evidence]()
     for check in checks:
@@ -115,7 +108,7 @@ def record_checks(session: Session, checks: Sequence[CheckResult]) -> None:
 def _run_of(
     session: Session, source: EvidenceSource, command: str | None, exit_code: int | None, evidence: Evidence
 ) -> Run:
-    """Return what a record says of a run."""
+    """Return a run as recorded."""
     from git_taskctx.capture.qa import read_log
 
     reports = read_log(source.data, command=command, exit_code=exit_code, root=str(session.repository.toplevel))
@@ -129,17 +122,17 @@ def _run_of(
 
 
 def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]:
-    """Return what `qa.require` still waits for, where the policy asks for it."""
+    """Return what `qa.require` still lacks, if policy requires QA."""
     if not session.context.policy.qa.require:
         return ()
     return missing_runs(chain.runs, commands_of(session.context.immutable), tree)
 
 
 def is_tree_of(session: Session, repository: Repository, tree: TreeOid) -> Callable[[TreeOid | None], bool]:
-    """Return what decides whether a run on another tree counts for `tree` as well.
+    """Return a function that decides whether a run on another tree counts for `tree` too.
 
-    It does where `tree` is that one once logs on record that lie in it are left out, or where only keys of the task
-    file differ that may change; the latter is known only while the other tree is kept.
+    It does if the trees differ only in recorded logs inside them, or in volatile keys of the task file (if the other
+    tree is kept).
     """
     logs = tuple(_logs_in(session.chain, repository, tree))
     trees = {tree, *(_without(repository, tree, some) for some in ((logs, *((one,) for one in logs)) if logs else ()))}
@@ -154,7 +147,7 @@ def is_tree_of(session: Session, repository: Repository, tree: TreeOid) -> Calla
 
 
 def _logs_in(chain: Chain, repository: Repository, tree: TreeOid) -> Iterator[bytes]:
-    """Yield the paths of logs on record that lie in a tree with the very bytes, and did not when the task began."""
+    """Yield the paths of recorded logs that are in a tree unchanged, and were not when the task began."""
     kept = {(one.path, one.sha256) for one in chain.evidence if one.type == "qa_log"}
     repository.objects.flush()
     for path in sorted({path for path, _ in kept}):
@@ -174,7 +167,7 @@ def _without(repository: Repository, tree: TreeOid, paths: Iterable[bytes]) -> T
 
 
 def require_qa(session: Session, chain: Chain, agent: str, tree: TreeOid) -> None:
-    """Refuse the last approval where `qa.require` waits for a run. Raises: Refused."""
+    """Refuse the last approval while `qa.require` lacks a run. Raises: Refused."""
     missing = missing_qa(session, chain, tree) if agent == chain.agents[-1] else ()
     if missing:
         named = ", ".join(f"`{command}`" for command in missing[:5]) + (", …" if len(missing) > 5 else "")
@@ -185,7 +178,7 @@ def require_qa(session: Session, chain: Chain, agent: str, tree: TreeOid) -> Non
 
 
 def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
-    """Return the tree as it is without the log itself, where that is a new file that lies in it."""
+    """Return the tree without the log itself, if that is a new file in it."""
     known = {quote(change.path) for change in reading.changes_since(chain.settled_tree)}
     raw = unquote(path)
     if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
@@ -194,7 +187,7 @@ def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
 
 
 def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:
-    """Return what differs from the tree that the task began on, but for the log and the task's own file."""
+    """Return what differs from the init tree, except the log and the task file."""
     apart = {log, session.context.git.task_file}
     changes = (quote(change.path) for change in reading.changes_since(session.chain.init_tree))
     return tuple(path for path in changes if path not in apart)
@@ -203,7 +196,7 @@ def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[s
 def _is_baseline(
     session: Session, request: QaRequest, reading: Reading, changed: tuple[str, ...]
 ) -> tuple[bool, tuple[str, ...]]:
-    """Return whether a run is of the state before the task, and what to say where it might have been."""
+    """Return whether a run is of the state before the task, or warnings if it may have been."""
     begun = any(seat.snapshots for seat in session.chain.seats.values())
     if not request.baseline and (changed or begun):
         return False, ()

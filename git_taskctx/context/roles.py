@@ -1,6 +1,6 @@
-"""Role exports: from a context and its chain, what each agent needs, in bytes that follow from these two alone.
+"""Role exports: what each agent needs, derived from context and chain alone.
 
-What a role is follows from its place in the chain and from policy, never from its name.
+Roles follow from the place in the chain and from policy, never from names.
 """
 
 from __future__ import annotations
@@ -36,15 +36,12 @@ EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
 
 
 def role_exports(context: Context, chain: Chain) -> dict[str, bytes]:
-    """Return the export of every agent, by the name of its file."""
+    """Return the export of every agent, by file name."""
     return {export_name(agent): build_export(context, chain, agent).to_bytes() for agent in context.agents}
 
 
 def build_export(context: Context, chain: Chain, agent: str | None) -> Export:
-    """Return what `agent` needs; for None all that anybody needs, and no turn.
-
-    Raises: BadData where context and chain are not of the same agents.
-    """
+    """Return what `agent` needs; for None what all need, without a turn. Raises: BadData for mismatched agents."""
     if context.agents != chain.agents:
         raise BadData(f"the context of {context.task_id} and its ledger name different agents")
     role = _role(context, agent)
@@ -52,7 +49,7 @@ def build_export(context: Context, chain: Chain, agent: str | None) -> Export:
 
 
 def duties_of(agent: str, agents: Sequence[str]) -> tuple[Duty, ...]:
-    """Return what an agent does by its place: the first implements, the last validates, those between review."""
+    """Return an agent's duties by place: the first implements, the last validates, those between review."""
     duties: list[Duty] = []
     if agent == agents[0]:
         duties.append("implement")
@@ -100,7 +97,7 @@ def _role(context: Context, agent: str | None) -> Role:
 
 
 def _with_work(role: Role, immutable: Immutable) -> Role:
-    """Add what goes with the duties: the plan for who implements, the checks for who implements or validates."""
+    """Add what the duties need: the plan to implement, the checks to implement or validate."""
     baseline = immutable.validation_baseline
     if "implement" in role.duties:
         role = replace(role, plan=immutable.task_snapshot.plan)
@@ -114,7 +111,7 @@ def _checks(role: Role) -> bool:
 
 
 def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: bool) -> tuple[Step, ...]:
-    """Return the commands of a turn, in the order in which they are typed."""
+    """Return the commands of a turn, in order."""
     block = f'git taskctx block --agent {agent} --finding "what is wrong"'
     snapshot = f"git taskctx snapshot --agent {agent}"
     steps = [Step(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
@@ -160,7 +157,7 @@ def _end(chain: Chain) -> Literal["validated", "committed", "put away"] | None:
 
 
 def _others(chain: Chain, agent: str) -> tuple[str, ...]:
-    """Name whose work an agent builds on: those before it, and a later one that handed the tree back to it."""
+    """Return the agents whose work an agent builds on: earlier ones, and a later one that handed back."""
     if not agent:
         return chain.agents
     before = chain.agents[: chain.position(agent)]
@@ -169,7 +166,7 @@ def _others(chain: Chain, agent: str) -> tuple[str, ...]:
 
 
 def _left(seats: Mapping[str, Coordination], chain: Chain, agent: str) -> tuple[Handed, ...]:
-    """Return what others left. The tree is what the last of their snapshots says, so only that one lists its files."""
+    """Return what others left; only the newest snapshot lists its files."""
     others = _others(chain, agent)
     times = {name: last.seq for name in others if (last := chain.seats[name].last) is not None}
     newest = max(times, key=times.__getitem__, default=None)
@@ -198,10 +195,7 @@ def _handed(name: str, seat: Coordination, tree: TreeOid, *, newest: bool) -> Ha
 
 
 def _results(results: QaResults | None, tree: TreeOid | None = None) -> Mapping[str, Any] | None:
-    """Return what checks came to; when and by whom they were run is in the context.
-
-    With `tree` a run on another one is `unknown`, and says what it came to on which tree.
-    """
+    """Return the checks' results without time and actor; with `tree`, a run on another one is `unknown`."""
     plain_results = cast(dict[str, Any] | None, to_plain(results))
     if plain_results is None or results is None:
         return None
@@ -232,9 +226,9 @@ def _listed(paths: tuple[str, ...], count: int) -> Listed | None:
 
 
 def _findings(context: Context, chain: Chain, agent: str) -> list[ToDo]:
-    """Return the open findings that `agent` must act on: those that it made, and those that are its to mend.
+    """Return the open findings that `agent` must close or fix.
 
-    The owner mends what a later agent found; until the tree is handed back, that is who it will be handed back to.
+    The owner fixes a later agent's findings; until the tree is handed back, the agent that it will be handed to.
     """
     found = []
     for finding in chain.open_findings:
@@ -250,7 +244,7 @@ def _to_do(finding: Finding, act: Literal["mend", "close"]) -> ToDo:
 
 
 def _back_to(context: Context, agent: str) -> str | None:
-    """Name who gets the tree back from an agent: the nearest before it that may edit; None for the first."""
+    """Return who gets the tree back from an agent: the nearest earlier one that may edit; None for the first."""
     before = context.agents[: context.agents.index(agent)]
     editors = tuple(name for name in before if context.policy.may_edit(name, context.agents))
     return (editors or before)[-1] if before else None

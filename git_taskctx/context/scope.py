@@ -1,4 +1,4 @@
-"""What a task may change: its patterns against the paths of a tree."""
+"""A task's scope: its patterns applied to the paths of a tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from git_taskctx.model.oids import TreeOid
 
 
 def paths_in(git: Git, tree: TreeOid, patterns: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the paths of a tree that the patterns match, sorted; none where there are no patterns."""
+    """Return the paths of a tree that the patterns match, sorted; none without patterns."""
     if not patterns:
         return ()
     places = (place.encode("utf-8", "surrogateescape") for place in places_of(patterns))
@@ -26,9 +26,9 @@ def paths_in(git: Git, tree: TreeOid, patterns: tuple[str, ...]) -> tuple[str, .
 
 
 def scope_hash_of(reading: Reading, context: Context, known: Expectation | None) -> str:
-    """Hash the paths that the context's patterns match in a reading; empty where there are no patterns.
+    """Hash the paths that the context's patterns match in a reading; empty without patterns.
 
-    It is that of a snapshot that is `known` where no such path came or went since.
+    It is the `known` snapshot's if no such path was added or removed since.
     """
     patterns = context.immutable.scope_patterns
     if not patterns:
@@ -48,7 +48,7 @@ def _has_same_paths(reading: Reading, tree: TreeOid, patterns: tuple[str, ...]) 
 
 
 def outside(patterns: tuple[str, ...], paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths, quoted, that no pattern covers, sorted; none where there are no patterns."""
+    """Return the quoted paths that no pattern covers, sorted; none without patterns."""
     if not patterns:
         return ()
     covers = compile_patterns(patterns).covers

@@ -1,7 +1,7 @@
-"""One verb's view of one context: read from the ledger, checked against the file, and written back in one step.
+"""One verb's view of a context: read from the ledger, checked against the file, written back in one step.
 
-The ledger is the truth. `context.json` is what the last record left behind; where the two disagree, the file is
-replayed from the refs (a crash), or stands as a blocking finding (somebody edited it).
+The ledger is the truth. A `context.json` that differs is replayed from the refs (a crash), or becomes a blocking
+finding (somebody edited it).
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from git_taskctx.model.payloads import StageRun
 
 SAVED = "saved"
-"""The name beside agents under which `restore` saves states before it overwrites them."""
+"""Name, beside agents, of the states that `restore` saves."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """What a verb wants on record."""
+    """A new record."""
 
     payload: Payload
     agent: str | None = None
@@ -52,17 +52,16 @@ class Event:
     base: CommitOid | None = None
     diff_sha: str | None = None
     stage: StageRun | None = None
-    """Which stage it is of, where that is not the caller's."""
+    """Its stage, if not the caller's."""
 
     @property
     def type(self) -> RecordType:
-        """The type of its record."""
         return type_of(self.payload)
 
 
 @dataclass
 class Session:
-    """One context, as it stands; `commit` moves it on."""
+    """A context's present state; `commit` updates it."""
 
     caller: Caller
     context: Context
@@ -71,30 +70,27 @@ class Session:
     refs: Refs
     """The notes ref and the context's own."""
     aside: tuple[Entry, ...] = ()
-    """The records on sides of forks that do not hold."""
+    """The records on losing sides of forks."""
     archived: bool = False
     edited: bool = False
-    """True when `context.json` was edited by hand; `context` is what the ledger says it was."""
+    """True when `context.json` was edited by hand; `context` is the ledger's."""
     behind: bool = False
-    """True when the file was what an earlier record left: an interrupted write, or one going on."""
+    """True when the file is an earlier record's: an interrupted or concurrent write."""
     warnings: list[str] = field(default_factory=list)
 
     @property
     def repository(self) -> Repository:
-        """The repository."""
         return self.caller.repository
 
     @property
     def task(self) -> str:
-        """The task's id."""
         return self.context.task_id
 
     def require_open(self, *, may_be_blocked: bool = False, put_right: bool = False) -> None:
-        """Refuse to change anything while a drift budget stands above the allowance or the file was edited.
+        """Refuse changes while a drift budget is above the allowance or the file was edited.
 
-        `put_right` tells that the worktree is as expected again, so that only the note is missing.
-
-        Raises: Refused, Fatal for an archived context.
+        `put_right`: the worktree is as expected again, so only the note is missing. Raises: Refused, Fatal for an
+        archived context.
         """
         if self.archived:
             if over := self.over:
@@ -116,7 +112,7 @@ class Session:
 
     @property
     def over(self) -> CommitOid | None:
-        """The commit that ended the task, where HEAD is it or rests on it: nothing is left to be done then."""
+        """The commit that ended the task, if it is in HEAD's history."""
         sealed, head = self.chain.sealed, self.repository.find_commit("HEAD")
         if sealed is None or head is None:
             return None
@@ -124,12 +120,12 @@ class Session:
 
     @property
     def saved(self) -> int:
-        """The number of the last state that `restore` saved; of a task that is over also what no record tells of."""
+        """Number of the last state that `restore` saved, for a finished task also without record."""
         folder = self.snapshot_ref(SAVED, 0).rpartition("/")[0]
         return max(self.chain.saved, *(int(name) for name in self.refs.under(folder) if name.isdecimal()), 0)
 
     def ended(self, commit: CommitOid) -> Fatal:
-        """Return the error that the task has ended with a commit."""
+        """Return the error that a commit has ended the task."""
         text = f"{self.task} is over: commit {commit[:12]} is what was validated"
         return Fatal(text, Situation("chain.ended", session=self))
 
@@ -140,7 +136,6 @@ class Session:
         return next(((name, seat.budget) for name, seat in self.chain.seats.items() if seat.budget > allowance), None)
 
     def require_agent(self, agent: str) -> None:
-        """Refuse a name that is not in the chain. Raises: Fatal."""
         if agent not in self.chain.seats:
             raise Fatal(
                 f"{agent!r} is not an agent of {self.task}",
@@ -155,11 +150,11 @@ class Session:
         return chain.expected
 
     def snapshot_ref(self, agent: str, n: int) -> str:
-        """Name the ref that keeps a snapshot's tree."""
+        """Return the ref of a snapshot's tree."""
         return f"{snapshots_folder(self.context.context_id)}/{agent}/{n}"
 
     def keep(self, agent: str, n: int, tree: TreeOid) -> RefMove:
-        """Return the move that keeps a tree alive; a leftover of a killed write is replaced."""
+        """Return the ref move that keeps a tree, replacing a killed write's leftover."""
         ref = self.snapshot_ref(agent, n)
         return RefMove(ref, tree, self.refs.find(ref))
 
@@ -169,11 +164,11 @@ class Session:
         return keep_commits(self.repository, self.context.context_id, known, needed)
 
     def details(self) -> dict[str, WorktreeSnapshot | None]:
-        """Return each agent's last snapshot as the context has it."""
+        """Return each agent's last snapshot in the context."""
         return {agent: seat.worktree_snapshot for agent, seat in self.context.coordination.items()}
 
     def unfinished(self) -> tuple[str, ...]:
-        """Return what git is in the middle of, and what the snapshot of the tree on record says of conflicts."""
+        """Return git's unfinished operation, and conflicts in the recorded snapshot."""
         tree, every = self.chain.settled_tree, self.details().values()
         taken = next((one for one in every if one is not None and one.tree == tree), None)
         conflicts, unmerged = (taken.conflicts, taken.index_tree is None) if taken is not None else ((), False)
@@ -191,13 +186,11 @@ class Session:
         on: Sequence[str] = (),
         reason: str,
     ) -> None:
-        """Put events on record and write what follows from them: objects, refs with the ledger, files.
+        """Record events and write objects, refs with the ledger, and files, in this order.
 
-        `files` go beside `context.json`, `kept` into the ref's tree alone, `changes` are fields of the context that no
-        event implies. The whole chain is also written on the objects `on`.
-
-        A kill between any two steps leaves the context before or after, and the next verb goes on from there.
-        Raises: Refused for a secret in what is written; TryAgain, ReadOnly.
+        `files` go beside `context.json`, `kept` only into the ref's tree, `changes` are other fields of the context.
+        The whole chain is also written on the objects `on`. Killed between two steps, the context is as before or
+        after, and the next verb continues. Raises: Refused for a secret; TryAgain, ReadOnly.
         """
         if self.put_away and events[0].type != "recover":
             events = [Event(Recover(), self.chain.owner), *events]
@@ -238,13 +231,13 @@ class Session:
         self.entries += entries
 
     def _require_allowed(self, chain: Chain, record: Record) -> None:
-        """Refuse to write what no proof would let pass, whichever verb asks. Raises: Refused."""
+        """Refuse to write what no proof would accept. Raises: Refused."""
         refused = refuse_record(chain, record, self.context.policy)
         if refused is not None:
             raise Refused(refused.text, Situation("chain.look"))
 
     def _require_other_keys(self, records: Sequence[Record]) -> None:
-        """Refuse signed records by whose key an earlier agent edited, whatever name it signs by. Raises: Refused."""
+        """Refuse records signed with the key of an earlier agent's editor, under whatever name. Raises: Refused."""
         policy, chain = self.context.policy, self.chain
         if not (policy.proof.require_signed and policy.chain.distinct_actors):
             return
@@ -260,19 +253,16 @@ class Session:
 
     @property
     def put_away(self) -> bool:
-        """True when the last record says that the context was put away.
+        """True when the last record is a purge.
 
-        One that came back and is active goes on with a `recover` record before its next one, and not earlier: a look
-        at it in a second clone would otherwise fork what the first one goes on with.
+        A context brought back is recorded as `recover` only with its next record: a mere look in a second clone would
+        otherwise fork it.
         """
         return bool(self.entries) and self.entries[-1].record.type == "purge"
 
     @property
     def only_looks(self) -> bool:
-        """True while the last record is another clone's: nobody has gone on with the context here.
-
-        What need not be on record is not put there then, as it would fork what the other clone goes on with.
-        """
+        """True while the last record is another clone's, which optional records would fork."""
         here = self.caller.store.clone()
         return bool(self.entries) and self.entries[-1].record.origin.clone not in (None, here)
 
@@ -285,7 +275,7 @@ class Session:
         return max(self.caller.now(), last)
 
     def draft(self, event: Event, time: str, number: int) -> Record:
-        """Return the record that an event would become, not yet hashed into the chain."""
+        """Return the record of an event, not yet chained."""
         origin = self.caller.origin
         return draft_record(
             event.payload,
@@ -324,7 +314,7 @@ class Session:
 
 
 def size_warning(context: Context) -> tuple[str, ...]:
-    """Warn of a context that is larger than its policy wants it. Raises: Refused where the policy enforces that."""
+    """Warn of a context larger than policy allows. Raises: Refused if enforced."""
     limits, size = context.policy.limits, len(context.to_bytes())
     allowed = limits.context_kib * 1024
     if size <= allowed:
@@ -336,7 +326,7 @@ def size_warning(context: Context) -> tuple[str, ...]:
 
 
 def with_baseline(block: Immutable, results: QaResults) -> Immutable:
-    """Return the block with what is on record of how the checks stood before the task."""
+    """Return the block with the recorded baseline."""
     baseline = block.validation_baseline
     if baseline.initial_results == results:
         return block
@@ -344,12 +334,12 @@ def with_baseline(block: Immutable, results: QaResults) -> Immutable:
 
 
 def commands_of(block: Immutable) -> tuple[str, ...]:
-    """Return the task's commands, as `init` and `rebuild` put them on record for the proof (`qa.require`)."""
+    """Return the task's commands, as recorded for `qa.require`."""
     return tuple(one.command for one in block.validation_baseline.commands)
 
 
 def signer_of(repository: Repository, policy: Policy) -> Callable[[Record], Record] | None:
-    """Return what signs records with the user's key, where policy asks for it (`proof.require_signed`)."""
+    """Return what signs records with the user's key, if required (`proof.require_signed`)."""
     if not policy.proof.require_signed:
         return None
     from git_taskctx.git.signing import sign

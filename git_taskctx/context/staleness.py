@@ -1,4 +1,4 @@
-"""Stale text: the task and its standards were captured once, and their files may have moved on since."""
+"""Stale text: files of the task and its standards that changed since the capture."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.values import dataclass
 
 LIMIT = 1024 * 1024
-"""A task file, or a file of standards, is at most this long, in bytes."""
+"""Bytes of a task file or a standards file."""
 MAX_SEARCHED = 50
-"""Changed Markdown files that are searched for a section that is gone from its own."""
+"""Changed Markdown files that are searched for a missing section."""
 SHOWN = 5
-"""Stale sections, and moved ones, that are told one by one."""
+"""Stale and moved sections that are named."""
 
 
 @dataclass(frozen=True)
 class TextState:
-    """How the files stand to the text that was captured from them."""
+    """The state of the files since the capture."""
 
     stale: tuple[str, ...] = ()
-    """What no longer says what was captured."""
+    """Changed text."""
     notices: tuple[str, ...] = ()
-    """What does, and is told all the same: a section that moved, a priority."""
+    """Other changes: a moved section, a priority."""
 
     @property
     def reason(self) -> str | None:
-        """Everything that is stale, as one text; None when nothing is."""
+        """All stale text in one message; None when there is none."""
         return "; ".join(_few(self.stale)) or None
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """All that is to be told where nothing is refused."""
+        """All messages, where nothing is refused."""
         return (*_few(self.stale), *_few(self.notices))
 
 
 def compare_head(session: Session) -> tuple[str, ...]:
-    """Warn where HEAD is not the commit that the context expects; nothing of a task that was put away."""
+    """Warn where HEAD is not the expected commit; not for an archived task."""
     expected = session.chain.head
     head = session.repository.find_commit("HEAD")
     if session.archived or head == expected:
@@ -59,11 +59,10 @@ def _short(commit: CommitOid | None) -> str:
 
 
 def compare_text(session: Session, reading: Reading | None = None) -> TextState:
-    """Compare the task file and the cited sections with what was captured of them.
+    """Compare the task file and the cited sections with the capture.
 
-    Keys that may change while the task runs (`task.volatile`) do not count, nor does what stands beside a cited
-    section in its file. Files whose blobs are as they were are not looked into; for others the worktree is read, where
-    the caller has no `reading` of it.
+    Volatile keys (`task.volatile`) do not count, nor text outside the cited sections. Files with unchanged blobs are
+    not read; for others the worktree is, unless the caller has a `reading`.
     """
     stale, notices = [reason] if (reason := _stale_task(session)) else [], list[str]()
     changed = dict(_changed_files(session))
@@ -108,7 +107,7 @@ def _stale_task(session: Session) -> str | None:
 
 
 def _new_priority(session: Session, data: bytes) -> str:
-    """Report which priority the task has now, where that is another one; empty where it is not."""
+    """Return a message if the task's priority changed; empty otherwise."""
     from git_taskctx.capture.taskfile import read_task_file
 
     old = session.context.immutable.task_snapshot.priority
@@ -120,7 +119,7 @@ def _new_priority(session: Session, data: bytes) -> str:
 
 
 def _changed_files(session: Session) -> Iterator[tuple[str, list[StandardsCitation]]]:
-    """Yield the cited files that do not lie on disk byte for byte as they were captured, with their citations."""
+    """Yield the cited files that changed on disk, with their citations."""
     oids = session.chain.capture.oids("standards")
     files: dict[str, list[StandardsCitation]] = {}
     for citation in session.context.immutable.standards_citations:
@@ -141,7 +140,7 @@ def _blob_on_disk(repository: Repository, path: str) -> BlobOid | None:
 def _compare_sections(
     session: Session, reading: Reading, changed: dict[str, list[StandardsCitation]]
 ) -> Iterator[tuple[str, bool]]:
-    """Yield what is to be told of the citations of changed files, and whether they are stale."""
+    """Yield a message on each citation of changed files, and whether it is stale."""
     oids = session.chain.capture.oids("standards")
     lost: list[tuple[StandardsCitation, str]] = []
     for path, citations in changed.items():
@@ -178,7 +177,7 @@ def _moved(one: StandardsCitation, path: str, slug: str, span: str) -> str:
 
 
 def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation]) -> dict[str, tuple[str, str, str]]:
-    """Look for sections in the Markdown files that have changed since the task began, by their hash."""
+    """Find sections by hash in Markdown files that changed since the task began."""
     from git_taskctx.capture.sections import MarkdownFile
     from git_taskctx.capture.standards import find_again
 
@@ -194,7 +193,7 @@ def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation
 
 
 def read_task_file_bytes(repository: Repository, path: str) -> bytes | None:
-    """Read a task file, named from the top of the worktree; None where there is none. Raises: BadData."""
+    """Read a task file, by its path from the top of the worktree. Raises: BadData."""
     full = repository.toplevel / os.fsdecode(unquote(path))
     if full.is_symlink():
         full = full.resolve()

@@ -1,4 +1,4 @@
-"""Keys of the task file that may change while the task runs: where nothing else differs, the commit is the same."""
+"""Volatile keys of the task file: without other differences a commit counts as the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from git_taskctx.model.snapshot import Change
 
 
 def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change]) -> bool:
-    """Return whether only the task file changed, and in it only keys that may change (`task.volatile`)."""
+    """Return whether only volatile keys of the task file changed (`task.volatile`)."""
     path = context.git.task_file
     if path is None or [quote(change.path) for change in changes] != [path] or changes[0].status != "M":
         return False
@@ -30,7 +30,7 @@ def is_volatile(context: Context, objects: ObjectStore, changes: Sequence[Change
 
 
 def is_same_commit(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> bool:
-    """Return whether a commit's tree is the one that it must have, but for such keys; False where it cannot be told."""
+    """Return whether a commit's tree is the required one, volatile keys aside; False where unknown."""
     if held == wanted:
         return True
     if context.git.task_file is None:
@@ -42,7 +42,7 @@ def is_same_commit(context: Context, repository: Repository, held: TreeOid, want
 
 
 def put_back(context: Context, repository: Repository, held: TreeOid, wanted: TreeOid) -> TaskFile | None:
-    """Return what a proof needs to put a commit's task file back to what is on record; None where equal."""
+    """Return what a proof needs to restore the recorded task file in a commit; None where equal."""
     path = context.git.task_file
     if held == wanted or path is None:
         return None
@@ -52,7 +52,7 @@ def put_back(context: Context, repository: Repository, held: TreeOid, wanted: Tr
 def put_back_file(
     repository: Repository, path: str, wanted: TreeOid, captured: BlobOid | None, *, volatile: Sequence[str], task: str
 ) -> TaskFile | None:
-    """Return the same of a task file by its path; `captured` is its blob where the recorded tree is not here."""
+    """Return the same for a path; `captured` is the blob where the recorded tree is missing."""
     from git_taskctx.capture.taskfile import lasting_sha
 
     name = unquote(path).decode("utf-8", "surrogateescape")

@@ -1,7 +1,7 @@
-"""A full handoff in a throw-away repository, told step by step.
+"""A full handoff in a throw-away repository, explained step by step.
 
-Everything that is shown is real: the commands run as processes of their own, and what they print is what is shown.
-Nothing outside one temporary folder is written, and nothing of the user's git configuration is seen.
+Everything shown is real output of real processes. Nothing outside one temporary folder is written, and the user's git
+configuration has no effect.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from git_taskctx.errors import Fatal
 
 
 def play(stream: TextIO, *, environ: Mapping[str, str], colour: bool, keep: bool, pipeline: bool = False) -> int:
-    """Tell the whole story, or that of a pipeline, to `stream`; the repository goes away at the end, unless `keep`.
+    """Play the whole story, or that of a pipeline, to `stream`; the repository is removed, unless `keep`.
 
-    Returns: 0 when every command ended as the story expects, else 1. Raises: Fatal where there is no temporary folder
-    or a program is missing.
+    Returns 0 when every command exited as the story expects, else 1. Raises: Fatal without a temporary folder or a
+    program.
     """
     try:
         folder = Path(tempfile.mkdtemp(prefix="git-taskctx-demo-"))

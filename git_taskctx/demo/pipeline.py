@@ -59,7 +59,7 @@ pathlib.Path(os.environ["TASKCTX_RESPONSE"]).write_text(json.dumps({"data": {"fi
 
 
 def play_pipeline(stage: Player) -> None:
-    """Tell all of it. Raises: Mismatch at the first command that ends otherwise."""
+    """Play it. Raises: Mismatch at the first unexpected exit code."""
     files = {
         "prices": {"prices.py": project.PRICES_DISCOUNT, "test_prices.py": project.TESTS_DISCOUNT},
         "prices again": {"prices.py": project.PRICES_CHECKED, "test_prices.py": project.TESTS_BOUNDS},

@@ -1,4 +1,4 @@
-"""The throw-away project: its files as they are committed, and as the agents leave them."""
+"""The throw-away project: its committed files, and the agents' versions."""
 
 from __future__ import annotations
 
@@ -99,4 +99,4 @@ FILES = {
     "tasks/TASK-0824-discount.task.yaml": TASK_FILE,
     "test_prices.py": TESTS,
 }
-"""What is committed before the task begins."""
+"""Committed before the task begins."""

@@ -1,4 +1,4 @@
-"""What the story plays on: a temporary folder with a home of its own, and processes whose output is shown as it is."""
+"""Where the story is played: a temporary folder with its own home, and processes whose output is shown."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ GIT_CONFIG = """\
 """
 _PREFIXES = ("GIT_", "LC_", "PYTHON", "XDG_")
 _NAMES = frozenset({"BASH_ENV", "CDPATH", "EMAIL", "ENV", "FORCE_COLOR", "HOME", "LANG", "LANGUAGE", "NO_COLOR"})
-"""Variables that would let the user's own settings into the story."""
+"""Variables that would let the user's settings in."""
 
 
 class Mismatch(Exception):
-    """A command did not end as the story expects."""
+    """An unexpected exit code."""
 
 
 class Player:
-    """Runs what the story says, and shows it."""
+    """Runs and shows the story."""
 
     def __init__(self, folder: Path, stream: TextIO, *, environ: Mapping[str, str], colour: bool) -> None:
         self.project = folder / "project"
-        """The worktree that the agents share."""
+        """The agents' shared worktree."""
         self.actor = "you"
         """Who acts."""
         self._stream, self._colour = stream, colour
@@ -60,7 +60,7 @@ class Player:
         self._last = "blank"
 
     def say(self, *lines: str) -> None:
-        """Tell what happens, and why it matters."""
+        """Explain what happens."""
         self._part()
         document = Document()
         for line in textwrap.wrap(" ".join(lines), _WIDTH - 2, break_long_words=False, break_on_hyphens=False):
@@ -69,7 +69,6 @@ class Player:
         self._last = "words"
 
     def line(self, *spans: Span) -> None:
-        """Show a line as it is."""
         self._show(Document().line(*spans))
         self._last = "words"
 
@@ -80,20 +79,20 @@ class Player:
         self._show(document.line(("hint: ", "warn"), "git taskctx demo --keep   # leaves the repository to look at"))
 
     def kept(self) -> None:
-        """Report where the repository is left."""
+        """Report where the repository is kept."""
         self._part()
         self._show(Document().line("the repository is left in ", (os.fspath(self.project), "path")))
 
     # What is done
 
     def write(self, path: str, text: str) -> None:
-        """Write a file of the project, as an agent does with its own tools."""
+        """Write a file of the project, as an agent does."""
         place = self.project / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
 
     def program(self, name: str, text: str) -> None:
-        """Put a program of a few lines of Python on PATH: it stands in for a coding agent."""
+        """Put a small Python program on PATH that stands in for a coding agent."""
         place = self._home / "bin" / name
         place.parent.mkdir(exist_ok=True)
         place.write_text(f"#!{sys.executable}\n{text}")
@@ -101,19 +100,19 @@ class Player:
         self._environ["PATH"] = os.pathsep.join((os.fspath(place.parent), self._environ.get("PATH", os.defpath)))
 
     def quiet(self, *argv: str) -> None:
-        """Run a command that is no part of the story. Raises: Mismatch when it fails."""
+        """Run a command without showing it. Raises: Mismatch when it fails."""
         self._finish(shlex.join(argv), self._run(argv), 0, show=False)
 
     def taskctx(self, *args: str, code: int = 0) -> None:
-        """Run one of our verbs, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        """Run and show one of our verbs. Raises: Mismatch for another exit code than `code`."""
         self._perform("git taskctx " + shell_words(args), (*_OURS, *args), code, **_SCREEN)
 
     def shell(self, command: str, *, code: int = 0) -> None:
-        """Run a line of shell, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        """Run and show a line of shell. Raises: Mismatch for another exit code than `code`."""
         self._perform(command, ("sh", "-c", command), code)
 
     def python(self, *args: str, code: int = 0) -> None:
-        """Run Python, and show all that it prints. Raises: Mismatch when it does not end with `code`."""
+        """Run and show Python. Raises: Mismatch for another exit code than `code`."""
         self._perform("python3 " + shell_words(args), (sys.executable, *args), code)
 
     def _perform(self, command: str, argv: Sequence[str], code: int, **variables: str) -> None:
@@ -148,7 +147,7 @@ class Player:
             raise Mismatch(f"`{command}` ended with {done.returncode}, and {code} was expected")
 
     def _part(self) -> None:
-        """Leave a line empty, unless one is."""
+        """Print an empty line, unless the last one is."""
         if self._last != "blank":
             self._show(Document().line())
             self._last = "blank"
@@ -158,19 +157,18 @@ class Player:
 
 
 _OURS = (sys.executable, "-P", "-m", "git_taskctx")
-"""What `git taskctx` runs, also where it is not on PATH; -P because the project's own modules are none of ours."""
+"""Runs `git taskctx` when it is not on PATH; -P ignores the project's own modules."""
 
 
 _WIDTH = 80
 _SCREEN = {"GIT_PAGER_IN_USE": "true", "COLUMNS": str(_WIDTH)}
-"""Has our verbs print as on a terminal of that width."""
+"""Makes our verbs print as on a terminal of that width."""
 
 
 def _sealed(environ: Mapping[str, str], home: Path, *, colour: bool) -> dict[str, str]:
     """Return the environment of every process: the user's, without what steers git, Python or the locale.
 
-    What this Python imports, its children must find too: also packages in the user's own site folder, which
-    would go with HOME.
+    Packages of this Python's user site stay importable though HOME changes.
     """
     sealed = {name: value for name, value in environ.items() if not name.startswith(_PREFIXES) and name not in _NAMES}
     ours = os.fspath(Path(git_taskctx.__file__).resolve().parent.parent)

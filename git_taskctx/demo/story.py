@@ -9,7 +9,7 @@ TASK = "TASK-0824"
 
 
 def play_story(stage: Player) -> None:
-    """Tell all of it. Raises: Mismatch at the first command that ends otherwise."""
+    """Play it. Raises: Mismatch at the first unexpected exit code."""
     _prepare(stage)
     _begin(stage)
     _implement(stage)

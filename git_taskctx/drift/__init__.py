@@ -1,1 +1,1 @@
-"""Whether the worktree is what the chain expects: judged, counted in the budget, and how to put it right."""
+"""Whether the worktree is what the chain expects: judged, and counted in the drift budget."""

@@ -1,4 +1,4 @@
-"""Judge the worktree of a session, and count a failed verification in the drift budget."""
+"""Judge a session's worktree, and count a failed verification in the drift budget."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.situation import Situation
 
 CAUSES_KEPT = 50
-"""How many causes a drift record names."""
+"""Causes that a drift record names."""
 
 
 def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict | None:
-    """Count a no about the owner's snapshot, once per difference; `session` was opened for reading.
+    """Count a no about the owner's snapshot, once per difference, and return the verdict with the budget.
 
-    Returns: the verdict with the budget; None when another process wrote meanwhile, so that it must be judged again.
+    `session` was opened for reading. None when another process wrote meanwhile: judge again.
     """
     if verdict.outcome is not Outcome.NO or session.archived or session.edited or is_counted(session, present, verdict):
         return with_budget(session, verdict)
@@ -37,7 +37,7 @@ def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict
 
 
 def is_at_rest(caller: Caller) -> bool:
-    """Return whether no context is active here and nothing differs from HEAD, so that only HEAD can be asked about."""
+    """Return whether no context is active here and nothing differs from HEAD."""
     if caller.task is not None or caller.store.active() is not None or caller.store.marker() is not None:
         return False
     head = caller.repository.find_commit("HEAD")
@@ -49,7 +49,7 @@ def is_at_rest(caller: Caller) -> bool:
 
 
 def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:
-    """Judge the present worktree against what the chain expects, without counting anything."""
+    """Judge the present worktree without counting."""
     chain = session.chain
     expected = chain.expected
     if expect is not None and expect != chain.owner:
@@ -76,14 +76,14 @@ def judge_session(session: Session, present: Present, *, expect: str | None = No
 def in_drift(
     session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
 ) -> Situation:
-    """Return what a verdict is about; `by_hook` says that a hook of the commit wrote what differs."""
+    """Return a verdict's situation; `by_hook`: a hook of the commit wrote the differences."""
     return Situation(
         "drift.differs", session=session, expected=expected, verdict=verdict, present=present, by_hook=by_hook
     )
 
 
 def drift_refusal(verdict: Verdict) -> Refused:
-    """Turn a verdict that is no yes into the error of a verb that needed one."""
+    """Return the error for a verdict that is not yes."""
     lines = [verdict.summary]
     for cause in verdict.causes[:20]:
         where = f"{cause.path}: " if cause.path else ""
@@ -99,7 +99,7 @@ def drift_refusal(verdict: Verdict) -> Refused:
 
 
 def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
-    """Return whether this very difference stands in the budget already."""
+    """Return whether this difference is in the budget already."""
     return digest_of(verdict, present) in session.chain.drifts
 
 

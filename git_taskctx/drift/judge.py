@@ -1,7 +1,6 @@
-"""Drift: whether the worktree is still what was recorded, and where it is not, why.
+"""Drift: whether the worktree is still as recorded, and why not.
 
-The answer rests on tree oids alone; the explanation reads on. Whatever cannot be told is said to be so, and is never
-a pass.
+The answer rests on tree oids alone; the explanation reads more. What is unknown is reported, and never a pass.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 
 IGNORE_FILE = b".gitignore"
 EDITORS_SHOWN = 5
-"""Maximum number of files of editors that are named."""
+"""Maximum number of editors' files that are named."""
 
 
 class Present:
-    """The worktree as it is now: its tree, and what the tree does not hold. Read once, when it is asked for."""
+    """The present worktree: its tree, and what no tree holds. Read once, on demand."""
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
@@ -45,7 +44,6 @@ class Present:
 
     @functools.cached_property
     def operation(self) -> Operation | None:
-        """The operation in progress."""
         return self.reading.repository.operation()
 
     @functools.cached_property
@@ -60,10 +58,9 @@ class Present:
 
 
 def judge(context: Context, chain: Chain, expected: Expectation, present: Present, *, strict: bool) -> Verdict:
-    """Compare the worktree with a snapshot.
+    """Compare the worktree with a snapshot; `strict` counts what is staged.
 
-    `strict` makes what is staged count. The verdict is yes, or no with every cause; it is could-not-tell when the
-    trees differ but cannot be compared.
+    The verdict is yes, or no with every cause, or could-not-tell when the trees differ but cannot be compared.
     """
     reading = present.reading
     causes: list[Cause] = []
@@ -107,7 +104,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
 
 
 def digest_of(verdict: Verdict, present: Present) -> str:
-    """Name a difference, so that the same one found again is not counted again."""
+    """Return a hash of a difference, so that it is counted once."""
     staged = any(cause.kind is CauseKind.STAGED_ONLY for cause in verdict.causes)
     state = {
         "tree": verdict.tree,
@@ -201,9 +198,9 @@ def _is_ignored_now(reading: Reading, path: bytes) -> bool:
 def _where_they_went(
     reading: Reading, expected: Expectation, changes: list[Change], present: Present
 ) -> Callable[[Change], Cause | None]:
-    """Return a function that tells of a change whether its content was stashed away or checked out.
+    """Return a function that finds whether a change's content was stashed or checked out.
 
-    A stash counts only where it holds exactly what the snapshot had: another worktree's stash does not.
+    A stash counts only with exactly the snapshot's content: it may be another worktree's.
     """
     base = _entries(reading, expected.tree, reading.repository.tree_of(present.head.commit), changes)
     gone = {change.path for change in changes if base.get(change.path, (ABSENT, "")) == _side(change)}
@@ -227,7 +224,7 @@ def _side(change: Change) -> tuple[str, str]:
 
 
 def _entries(reading: Reading, known: TreeOid, other: TreeOid, changes: list[Change]) -> dict[bytes, tuple[str, str]]:
-    """Return what `other` holds at the paths of `changes`, read from its difference to `known`."""
+    """Return what `other` holds at the paths of `changes`, from its difference to `known`."""
     wanted = {change.path: (change.old_mode, change.old_oid) for change in changes if change.old_mode != ABSENT}
     for change in compare_trees(reading.repository, known, other):
         if change.mode == ABSENT:
@@ -257,7 +254,7 @@ def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change
 def _explain_head(
     context: Context, chain: Chain, expected: Expectation, present: Present, *, same: bool
 ) -> list[Cause]:
-    """Report how HEAD moved; `same` tells that the worktree is as expected."""
+    """Report how HEAD moved; `same`: the worktree is as expected."""
     repository, head = present.reading.repository, present.head.commit
     if head == expected.head:
         return []
@@ -281,7 +278,7 @@ def _is_whole(context: Context, expected: Expectation, present: Present, held: T
 
 
 def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
-    """Report why the commit of a validated tree does not end the task."""
+    """Return why the commit of a validated tree does not end the task."""
     repository = present.reading.repository
     parents = repository.parents_of(head)
     if (parents[0] if parents else None) != chain.parent:

@@ -1,4 +1,4 @@
-"""A commit adopted: the records of a task attached to a commit of the validated tree that they do not know."""
+"""Adopt a commit: attach a task's records to another commit with the validated tree."""
 
 from __future__ import annotations
 
@@ -32,20 +32,18 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Adopted:
-    """What `adopt` did."""
-
     task: str
     context: str
     commit: CommitOid
     new: bool
-    """False where the records named the commit before."""
+    """False where the records already named the commit."""
 
 
 def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rules]) -> Adopted:
-    """Write a task's whole chain, with an `adopt` record at its end, on a commit that it proves, and on its tree.
+    """Write a task's whole chain with a final `adopt` record on a commit that it proves, and on its tree.
 
-    Raises: Refused for a commit of another tree, or on another parent, or while the chain does not hold; Usage without
-    a task; CouldNotTell where nothing is known of the task here.
+    Raises: Refused for another tree or parent, or while the chain does not hold; Usage without a task; CouldNotTell
+    where the task is unknown here.
     """
     repository = caller.repository
     commit = read_commit(repository, repository.resolve_commit(revision))
@@ -72,13 +70,13 @@ def adopt(caller: Caller, revision: str, rules: Callable[[CommitOid | None], Rul
 
 
 def _contexts(repository: Repository, task: str) -> dict[str, Context]:
-    """Return the contexts of a task that the refs know, by id."""
+    """Return a task's contexts that the refs know, by id."""
     found = find_contexts(repository)
     return {name: one for name, one in found.items() if isinstance(one, Context) and one.task_id == task}
 
 
 def _chains(repository: Repository, commit: Commit, contexts: Collection[str], rules: Rules) -> list[RecordedContext]:
-    """Return every chain that may be about a commit: of these contexts, and of the notes on it and on its tree."""
+    """Return the chains that may be about a commit: of these contexts, and in the notes on it and on its tree."""
     notes = find_ref(repository.git, NOTES_REF)
     near = {line for target in (commit.oid, commit.tree) for line in read_note(repository.objects, notes, target)}
     near_contexts = read_claims(sorted(near), rules.policy, rules.agents).contexts
@@ -91,10 +89,7 @@ def _chains(repository: Repository, commit: Commit, contexts: Collection[str], r
 def _choose(
     repository: Repository, commit: Commit, chains: list[RecordedContext], contexts: Mapping[str, Context], rules: Rules
 ) -> tuple[RecordedContext, Record]:
-    """Return the chain that proves the commit, and the record that would end it.
-
-    Raises: Refused, with what stands against the nearest.
-    """
+    """Return the chain that proves the commit, and the record that would end it. Raises: Refused, for the nearest."""
     matcher = ClaimMatcher(repository, rules.policy, {})
     refused: list[Refused] = []
     for recorded in chains:
@@ -133,7 +128,7 @@ def _claim(recorded: RecordedContext, draft: Record, rules: Rules) -> Claim | No
 def _draft(
     repository: Repository, commit: Commit, recorded: RecordedContext, context: Context | None, rules: Rules
 ) -> Record | None:
-    """Return the `adopt` record of a commit, but for who writes it when; None where no snapshot is before it."""
+    """Return the `adopt` record of a commit, without author and time; None without a snapshot."""
     records = (entry.record for entry in recorded.entries if entry.record.type in ("snapshot", "seal", "adopt"))
     validated = [record for record in records if record.commit_tree is not None]
     if not validated:
@@ -163,10 +158,9 @@ def _task_file(
     context: Context | None,
     rules: Rules,
 ) -> TaskFile | None:
-    """Return what puts the task file of a commit back, where that is all that differs (`task.volatile`).
+    """Return how to put back a commit's task file, if only volatile keys differ (`task.volatile`).
 
-    Without the context the ledger says which file it was: of a seal that allowed for such keys itself, else as it was
-    captured, and its blob must be here.
+    Without the context the ledger names the file: as in an earlier seal, else as captured, if its blob is here.
     """
     tree = before.commit_tree
     if tree is None or tree == commit.tree:

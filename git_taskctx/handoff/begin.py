@@ -1,4 +1,4 @@
-"""Beginning a context: the task captured once, the worktree recorded as it is."""
+"""Begin a context: capture the task once, record the worktree as it is."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from git_taskctx.store import CONTEXT
 
 @dataclass(frozen=True)
 class InitRequest:
-    """What `init` was asked for."""
+    """The options of `init`."""
 
     task: str
     title: str | None = None
@@ -54,7 +54,6 @@ class InitRequest:
     any_status: bool = False
 
     def words(self) -> tuple[str, ...]:
-        """Return the words that ask for it."""
         given = (
             ("--title", self.title),
             ("--description", self.description),
@@ -69,21 +68,17 @@ class InitRequest:
 
 @dataclass(frozen=True)
 class Begun:
-    """What `init` made."""
-
     context: Context
     dirty: tuple[str, ...]
-    """Paths that differed from HEAD: nobody's work."""
+    """Paths that differed from HEAD: no agent's work."""
     warnings: tuple[str, ...]
 
 
 def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None], Config]) -> Begun:
-    """Begin a context: capture the task, record the worktree as it is, make it the active one.
+    """Begin a context: capture the task, record the worktree, make it active. `load` reads a commit's configuration.
 
-    `load` gives the configuration as of a commit.
-
-    Raises: Fatal when a context is active here, or the task file is not found; BadData, BadConfig for what does not
-    read; Refused by the gates of a task file, or for a secret.
+    Raises: Fatal when a context is active, or the task file is missing; BadData, BadConfig for unreadable files;
+    Refused by the gates of a task file, or for a secret.
     """
     check_task_id(request.task)
     repository, store = caller.repository, caller.store
@@ -127,7 +122,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
 
 
 def _end_committed(caller: Caller) -> None:
-    """Seal the task before, where its validated tree has been committed."""
+    """Seal the previous task if its validated tree has been committed."""
     caller.store.check()
     if caller.store.active() is not None:
         with open_current(replace(caller, task=None, context_id=None)):
@@ -157,7 +152,7 @@ def _agents(request: InitRequest, policy: Policy) -> tuple[str, ...]:
 
 
 def _capture(request: InitRequest, ground: Ground) -> Captured:
-    """Read the task: its file, or what was given on the command line."""
+    """Read the task from its file or from the command line."""
     given = _given(request)
     try:
         return _capture_found(request, ground, given)
@@ -184,7 +179,7 @@ def _capture_found(request: InitRequest, ground: Ground, given: Given) -> Captur
 
 
 def _given(request: InitRequest) -> Given:
-    """Return the texts of the command line in their one form. Raises: Fatal where one is too long."""
+    """Return the normalized texts of the command line. Raises: Fatal where one is too long."""
     from git_taskctx.capture.normalize import normalize_multiline
     from git_taskctx.capture.taskfile import MAX_TASK_TEXT, clean_text
 
@@ -248,7 +243,7 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
 
 
 def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
-    """Warn when the worktree's policy is not the committed one, which is the one in force."""
+    """Warn when the worktree's policy is not the committed one, which is in force."""
     warnings = []
     for name in POLICY_FILES:
         found = reading.objects.find(f"{reading.tree}:{name}", limit=PYPROJECT_LIMIT)

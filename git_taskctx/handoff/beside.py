@@ -1,7 +1,7 @@
-"""What a saved tree does not hold of the files that `restore` replaces: bytes that a conversion takes out, permissions.
+"""What a saved tree lacks of the files that `restore` replaces: bytes that a filter removes, and permissions.
 
-It is a tree of its own beside the saved one: `bytes/<path>` as the file lay there, where git would not give the same
-bytes back (a clean filter, `ident`, mixed line ends), and `modes`, for files that are not as the umask makes them.
+Kept as a tree of its own: `bytes/<path>` for files that git would not check out with the same bytes (a clean filter,
+`ident`, mixed line ends), and `modes` for permissions that differ from the umask's.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _BYTES, _MODES = b"bytes/", b"modes"
 
 @dataclass(frozen=True)
 class Beside:
-    """What lies beside one saved tree."""
+    """What is kept beside one saved tree."""
 
     blobs: Mapping[bytes, str] = field(default_factory=dict)
-    """Paths whose bytes git would not give back, with the blob of those bytes."""
+    """Blobs with the exact bytes, by path."""
     bits: Mapping[bytes, int] = field(default_factory=dict)
-    """Permissions of files that are not as the umask makes them."""
+    """Permissions that differ from the umask's, by path."""
 
     def write(self, repository: Repository, index: Path) -> TreeOid | None:
         """Write it as a tree; None where there is nothing to keep."""
@@ -62,9 +62,9 @@ def read_beside(repository: Repository, tree: str | None) -> Beside:
 
 
 def gather(reading: Reading, changes: Sequence[Change], seen: dict[bytes, Seen | None], stage: Path) -> Beside:
-    """Return what the reading's tree does not hold of the files that `changes` replace, its blobs written.
+    """Return what the tree lacks of the files that `changes` replace, with blobs written. Raises: OSError, GitFailed.
 
-    `seen` is brought up to date where a file changed since. Raises: OSError, GitFailed.
+    `seen` is updated where a file changed since.
     """
     repository, worktree = reading.repository, Worktree(reading.repository.toplevel, reading.repository.algorithm)
     files = {path: one for path, one in seen.items() if one is not None and stat.S_ISREG(one.mode)}
@@ -100,7 +100,7 @@ def gather(reading: Reading, changes: Sequence[Change], seen: dict[bytes, Seen |
 
 
 def _umask() -> int:
-    """Return the umask; the system gives it only to who sets it."""
+    """Return the umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

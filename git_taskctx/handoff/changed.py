@@ -1,7 +1,7 @@
-"""The list of changed files beside a snapshot: written and read file by file, so that its length costs no memory.
+"""A snapshot's list of changed files, written and read item by item in constant memory.
 
-It is a canonical JSON document (`model.schema`), compressed. What was written by others passes the same reader: a list
-that is not what the snapshot recorded is not parsed at all.
+It is a compressed canonical JSON document (`model.schema`). A list with another hash than recorded is not parsed at
+all.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELD, _MOST_FIELDS = b"      ", 16
 
 
 def write_list(files: Iterable[FileChange], status: bytes, *, count: int) -> tuple[bytes, str]:
-    """Return the compressed document, and the sha256 of what is in it; `count` is about how many files there are."""
+    """Return the compressed document and the sha256 of its content; `count` is an estimate of the files."""
     out = io.BytesIO()
     hashed = hashlib.sha256()
     level = 6 if count * 400 <= LARGE else HURRIED
@@ -54,7 +54,7 @@ def write_list(files: Iterable[FileChange], status: bytes, *, count: int) -> tup
 
 
 def _item(file: FileChange) -> bytes:
-    """Write one file as the canonical serializer does, which is too slow for hundreds of thousands."""
+    """Return one item as the canonical serializer writes it, but faster."""
     fields = [
         f'"mode": {_or_null(file.mode)}',
         f'"path": {_text(file.path)}',
@@ -73,10 +73,7 @@ def _or_null(text: str | None) -> str:
 
 
 def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str | None]]:
-    """Yield path, sha256 and mode of each file of a list, in order of the paths.
-
-    Raises: BadData where it is not the list that has the hash `sha`.
-    """
+    """Yield path, sha256 and mode of each file of a list, by path. Raises: BadData for another hash than `sha`."""
     try:
         hashed = hashlib.sha256()
         for piece in unpacked(packed):
@@ -90,7 +87,7 @@ def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the files of a document. Raises: ValueError where it is not as `write_list` writes it."""
+    """Yield the files of a document. Raises: ValueError unless `write_list` wrote it."""
     if next(lines, None) != b"{":
         raise ValueError("no document")
     begin, inside = next(lines, b""), list[bytes]()

@@ -1,6 +1,6 @@
-"""Completing a task: its commit is sealed, whoever wants to know is told, and the context put away.
+"""Complete a task: seal its commit, run the notifier, put the context away.
 
-What is run then is named in `git config` alone: nothing that a repository's files say is ever run.
+The notifier comes from `git config` alone, never from a repository's files.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from git_taskctx.situation import ASIDE, Situation
 
 @dataclass(frozen=True)
 class Completed:
-    """A task that is over."""
-
     task: str
     context_id: str
     commit: CommitOid
@@ -37,20 +35,19 @@ class Completed:
     violated: str | None = None
     """Why its proof is known to be violated."""
     again: str | None = None
-    """The command that makes the commit anew."""
+    """The command that makes the commit again."""
     notified: int | None = None
-    """How the notifier ended; None where there is none."""
+    """Exit code of the notifier."""
     warnings: tuple[str, ...] = ()
     """Why its context could not be put away."""
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
 
 
 def complete(caller: Caller, *, notifier: str | None) -> Completed:
-    """End the task whose validated tree has been committed, and run the notifier; again for one that is over.
+    """End the task whose validated tree has been committed, and run the notifier; repeatable for a finished task.
 
-    Without a task and with none active it is the one that HEAD ended.
-
-    Raises: Refused while the task's commit has not been made; Fatal where there is no such task.
+    Without a task, and none active, it is the one that HEAD ended. Raises: Refused before the task's commit; Fatal
+    where there is no such task.
     """
     caller = _named(caller)
     with open_session(caller, write=False) as session:
@@ -76,7 +73,7 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
 
 
 def _put_away(caller: Caller) -> tuple[str, ...]:
-    """Archive a sealed task, unless the notifier or another process did; return what to say where it cannot be."""
+    """Archive a sealed task, unless that is already done; return why it cannot be."""
     try:
         with open_session(caller, write=True) as session:
             if not session.archived:
@@ -96,7 +93,7 @@ def _seal_task(caller: Caller) -> CommitOid:
 
 
 def _named(caller: Caller) -> Caller:
-    """Name the task that HEAD ended, where none is named and none is active."""
+    """Return the caller about the task that HEAD ended, if none is named or active."""
     store = caller.store
     store.check()
     if caller.task is not None or store.active() is not None or store.marker() is not None:
@@ -119,7 +116,7 @@ def _seal_of(line: str, head: CommitOid | None) -> Record | None:
 
 
 def _notify(caller: Caller, done: Completed, command: str) -> int:
-    """Run a command of the user's with what is known of the task; its words go to stderr. Returns: how it ended."""
+    """Run a user's command with facts about the task, its output on stderr; return its exit code."""
     facts = {"task": done.task, "context": done.context_id, "commit": done.commit, "title": done.title}
     names = {f"TASKCTX_{name.upper()}": value for name, value in facts.items()}
     sys.stderr.flush()

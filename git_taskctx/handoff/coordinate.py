@@ -1,4 +1,4 @@
-"""Coordination: findings that block, and the few things an agent may say about itself."""
+"""Coordination: blocking findings, and an agent's own status."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from git_taskctx.situation import Situation
 
 
 def block(session: Session, agent: str, text: str) -> Finding:
-    """Record a finding of `agent`'s that blocks until it closes it. Raises: Refused, Fatal."""
+    """Record a finding of `agent` that blocks until it is closed. Raises: Refused, Fatal."""
     session.require_agent(agent)
     session.require_open(may_be_blocked=True)
     text = check_text(text, what="finding")
@@ -31,7 +31,7 @@ def block(session: Session, agent: str, text: str) -> Finding:
 
 
 def unblock(session: Session, agent: str, finding_id: str) -> Finding:
-    """Close a finding; only the role that found it may. Raises: Refused, Fatal."""
+    """Close a finding; only its author may. Raises: Refused, Fatal."""
     session.require_agent(agent)
     session.require_open(may_be_blocked=True)
     everything = {finding.id: finding for seat in session.chain.seats.values() for finding in seat.findings}
@@ -52,9 +52,9 @@ def unblock(session: Session, agent: str, finding_id: str) -> Finding:
 def update(
     session: Session, agent: str, *, status: Status | None, qa_log: EvidenceSource | None, session_id: str | None
 ) -> None:
-    """Record what an agent says of itself; no status that the chain would not give. A log is kept as evidence.
+    """Record an agent's status if the chain allows it, its session, and a log as evidence.
 
-    Raises: Refused, also for a secret in the log; Usage, Fatal.
+    Raises: Refused, Usage, Fatal.
     """
     session.require_agent(agent)
     if status is None and qa_log is None and session_id is None:

@@ -1,4 +1,4 @@
-"""HEAD under a task: it may move while an agent is at work, and the task's commit must still sit where it belongs."""
+"""HEAD during a task: it may move while an agent is at work, and the commit's parent must still be right."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ from git_taskctx.model.payloads import Rebase
 def follow_head(
     session: Session, chain: Chain, reading: Reading, head: Head, *, accepted: bool
 ) -> tuple[CommitOid | None, CommitOid | None, list[Event]]:
-    """Return the base of the deltas and the parent of the task's commit, as HEAD is now, and the record of a move.
+    """Return the base and the commit's parent for the present HEAD, and the record of its move.
 
-    A commit that holds exactly the worktree is the task's own, made early: its parent stays the parent, and it can be
-    sealed once the chain is done. When the work goes on after it, the task's commit will sit on it.
-
-    Raises: Refused when HEAD moved and paths still hold what they held before: that would silently revert others'
-    work. Accepting looks the other way.
+    A commit of exactly the worktree is the task's own, made early: the parent stays, and it can be sealed once the
+    chain is done; if work goes on, the task's commit will follow it. Raises: Refused when paths still hold what they
+    held before HEAD moved, which would revert others' work, unless `accepted`.
     """
     if head.commit == chain.head == chain.parent:
         return chain.base, chain.parent, []
@@ -39,7 +37,7 @@ def follow_head(
 
 
 def is_own_commit(session: Session, chain: Chain, tree: TreeOid) -> bool:
-    """Return whether HEAD came here by a commit, or the worktree is what was on record before HEAD moved."""
+    """Return whether HEAD moved by the task's own commit."""
     move = session.repository.last_move() or ""
     return move.startswith("commit") or tree == chain.settled_tree
 
@@ -78,7 +76,7 @@ def _refuse_reverting(session: Session, chain: Chain, reading: Reading, head: He
 
 
 def _would_revert(reading: Reading, old: TreeOid, new: TreeOid) -> tuple[str, ...]:
-    """Return the paths that differ between two commits and are in the worktree as the old one has them."""
+    """Return the paths that differ between two commits and are in the worktree as in the old one."""
     moved = compare_trees(reading.repository, old, new)
     if not moved:
         return ()

@@ -1,4 +1,4 @@
-"""The life of a context: it begins, it is put away, it comes back, and it ends with the task's commit."""
+"""The life of a context: put away, brought back, listed."""
 
 from __future__ import annotations
 
@@ -31,34 +31,30 @@ from git_taskctx.store import CONTEXT
 
 @dataclass(frozen=True)
 class KnownContext:
-    """One context that is known here."""
-
     task: str
     context_id: str
     state: str
-    """active, archived, elsewhere (alive in another worktree), kept (in the refs only) or unreadable."""
+    """active, archived, elsewhere (another worktree), kept (in the refs only) or unreadable."""
     title: str
     owner: str
     updated: str
-    """When its last record was written."""
+    """Time of its last record."""
     age: int | None
-    """Seconds since then; None where nothing tells."""
+    """Seconds since then."""
     refs: int
-    """How many refs keep it."""
+    """Number of its refs."""
     place: str | None = None
     """The other worktree."""
     sealed: CommitOid | None = None
     """The task's commit, when it is over."""
     run: int | None = field(default=None, metadata={"optional": True})
-    """The run of its pipeline that waits for a person; filled in where it is shown."""
+    """The pipeline run that waits for a person; set where it is shown."""
 
 
 def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
-    """Put the active context away: archived with its refs, to come back with `recover`. Twice is no error.
+    """Archive the active context and return its task and id, None if there is none.
 
-    With `lost` also a context that does not read any more is put away, as far as it is there.
-
-    Returns: task and context id, None when there was nothing to put away.
+    `lost` also archives a context that cannot be read, as far as it is there.
     """
     store = caller.store
     store.check()
@@ -82,13 +78,11 @@ def purge(caller: Caller, *, lost: bool = False) -> tuple[str, str] | None:
 
 
 def recover(caller: Caller, task: str) -> Session:
-    """Bring a context back: from the archive, from the refs, or over a file that a crash or a hand left wrong.
+    """Bring a context back from the archive or the refs, or replace a damaged file.
 
-    Nothing is put on record, but that a file was edited by hand: whoever goes on with the task does that. So two clones
-    may look at the same task, and it forks only where both go on with it.
-
-    Raises: Fatal when another context is active here, or this one is alive elsewhere or over; CouldNotTell when neither
-    the archive nor the refs have what the ledger names.
+    Nothing is recorded, except that a file was edited: only whoever continues the task records. So two clones may look
+    at a task, and it forks only where both continue it. Raises: Fatal when another context is active here, or this one
+    is alive elsewhere or over; CouldNotTell when its objects are missing.
     """
     repository, store = caller.repository, caller.store
     with store.locked():
@@ -141,7 +135,7 @@ def _refuse_over(session: Session) -> None:
 
 
 def list_contexts(caller: Caller) -> list[KnownContext]:
-    """Return every context that is known here: active, archived, elsewhere or in the refs only; newest first."""
+    """Return every known context, newest first."""
     store, repository = caller.store, caller.repository
     store.check()
     marker, archived, now = store.marker(), set(store.archived()), caller.clock()
@@ -186,7 +180,7 @@ def list_contexts(caller: Caller) -> list[KnownContext]:
 
 
 def _purge_broken(caller: Caller) -> tuple[str, str] | None:
-    """Put away a context that does not read; what is there of it goes to the archive as it is."""
+    """Archive what is there of a context that cannot be read."""
     store = caller.store
     with store.locked():
         task, context_id = store.active(), store.marker()

@@ -1,4 +1,4 @@
-"""The immutable block captured anew: the only way in which it ever changes."""
+"""Capture the immutable block again; nothing else changes it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
 UNCOUNTED = ("sources", "repo_paths")
-"""Parts of the block that follow from the file's lines and from the tree: no change of the task's text."""
+"""Parts of the block that follow from line numbers and the tree, and are not the task's text."""
 
 
 @dataclass(frozen=True)
 class Newer:
-    """Another policy to go on under."""
+    """Another policy to use."""
 
     commit: CommitOid
     config: Config
@@ -34,7 +34,7 @@ class Newer:
 
 @dataclass(frozen=True)
 class FieldChange:
-    """One field of the block, or of the policy, that is no longer what it was."""
+    """A changed field of the block or the policy."""
 
     field: str
     old: Any
@@ -43,21 +43,19 @@ class FieldChange:
 
 @dataclass(frozen=True)
 class Rebuilt:
-    """What `rebuild` did."""
-
     changes: tuple[FieldChange, ...]
-    """None where the text is the same, and nothing was written."""
+    """Empty where the text is the same, and nothing was written."""
     voided: tuple[str, ...]
-    """Agents that had approved under the old text."""
+    """Agents whose approval of the old text is void."""
     warnings: tuple[str, ...] = ()
     same_text: bool = False
-    """True when sections of standards moved and nothing else changed, so that approvals stand."""
+    """True when only sections of standards moved, so that approvals stand."""
 
 
 def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None = None) -> Rebuilt:
-    """Capture the task anew; coordination stays, approvals given against the old text are void.
+    """Capture the task again; coordination stays, approvals of the old text are void.
 
-    Raises: Refused where the task file is gone, or by its gates; BadData for what does not read.
+    Raises: Refused without the task file, or by its gates; BadData for an unreadable one.
     """
     session.require_open(may_be_blocked=True)
     context = session.context
@@ -97,7 +95,7 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
 
 
 def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:
-    """Return what to capture on: the policy in force, with the files that it names as of its own commit."""
+    """Return the ground to capture on: the policy in force, with the files that it names as of its own commit."""
     if newer is not None:
         return Ground(newer.config.policy, newer.commit, reading, committed_in(newer.config))
     records = [entry.record for entry in session.entries]
@@ -108,10 +106,7 @@ def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:
 
 
 def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool) -> Captured:
-    """Capture the task from where it was captured; what the command line said of it stays.
-
-    alone: whether no other policy is taken, so that there must be a text to capture.
-    """
+    """Capture the task from its source; the command line's words stay. `alone`: there must be a text to capture."""
     old, path = session.context.immutable, session.context.git.task_file
     if path is None:
         captured = capture_words(old.task_snapshot, ground)
@@ -129,7 +124,7 @@ def _capture(session: Session, ground: Ground, *, any_status: bool, alone: bool)
 
 
 def _shown(context: Context) -> dict[str, Any]:
-    """Return what counts of the block, the policy and the pipelines, with citations by their sections."""
+    """Return what counts of the block, the policy and the pipelines, with citations by section."""
     plain = {key: value for key, value in to_plain(context.immutable).items() if key not in UNCOUNTED}
     citations = {
         f"{one['file']}#{one['section']}": {key: value for key, value in one.items() if key != "text"}
@@ -140,7 +135,7 @@ def _shown(context: Context) -> dict[str, Any]:
 
 
 def _same_text(changes: tuple[FieldChange, ...], old: Immutable, new: Immutable) -> bool:
-    """Return whether sections of standards moved, and no word changed."""
+    """Return whether sections of standards moved without any change of words."""
     said = [{(one.content_sha, one.requirement) for one in block.standards_citations} for block in (old, new)]
     return said[0] == said[1] and all(change.field.startswith("standards_citations.") for change in changes)
 

@@ -1,4 +1,4 @@
-"""The verb `snapshot`: whose it may be, what it needs, and the handoff that it can imply."""
+"""The verb `snapshot`: who may use it, what it needs, and the handoff it may imply."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Recorded:
-    """What `snapshot` did."""
-
     agent: str
     taken: PreparedSnapshot
     started: bool
@@ -43,12 +41,12 @@ class Recorded:
     wip: bool
     validated: bool
     committed: CommitOid | None = None
-    """HEAD, where it is the commit of the validated tree already."""
+    """HEAD, if it is already the commit of the validated tree."""
     warnings: tuple[str, ...] = ()
 
 
 def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
-    """Record the worktree at the end of `agent`'s work; for an agent that is not the owner it is a start as well.
+    """Record the worktree at the end of `agent`'s work, starting it first if it is not the owner.
 
     Raises: Refused by the chain, by policy, for a secret; TryAgain while the worktree keeps changing.
     """
@@ -88,10 +86,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
 
 
 def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid, *, attest: str | None = None) -> None:
-    """Refuse `done` where the chain would not give it: open findings, edits of one that may not edit, missing QA.
-
-    Raises: Refused.
-    """
+    """Refuse `done` with open findings, edits of an agent that may not edit, or missing QA. Raises: Refused."""
     refused = refuse_done(chain, agent, tree, session.context.policy)
     if refused is not None:
         if refused.finding:
@@ -109,7 +104,7 @@ def require_done(session: Session, chain: Chain, agent: str, tree: TreeOid, *, a
 
 
 def _become_owner(session: Session, reading: Reading, agent: str, options: Options) -> tuple[list[Event], Chain]:
-    """Return the handoff that the snapshot implies, and the chain after it; none for the owner."""
+    """Return the implied handoff, and the chain after it; none for the owner."""
     chain = session.chain
     if agent == chain.owner:
         return [], chain
@@ -141,7 +136,7 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
 
 
 def _flags(options: Options) -> tuple[str, ...]:
-    """Return the options as they are typed."""
+    """Return the options as typed."""
     flags = {"--done": options.done, "--wip": options.wip, "--allow-clean": options.allow_clean}
     attest = ("--attest", options.attest) if options.attest is not None else ()
     return (*(flag for flag, is_set in flags.items() if is_set), *attest)

@@ -1,4 +1,4 @@
-"""Drift acknowledged: by putting things back and saying so, or by accepting what is there."""
+"""Acknowledge drift: it was undone, or it is accepted."""
 
 from __future__ import annotations
 
@@ -23,26 +23,23 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Resolved:
-    """What `resolve-drift` did."""
-
     owner: str
     budget: int
-    """What the drift budgets added up to before."""
+    """Sum of the drift budgets before."""
     accepted: PreparedSnapshot | None
     paths: tuple[str, ...] = ()
-    """Paths that were accepted as they are now."""
+    """Accepted paths."""
     voided: tuple[str, ...] = ()
-    """Agents whose approval was for the tree that was replaced."""
+    """Agents whose approval was of the replaced tree."""
     verdict: Verdict | None = None
 
 
 def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resolved:
     """Acknowledge drift with a note.
 
-    Without `accept` the worktree and HEAD must be as the owner's snapshot has them. With it today's tree becomes the
-    owner's snapshot, by the accepting actor, and approvals of the tree that it replaces are void.
-
-    Raises: Refused when there is nothing to acknowledge, the owner is at work, or the drift is still there.
+    Without `accept`, worktree and HEAD must be as the owner's snapshot has them. With it today's tree becomes the
+    owner's snapshot, recorded by the accepting actor, and approvals of the replaced tree are void. Raises: Refused when
+    there is nothing to acknowledge, the owner is at work, or the drift remains.
     """
     note = check_text(note, what="note")
     session.require_open(may_be_blocked=True)
@@ -94,11 +91,10 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
 
 
 def choose_side(session: Session, holds: str, *, note: str) -> tuple[str, ...]:
-    """Record that the side with the record `holds` is the one that counts, at a fork; return the ids of the others.
+    """Record that the side of a fork with the record `holds` holds; return the ids of the others.
 
-    The session must be open on that side.
-
-    Raises: Refused where nothing forks; CouldNotTell where the trees of that side are not here.
+    The session must be open on that side. Raises: Refused without a fork; CouldNotTell where the side's trees are
+    missing.
     """
     note = check_text(note, what="note")
     chain = session.chain

@@ -1,6 +1,6 @@
-"""Putting files back to a snapshot, after saving what is there.
+"""Put files back to a snapshot, after saving the present state.
 
-Nothing is deleted that was not saved, nothing ignored is overwritten, and the user's index is not touched.
+Nothing unsaved is deleted, no ignored file is overwritten, and the user's index stays as it is.
 """
 
 from __future__ import annotations
@@ -33,14 +33,12 @@ from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER
 
 _BESIDE = f"{SAVED}/beside"
-"""The name under which is kept what a saved tree does not hold."""
+"""Ref name of what a saved tree does not hold."""
 _ATTRIBUTES = b".gitattributes"
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What `restore` did."""
-
     agent: str
     round: int
     written: tuple[str, ...]
@@ -48,17 +46,17 @@ class Restored:
     skipped: tuple[str, ...]
     """Submodules: their content is another repository's."""
     saved: int
-    """Number under which the state before was saved."""
+    """Number of the saved state."""
     exact: bool
-    """True when the whole worktree now is the snapshot's tree."""
+    """True when the worktree now equals the snapshot."""
     left: tuple[Left, ...] = ()
-    """Paths that could not be restored, and are as they were."""
+    """Paths that could not be restored and are unchanged."""
     undo: str = ""
-    """The command that brings the state before back, also when the task is over; filled in where it is shown."""
+    """The command that undoes it, also for a finished task; set where it is shown."""
 
     @property
     def code(self) -> int:
-        """How the verb ends: 75 where what is left changed meanwhile, 3 where its content is not to be had."""
+        """Exit code: 75 where a remaining path changed meanwhile, 3 where its content is missing."""
         if not self.left:
             return 0
         return TryAgain.exit_code if all(one.why.startswith(CHANGED) for one in self.left) else CouldNotTell.exit_code
@@ -67,11 +65,9 @@ class Restored:
 def restore(session: Session, agent: str, *, round_number: int | None, paths: tuple[str, ...]) -> Restored:
     """Put the worktree, or `paths` of it, back to a snapshot; the present state is saved first.
 
-    Of a task that was put away, or is over, what an earlier restore took comes back, and nothing else; that is not put
-    on record. Nor is a look at what another clone wrote last: whoever goes on with it does that, as after `recover`.
-
-    Raises: Refused where an ignored file is in the way; CouldNotTell when the snapshot's objects are gone; Fatal where
-    there is no such snapshot.
+    For a finished or archived task only an earlier restore can be undone, and nothing is recorded; nor is it while the
+    last record is another clone's, as after `recover`. Raises: Refused where an ignored file is in the way;
+    CouldNotTell when objects are missing; Fatal where there is no such snapshot.
     """
     if session.edited or (session.archived and agent != SAVED):
         session.require_open(may_be_blocked=True)
@@ -116,10 +112,10 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
 
 
 def put_tree(session: Session, tree: TreeOid) -> list[Left]:
-    """Put a tree that an owner at work brings into the worktree, each file replaced whole; return what is left.
+    """Write a tree of the owner at work to the worktree, each file replaced whole; return the paths left.
 
-    What lies there is saved first, as by `restore`; of that nothing goes on record. Call it with the lock held.
-    Raises: Refused where an ignored file is in the way, or a secret is in what is saved.
+    The present state is saved as by `restore`, without a record. Requires the lock. Raises: Refused where an ignored
+    file is in the way, or a secret is in what is saved.
     """
     repository = session.repository
     with (
@@ -143,7 +139,7 @@ def _replace(
     session: Session, reading: Reading, changes: Sequence[Change], beside: Beside, places: tuple[Path, Path],
     save: Callable[[TreeOid | None], None],
 ) -> tuple[list[Change], list[Change], list[Left]]:  # fmt: skip
-    """Replace files once `save` has kept what is there; return what was to be done, submodules, and what is left."""
+    """Replace files after `save` kept them; return the intended changes, submodules, and paths left."""
     repository, (stage, scratch) = session.repository, places
     skipped = [change for change in changes if SUBMODULE in (change.mode, change.old_mode)]
     changes = [change for change in changes if change not in skipped]
@@ -167,7 +163,7 @@ def _read_beside(repository: Repository, session: Session, number: int) -> Besid
 def _differs_beside(
     reading: Reading, tree: TreeOid, beside: Beside, known: Collection[bytes], wanted: Callable[[bytes], bool]
 ) -> list[Change]:
-    """Return the paths that are in the tree as git has it, and differ from the bytes that were saved beside it."""
+    """Return the paths that equal the tree for git but not the bytes saved beside it."""
     asked = [path for path in beside.blobs if path not in known and wanted(path)]
     if not asked:
         return []
@@ -183,7 +179,7 @@ def _differs_beside(
 
 
 def _save(session: Session, payload: Restore, tree: TreeOid, *, beside: TreeOid | None) -> None:
-    """Keep what is about to be overwritten; where work goes on here, that it is restored to `tree` is put on record."""
+    """Keep what is about to be overwritten; for a task in progress record the restore to `tree`."""
     agent, reason = payload.snapshot_of, f"{session.task}: restore of {payload.snapshot_of}"
     moves = _saved(session, payload.saved, cast(TreeOid, payload.saved_tree), beside)
     if session.archived or session.only_looks:
@@ -196,12 +192,12 @@ def _save(session: Session, payload: Restore, tree: TreeOid, *, beside: TreeOid 
 
 
 def _saved(session: Session, number: int, tree: TreeOid, beside: TreeOid | None) -> list[RefMove]:
-    """Return the moves that keep a saved tree, and what it does not hold."""
+    """Return the ref moves that keep a saved tree, and what it does not hold."""
     return [session.keep(SAVED, number, tree)] + ([session.keep(_BESIDE, number, beside)] if beside is not None else [])
 
 
 def _selector_of_taken(session: Session, number: int) -> Callable[[bytes], bool]:
-    """Return what selects the paths that were written or deleted by the restore that saved a state; all without one."""
+    """Return a selector of the paths that the restore of a saved state changed; all if unknown."""
     said = ((entry.record.tree, entry.record.payload) for entry in reversed(session.entries))
     found = ((tree, one.paths) for tree, one in said if isinstance(one, Restore) and one.saved == number)
     tree, paths = next(found, (None, ()))
@@ -240,12 +236,12 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
 
 
 def _as_quoted(pattern: str) -> str:
-    """Return a pattern that is no text as git quotes it: as such it names the one path."""
+    """Return a pattern; one that is not printable is quoted as git does, and names one path."""
     return pattern if pattern.isprintable() else quote(os.fsencode(pattern))
 
 
 def _is_the_users(path: bytes) -> bool:
-    """Return whether a path is not in our own folder, which no tree of ours holds; one that was fetched may."""
+    """Return whether a path is outside our own folder, which only a fetched tree can hold."""
     return path.partition(b"/")[0] != os.fsencode(FOLDER)
 
 
@@ -262,7 +258,7 @@ def _paths_of(reading: Reading, tree: TreeOid) -> list[bytes]:
 
 
 def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
-    """Refuse to write over what the reading does not hold: ignored files, and what lies where a folder must be."""
+    """Refuse to overwrite what the reading does not hold: ignored files, and files where a folder must be."""
     top = os.fsencode(reading.repository.toplevel)
     leaving = {change.path for change in changes if change.mode == ABSENT or change.old_mode != ABSENT}
     found = dict[str, None]()
@@ -284,7 +280,7 @@ def _refuse_in_the_way(reading: Reading, changes: list[Change]) -> None:
 
 
 def _refuse_hidden(reading: Reading, changes: list[Change]) -> None:
-    """Refuse to write over edits that git was told not to look at: the state that is saved does not hold them."""
+    """Refuse to overwrite edits hidden from git, which the saved state does not hold."""
     top = os.fsencode(reading.repository.toplevel)
     kinds = {change.path: change.kind for change in reading.hidden}
     found = [change.path for change in changes if quote(change.path) in kinds]
@@ -302,7 +298,7 @@ def _refuse_hidden(reading: Reading, changes: list[Change]) -> None:
 
 
 def _is_emptied(top: bytes, path: bytes, leaving: set[bytes]) -> bool:
-    """Return whether what lies at `path` is a folder in which everything goes away in the same step."""
+    """Return whether `path` is a folder that the same step empties."""
     full = top + b"/" + path
     if not _is_folder(full):
         return path in leaving
@@ -338,7 +334,7 @@ def _write_files(
     beside: Beside,
     stage: Path,
 ) -> list[Left]:
-    """Take away what goes, then put what comes in its place; return what could not be."""
+    """Delete, then write files; return what failed."""
     left = list[Left]()
     spare = stage / "spare"
     for change in changes:

@@ -1,4 +1,4 @@
-"""Put the worktree on record at the end of an agent's work; its tree comes from `git.worktree.read_worktree`."""
+"""Record the worktree at the end of an agent's work; its tree comes from `git.worktree.read_worktree`."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ _UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
 
 @dataclass(frozen=True)
 class Options:
-    """How a snapshot is meant."""
+    """Options of a snapshot."""
 
     done: bool = False
     wip: bool = False
     allow_clean: bool = False
     attest: str | None = None
-    """Why an unverified tree is vouched for."""
+    """Why an unverified tree is attested."""
     accepted: bool = False
-    """Recorded for the owner by somebody who accepts drift."""
+    """Recorded for the owner by whoever accepts drift."""
     takeover: bool = False
-    """Recorded for an owner that died or gave up."""
+    """Recorded by a take-over."""
 
 
 @dataclass(frozen=True)
 class PreparedSnapshot:
-    """A snapshot ready to be put on record."""
+    """A snapshot ready to be recorded."""
 
     events: list[Event]
     snapshot: WorktreeSnapshot
@@ -62,13 +62,13 @@ class PreparedSnapshot:
     moves: list[RefMove]
     changes: int
     reopened: tuple[str, ...] = ()
-    """Paths that changed after this owner's own snapshot, without a start."""
+    """Paths that changed since this owner's own snapshot, without a start."""
     warnings: tuple[str, ...] = ()
 
 
 @dataclass
 class _Draft:
-    """What is gathered on the way."""
+    """Data collected for a snapshot."""
 
     session: Session
     reading: Reading
@@ -84,12 +84,11 @@ class _Draft:
 def take_snapshot(
     session: Session, reading: Reading, agent: str, options: Options, *, chain: Chain
 ) -> PreparedSnapshot:
-    """Gather the snapshot of the present worktree for `agent`, who owns the tree in `chain`.
+    """Prepare the snapshot of the present worktree for `agent`, the owner in `chain`.
 
-    Its objects are kept, nothing is on record until the caller commits what is returned.
-
-    Raises: Refused for a secret, a path out of scope by policy, or old content that would silently revert others'
-    work; TryAgain when a file changed after the tree was read.
+    Its objects are kept; nothing is recorded before the caller commits the result. Raises: Refused for a secret, a path
+    out of scope by policy, or old content that would revert others' work; TryAgain when a file changed after the tree
+    was read.
     """
     repository = reading.repository
     head = reading.head
@@ -163,10 +162,7 @@ def take_snapshot(
 
 
 def keep_new_content(caller: Caller, policy: SecretsPolicy, reading: Reading, *, since: TreeOid) -> None:
-    """Take a reading's objects into the repository, once no secret is in what it adds to a tree that is on record.
-
-    Raises: Refused, and nothing of it stays.
-    """
+    """Keep a reading's objects unless they add a secret to a tree on record. Raises: Refused, keeping nothing."""
     if reading.tree != since:
         try:
             apart = find_large(reading.repository.toplevel, reading.changes_since(since))
@@ -210,9 +206,9 @@ def _event(snapshot: WorktreeSnapshot, agent: str, options: Options, reopened: t
 
 
 def _make_patches(draft: _Draft, commit_tree: TreeOid, previous: TreeOid) -> tuple[Patch, Patch | None, Patch | None]:
-    """Return the diffs from the base to the task's work, from the owner before, and from what is on record.
+    """Return the diffs from the base, from the previous owner, and from the tree on record.
 
-    The last two are None where objects of the tree before are gone.
+    The last two are None where objects are missing.
     """
     repository, tree = draft.reading.repository, draft.reading.tree
     base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
@@ -243,7 +239,7 @@ def _find_patch(repository: Repository, old: TreeOid, new: TreeOid, apart: froze
 
 
 def _find_changes(reading: Reading, since: TreeOid) -> list[Change] | None:
-    """Return what differs from a tree; None where objects of it are gone."""
+    """Return what differs from a tree; None where objects are missing."""
     try:
         return reading.changes_since(since)
     except CouldNotTell:
@@ -251,7 +247,7 @@ def _find_changes(reading: Reading, since: TreeOid) -> list[Change] | None:
 
 
 def _refuse_secrets(draft: _Draft, patches: tuple[Patch, Patch | None, Patch | None]) -> None:
-    """Refuse a secret in what is new; in all that the task brought with `--deep`, or where nothing tells what is new.
+    """Refuse a secret in what is new; in the whole task with `--deep`, or if what is new is unknown.
 
     Raises: Refused.
     """
@@ -266,10 +262,7 @@ def _refuse_secrets(draft: _Draft, patches: tuple[Patch, Patch | None, Patch | N
 def _check_scope(
     draft: _Draft, changes: list[Change], previous: TreeOid
 ) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
-    """Return the paths out of scope that the task changed, and those that this agent did; None where none can tell.
-
-    Raises: Refused for the latter, by policy.
-    """
+    """Return paths out of scope: the task's, and this agent's if known. Raises: Refused for the latter, by policy."""
     context, chain = draft.session.context, draft.chain
 
     def find(changed: list[Change]) -> tuple[str, ...]:
@@ -299,14 +292,14 @@ def _reopened(chain: Chain, reading: Reading, options: Options) -> tuple[str, ..
 
 
 def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> tuple[bytes, str]:
-    """Return the list of changed files, compressed, and the sha256 of what is in it."""
+    """Return the compressed list of changed files, and the sha256 of its content."""
     before = _Before(draft)
     files = (_file_change(draft.reading, change, before) for change in changes)
     return write_list(files, status, count=len(changes))
 
 
 class _Before:
-    """What lay at a path in the tree before: the previous owner's snapshot, the base for the first. Asked in order."""
+    """Hashes and modes of the previous owner's snapshot, else of the base. Asked in path order."""
 
     def __init__(self, draft: _Draft) -> None:
         chain, self._reading = draft.chain, draft.reading
@@ -323,7 +316,7 @@ class _Before:
         self._next = self._read()
 
     def find(self, change: Change, sha: str | None) -> tuple[str | None, str | None]:
-        """Return sha256 and mode; `sha` is of what is there now. Both are None where nothing was, or none can tell."""
+        """Return the earlier sha256 and mode; `sha` is the present one. None where unknown or absent."""
         while self._next is not None and self._next[0] < change.path:
             self._next = self._read()
         if self._next is not None and self._next[0] == change.path:
@@ -375,7 +368,7 @@ def _file_change(reading: Reading, change: Change, before: _Before) -> FileChang
 
 
 def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]:
-    """Hash the bytes that lie in the worktree: a link's target, a submodule's commit."""
+    """Return hash and size of the raw worktree bytes: a link's target, a submodule's commit."""
     if change.mode == ABSENT:
         return None, None
     if change.mode == SUBMODULE:
@@ -398,7 +391,7 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
 
 
 def _untracked(status: bytes, *, since_init: list[Change]) -> tuple[list[str], int]:
-    """Return the first untracked files that the task brought, and how many; what lay there before is nobody's work."""
+    """Return the first untracked files that the task added, and their number."""
     brought = {change.path for change in since_init}
     found = [path for match in _UNTRACKED.finditer(status) if (path := match[1]) in brought]
     return heapq.nsmallest(UNTRACKED_SHOWN, map(quote, found)), len(found)

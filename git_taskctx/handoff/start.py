@@ -1,4 +1,4 @@
-"""Handoffs: the table that decides who may own the tree next (first match wins), row by row."""
+"""Handoffs: the table that decides who may own the tree next (first match wins), by row."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class Started:
-    """What a start did."""
-
     agent: str
     resumed: bool = False
     back: bool = False
@@ -36,9 +34,9 @@ class Started:
 
 
 def start(session: Session, agent: str, *, take_over: str | None = None) -> Started:
-    """Hand the tree to `agent`, after a look at whether it is as its owner left it.
+    """Hand the tree to `agent` if it is as its owner left it.
 
-    Raises: Refused, by the row of the table that matched; a failed verification is counted before.
+    Raises: Refused, by the matching row; drift is counted.
     """
     session.require_agent(agent)
     chain, words = session.chain, ("start", "--agent", agent)
@@ -77,10 +75,7 @@ def require_turn(session: Session, agent: str) -> None:
 
 
 def require_handover(session: Session, chain: Chain, agent: str) -> None:
-    """Rows 7 and 8: refuse to go on past open findings, or past edits of an agent that may not edit.
-
-    Raises: Refused.
-    """
+    """Rows 7 and 8: refuse open findings, and edits of an agent that may not edit. Raises: Refused."""
     refused = refuse_handover(chain, agent, session.context.policy)
     if refused is None:
         return
@@ -88,10 +83,7 @@ def require_handover(session: Session, chain: Chain, agent: str) -> None:
 
 
 def require_current_text(session: Session, reading: Reading | None = None) -> TextState:
-    """Refuse to go on under a text of task or standards that is no longer the one that was captured; else return it.
-
-    Raises: Refused.
-    """
+    """Refuse a task or standards text that changed since its capture; else return its state. Raises: Refused."""
     text = compare_text(session, reading)
     if text.reason is not None:
         raise Refused(
@@ -125,7 +117,7 @@ def handover_event(
     attest: str | None = None,
     take_over: str | None = None,
 ) -> Event:
-    """Return the record that gives the tree to `agent`; `take_over` is the note of one that takes it."""
+    """Return the record that hands the tree to `agent`; `take_over` is the note of a take-over."""
     payload = (Takeover if take_over is not None else Start)(
         previous_owner=chain.owner,
         round=chain.seats[agent].rounds + 1,
@@ -159,7 +151,7 @@ def _take_over(session: Session, agent: str, reading: Reading, note: str) -> Sta
 
 
 def preview(session: Session, events: list[Event]) -> Chain:
-    """Return the chain as it would be after `events`, without putting them on record."""
+    """Return the chain after `events`, without recording them."""
     chain = session.chain
     for event in events:
         chain = chain.apply(session.draft(event, chain.since, 0))
@@ -167,7 +159,7 @@ def preview(session: Session, events: list[Event]) -> Chain:
 
 
 def is_handing_back_unchanged(session: Session, agent: str, reading: Reading) -> bool:
-    """Row 4: tell whether the owner, at work, has changed nothing since its start and `agent` is earlier."""
+    """Row 4: return whether the owner, at work, has changed nothing and `agent` is earlier."""
     chain = session.chain
     if chain.is_later(agent, chain.owner):
         return False
@@ -184,9 +176,9 @@ def _progress(chain: Chain, reading: Reading) -> str:
 
 
 def require_distinct(session: Session, chain: Chain, agent: str, *, words: Sequence[str]) -> None:
-    """Refuse an actor that edited as an earlier agent, where policy asks for others (`chain.distinct_actors`).
+    """Refuse an actor that edited as an earlier agent (`chain.distinct_actors`). Raises: Refused.
 
-    `words` are what was typed, up to its `--actor`. Raises: Refused.
+    `words` are what was typed, up to its `--actor`.
     """
     refused = refuse_actor(chain, agent, (session.caller.actor,), session.context.policy)
     if refused is not None:

@@ -1,7 +1,4 @@
-"""The end of what was put away: archives and refs past their age go, and git's own gc gives their space back.
-
-The ledger stays: it is small, and the proofs rest on it.
-"""
+"""Remove expired archives and refs; git's gc frees their space. The ledger stays: proofs need it."""
 
 from __future__ import annotations
 
@@ -26,24 +23,22 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 @dataclass(frozen=True)
 class Swept:
-    """A context that went, or would go."""
+    """A context that was, or would be, removed."""
 
     task: str
     context_id: str
     updated: str
-    """When its last record was written; empty where nothing tells."""
+    """Time of its last record; empty if unknown."""
     age: int | None
-    """Seconds since then; None where nothing tells."""
+    """Seconds since then; None if unknown."""
     refs: int
-    """How many refs kept it."""
+    """Number of its refs."""
     archived: bool
-    """Whether its files lay in this worktree's archive."""
+    """Whether this worktree's archive had its files."""
 
 
 @dataclass(frozen=True)
 class Sweeping:
-    """What a sweep did, or would do."""
-
     swept: tuple[Swept, ...]
     warnings: tuple[str, ...]
 
@@ -59,16 +54,15 @@ def parse_ttl(text: str) -> timedelta:
 
 
 def policy_ttl(policy: Policy) -> timedelta:
-    """Return the age that holds where none is given."""
+    """Return the default age."""
     return timedelta(days=min(policy.lifecycle.archive_days, 999_999))
 
 
 def sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
-    """Remove the archives and refs of contexts that are alive in no worktree, and whose last record is past `ttl`.
+    """Remove archives and refs of contexts that are alive nowhere and older than `ttl`.
 
-    All refs of a context go at once, and before its files; what a kill left is finished by the next sweep.
-
-    Raises: TryAgain when somebody brings one of them back meanwhile; BadData where it cannot be told what is alive.
+    A context's refs go at once, before its files; the next sweep finishes an interrupted one. Raises: TryAgain when
+    somebody brings one back meanwhile; BadData where it is unknown what is alive.
     """
     store = caller.store
     if dry_run:
@@ -111,7 +105,7 @@ def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> None:
 def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
     """Yield every context that is alive in no worktree, with its refs.
 
-    The refs are read before it is asked who is alive: one that is brought back in between has moved them.
+    Refs are read first: one brought back since has moved them.
     """
     store, archived = caller.store, caller.store.archived()
     known: dict[str, dict[str, str]] = {context_id: {} for context_id in archived}
@@ -127,7 +121,7 @@ def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:
 
 
 def _last_words(caller: Caller, context_id: str) -> tuple[str, str]:
-    """Return the task and the time of the last record, also of a broken ledger; else what the refs say."""
+    """Return task and time of the last record, also of a broken ledger; else what the refs say."""
     try:
         record = find_last(caller.repository, context_id)
         if record is not None:

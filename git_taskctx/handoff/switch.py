@@ -1,4 +1,4 @@
-"""Branch switches: a context stays with the branch that it belongs to, and waits there to be brought back."""
+"""Branch switches: a context stays with its branch, and waits there to be brought back."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from git_taskctx.situation import Situation
 
 @dataclass(frozen=True)
 class SwitchNotice:
-    """One sentence, and where whoever reads it stands."""
+    """A sentence, and its situation for advice."""
 
     text: str
     situation: Situation
 
 
 def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
-    """Put the active context away where HEAD went from `old` to another commit; return what to say.
+    """Archive the active context if HEAD went from `old` to another commit; return messages.
 
-    Nothing happens inside a rebase or a bisect. At the same commit the tree is the same: the context comes along.
+    Nothing happens inside a rebase or a bisect. At the same commit the context comes along.
     """
     repository, store = caller.repository, caller.store
     if repository.operation() in ("rebase", "am", "bisect"):
@@ -75,5 +75,5 @@ def _come_along(session: Session, head: Head) -> list[SwitchNotice]:
 
 
 def _place(branch: str | None, commit: CommitOid | None) -> str:
-    """Name where a context waits: on its branch, or at the commit of a detached HEAD."""
+    """Name where a context waits: its branch, or the commit of a detached HEAD."""
     return f"branch {branch}" if branch else f"commit {commit}"

@@ -1,4 +1,4 @@
-"""Verification: the verdict on the worktree, and what a failed one costs."""
+"""Verification: the verdict on the worktree, and the budget it costs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from git_taskctx.situation import Situation
 
 
 def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, cold: bool = False) -> Verdict:
-    """Return whether the worktree is what the owner's, or `expect`'s, last snapshot recorded.
+    """Return whether the worktree matches the last snapshot of the owner, or of `expect`.
 
-    A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written
-    the verdict stands, and says that it was not counted. A task whose validated tree has been committed is sealed.
+    A no about the owner's snapshot adds one to its drift budget, once per difference. Where nothing can be written the
+    verdict says that it was not counted. A task whose validated tree has been committed is sealed.
     """
     if caller.task is None and caller.store.is_idle:
         caller.store.check()

@@ -1,8 +1,7 @@
-"""What may not be written, and what is remembered to be clean.
+"""What may not be written, and what is known to be clean.
 
-`patterns` is the everyday scan, of our own patterns alone; `deep` adds the vendors of a library, and others that
-neither has. Both have the same shape: bytes and a name in, hits out. A verb refuses what its user typed through
-`context.caller.refuse_secrets`; `context.guard` searches the files that it keeps.
+`patterns` is the everyday scan with our own patterns; `deep` adds a library's and further ones. Both take bytes and a
+name and return hits. Verbs use `context.caller.refuse_secrets` for typed text; `context.guard` scans files.
 """
 
 from __future__ import annotations

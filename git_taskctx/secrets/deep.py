@@ -1,9 +1,8 @@
-"""The deep scan: our own patterns, other vendors', and those of detect-secrets. Seconds for what takes the everyday
-scan a fifth of one; so it runs where it is asked for, never on the everyday path.
+"""The deep scan: our own patterns, other vendors', and those of detect-secrets. Much slower, so only on request.
 
-The library looks at one line after the other with every plugin, which takes minutes for ten megabytes. Here its
-patterns run over the whole text at once. Left out are those that take oids, addresses or ordinary words for secrets:
-the entropy of hex strings, IP addresses, and its keywords and web tokens, for which our own patterns are stricter.
+The library applies every plugin to each line, which takes minutes for ten megabytes; here its patterns run over the
+whole text. Left out are those that match oids, addresses or ordinary words: hex entropy, IP addresses, and its keywords
+and web tokens, where our own patterns are stricter.
 """
 
 from __future__ import annotations
@@ -37,10 +36,10 @@ _LEFT_OUT = {
     "Base64 High Entropy String",
 }
 _BARE = {"Artifactory Credentials", "Discord Bot Token", "Mailchimp Access Key", "Telegram Bot Token", "Twilio API Key"}
-"""Kinds that are told by their form alone: an oid, or a word, can have it too."""
+"""Kinds recognized by form alone, which an oid or a word can have too."""
 _TEXT_ONLY = {"Basic Auth Credentials"}
 _LINE = 2000
-"""Bytes of a line that are looked at in one piece, and how far the pieces overlap."""
+"""Bytes of a line that are examined at once, and the overlap."""
 _OVERLAP = 300
 
 _VENDORS = [
@@ -72,13 +71,13 @@ _HASHED = re.compile(
     rb"sha-?\d|md5|integrity|checksum|digest|hash|etag|fingerprint|\bh1:|oid|commit|revision|base64|alphabet|uuid|guid"
     rb"|data:", re.IGNORECASE
 )  # fmt: skip
-"""Words on a line that say that a random-looking literal is none."""
+"""Words on a line that explain a random-looking literal."""
 _BITS = 4.5
-"""Entropy of a character, from which the library takes a base64 string for a secret."""
+"""Entropy per character above which the library reports a base64 string."""
 
 
 def deep(data: bytes) -> list[Place]:
-    """Find what the everyday scan does, and what the library and the other vendors' patterns know."""
+    """Find what the everyday scan, the library and the other patterns know."""
     found = everyday(data)
     taken = {line for line, _ in found}
     is_text = b"\0" not in data[:BINARY_PROBE]
@@ -91,7 +90,7 @@ def deep(data: bytes) -> list[Place]:
 
 
 def deep_key() -> str:
-    """Return a hash of all that decides what the deep scan finds. Raises: Fatal without the library."""
+    """Return a hash of everything that decides the deep scan's result. Raises: Fatal without the library."""
     _library()
     what = (everyday_key(), _VENDORS, _QUOTED.pattern, _HASHED.pattern, _BITS, sorted(_LEFT_OUT), sorted(_BARE), _LINE)
     return hashlib.sha256(repr((what, metadata.version("detect-secrets"))).encode()).hexdigest()
@@ -117,10 +116,7 @@ def _find(data: bytes, *, is_text: bool) -> Iterator[Place]:
 
 
 def _short_lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the data with where it begins; a long line, on which a pattern could walk back and forth, in pieces.
-
-    A byte is a character, so that positions stay.
-    """
+    """Yield the data with positions; long lines in pieces, as patterns may backtrack. A byte is a character."""
     start = 0
     for long in re.finditer(rb"[^\n]{%d,}" % (_LINE + 1), data):
         yield start, data[start : long.start()].decode("latin-1")
@@ -132,7 +128,7 @@ def _short_lines(data: bytes) -> Iterator[tuple[int, str]]:
 
 @functools.cache
 def _library() -> tuple[tuple[str, Callable[[str], Iterator[re.Match[str]]]], ...]:
-    """Return the kinds that the library knows, each with how to find it. Raises: Fatal where it is not installed."""
+    """Return the library's kinds, each with its search. Raises: Fatal where it is not installed."""
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
         from detect_secrets.plugins.base import RegexBasedDetector
@@ -151,7 +147,7 @@ def _library() -> tuple[tuple[str, Callable[[str], Iterator[re.Match[str]]]], ..
 
 
 def _is_meant(kind: str, found: re.Match[str], text: str) -> bool:
-    """Return whether a match of the library's stands for a secret: not for an oid, a word, or a placeholder."""
+    """Return whether a match of the library is a secret, not an oid, a word, or a placeholder."""
     if kind in _BARE:
         end = re.compile(r"[A-Za-z0-9]*").match(text, found.end())
         word = re.split(r"[^A-Za-z0-9]", found[0].strip())[-1] + (end[0] if end else "")
@@ -166,7 +162,7 @@ def _is_meant(kind: str, found: re.Match[str], text: str) -> bool:
 
 
 def _find_random(data: bytes) -> Iterator[Place]:
-    """Yield quoted literals that look random: letters of both cases and digits, mixed, no hash and no identifier."""
+    """Yield quoted literals that look random: mixed cases and digits, not a hash or identifier."""
     for found in _QUOTED.finditer(data):
         value = found[2]
         if not (re.search(rb"[a-z]", value) and re.search(rb"[A-Z]", value) and len(re.findall(rb"\d", value)) >= 3):
@@ -179,12 +175,12 @@ def _find_random(data: bytes) -> Iterator[Place]:
 
 
 def _entropy(value: bytes) -> float:
-    """Return Shannon's entropy, in bits a character."""
+    """Return Shannon's entropy, in bits per character."""
     counts = (value.count(byte) for byte in set(value))
     return -sum(count / len(value) * math.log2(count / len(value)) for count in counts)
 
 
 def _is_ordered(value: bytes) -> bool:
-    """Return whether most of a literal counts up: an alphabet."""
+    """Return whether most of a literal counts up, like an alphabet."""
     steps = sum(after - before == 1 for before, after in itertools.pairwise(value))
     return steps > len(value) // 3

@@ -1,8 +1,7 @@
-"""What a scanner has found clean, so that it is not scanned again.
+"""Remember what a scanner found clean.
 
-A mark names a change by the oids of its two blobs, `OLD..NEW`, as a diff does: what it adds is then the same whatever
-the file is called. The memory is one file of marks for each scanner, named by a hash of its patterns: with others
-nothing is remembered. It is a cache in the git dir: safe to delete, and whoever can write there can write anything.
+A mark names a change by its two blobs, `OLD..NEW`, whatever the path. Each scanner has a file of marks, named by a hash
+of its patterns. It is a cache in the git dir: safe to delete, and whoever can write there can write anything.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ _MARK = re.compile(rb"[0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
 
 
 class Memory:
-    """The marks that one scanner has found clean; read when it is first asked."""
+    """One scanner's marks, read on demand."""
 
     def __init__(self, folder: Path, *, scanner: str, key: str) -> None:
-        """`key` stands for all that decides what the scanner finds."""
+        """`key` stands for everything that decides the scanner's result."""
         self._path = folder / f"clean-{scanner}-{key[:16]}"
         self._others = f"clean-{scanner}-*"
         self._known: set[bytes] | None = None
@@ -36,7 +35,7 @@ class Memory:
         return bool(known) and not known.isdisjoint((_mark(old, new), _mark("0" * len(new), new)))
 
     def add(self, changes: Iterable[tuple[str, str]]) -> None:
-        """Remember changes as clean. Where nothing can be written, nothing is remembered."""
+        """Remember changes as clean, if anything can be written."""
         new = {_mark(*change) for change in changes} - self._read()
         if not new:
             return

@@ -1,6 +1,6 @@
 """Our own patterns: keys of well-known vendors, private keys, and literals assigned to a password's name.
 
-A hit says where and what kind, and never carries the secret: it cannot leak through a message, a log or a repr.
+A hit has place and kind, never the secret: it cannot leak through a message, a log or a repr.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ SHOWN_HITS = 10
 OVERLAP = 8192
 """Bytes; no secret that is looked for is longer."""
 BINARY_PROBE = 8000
-"""Data with a NUL in its first so many bytes is binary, as git has it: no assignments are looked for."""
+"""Data with a NUL in the first bytes is binary, as for git: no assignments are searched."""
 
 
 class Hit(NamedTuple):
-    """A place that looks like a secret, without the secret."""
+    """A suspected secret, without its text."""
 
     name: str
     line: int
@@ -32,20 +32,20 @@ class Hit(NamedTuple):
 
 
 Place = tuple[int, str]
-"""Where in the data, and what kind."""
+"""Position in the data, and kind."""
 Scan = Callable[[bytes], list[Place]]
-"""Lines, from 1, and kinds: what the everyday scan and the deep one have in common."""
+"""Lines, from 1, and kinds: the interface of both scans."""
 
 
 def everyday(data: bytes) -> list[Place]:
-    """Find what our own patterns know: at most one hit of a kind per line, in order."""
+    """Find our own patterns: at most one hit of a kind per line, in order."""
     return list(on_lines(data, itertools.chain(_find_tokens(data), _find_assignments(data))))
 
 
 def scan(data: bytes, *, name: str, using: Scan = everyday) -> list[Hit]:
-    """Find what looks like a secret in the content of one file.
+    """Find suspected secrets in one file's content.
 
-    A line that says `taskctx: allow-secret` or `pragma: allowlist secret` is passed over.
+    Lines with `taskctx: allow-secret` or `pragma: allowlist secret` are skipped.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data.decode("utf-16", "replace").encode("utf-8")
@@ -53,10 +53,7 @@ def scan(data: bytes, *, name: str, using: Scan = everyday) -> list[Hit]:
 
 
 def scan_pieces(pieces: Iterable[bytes], *, name: str, using: Scan = everyday) -> list[Hit]:
-    """Find what looks like a secret in content that is too large to hold.
-
-    The end of each piece is read again with the next one, so that nothing is missed that lies across the two.
-    """
+    """Find suspected secrets in content too large for memory; the pieces' ends overlap."""
     hits = set[Hit]()
     tail, lines = b"", 0
     for piece in pieces:
@@ -68,23 +65,20 @@ def scan_pieces(pieces: Iterable[bytes], *, name: str, using: Scan = everyday) -
 
 
 def scan_lines(lines: Iterable[tuple[int, bytes]], *, name: str, using: Scan = everyday) -> list[Hit]:
-    """Find what looks like a secret in numbered lines, as in the lines that a diff adds."""
+    """Find suspected secrets in numbered lines, as those that a diff adds."""
     numbered = list(lines)
     data = b"\n".join(line.rstrip(b"\r\n").replace(b"\n", b" ") for _, line in numbered)
     return [Hit(name, numbered[line - 1][0], kind) for line, kind in using(data)]
 
 
 def scan_json(value: Any, *, name: str) -> list[Hit]:
-    """Find what looks like a secret in a plain JSON value; lines are those of its canonical serialization."""
+    """Find suspected secrets in a plain JSON value; lines are those of its canonical form."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=2)
     return scan(text.encode("utf-8", "surrogatepass"), name=name)
 
 
 def refuse_hits(hits: Sequence[Hit], *, force: bool) -> None:
-    """Refuse when there are hits, unless `force`: then the caller warns and records.
-
-    Raises: Refused, naming the places of the first ten.
-    """
+    """Refuse hits, unless `force`: then the caller warns and records. Raises: Refused, naming the first ten places."""
     if not hits or force:
         return
     places = [f"{hit.name}:{hit.line}: {hit.kind}" for hit in hits[:SHOWN_HITS]]
@@ -103,7 +97,7 @@ def refuse_hits(hits: Sequence[Hit], *, force: bool) -> None:
 # most changes hold no anchor, and compiling them all takes longer than a scan.
 
 _START = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))"
-"""Not in the middle of a word; after an escaped line break there is a letter before the word."""
+"""Not inside a word; after an escaped line break a letter precedes the word."""
 
 
 def token(kind: str, anchors: str, rest: bytes) -> list[tuple[bytes, bytes, str]]:
@@ -134,12 +128,12 @@ _PATTERNS = [
 _ANCHORS = re.compile(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
 _BY_ANCHOR = {anchor: (pattern, kind) for anchor, pattern, kind in _PATTERNS}
 PLACEHOLDER_BODY = rb"[xX]{12}"
-"""What documentation writes in place of a key."""
+"""Placeholders for a key in documentation."""
 
 ASSIGNED = "assigned secret"
 _NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
 _NAMES = re.compile(_NAME)
-"""Searched in a copy in lower case: far faster than a search that ignores case."""
+"""Searched in a lower-case copy: far faster than ignoring case."""
 # No possessive quantifiers in this module: Python 3.11.2 (Debian 12) takes them for greedy ones that match too little.
 _ASSIGNMENT = (
     rb"(?P<name>(?i:" + _NAME + rb"))(?P<tail>[A-Za-z0-9_.-]{0,40}(?![A-Za-z0-9_.-]))"
@@ -150,14 +144,14 @@ _ASSIGNMENT = (
     rb"(?P<quote>\\{0,7}[\"'`])(?P<value>(?:(?!(?P=quote))\S){16,2000})(?P=quote)"
 )
 _OTHER_WORD = rb"[a-rt-z]|s[a-z]"
-"""A name that goes on in lower case is another word: tokenizer, secretary; a plural is not."""
+"""A name that continues in lower case is another word: tokenizer, secretary; except a plural."""
 _LABELS = frozenset(
     b"attr attribute class column count description endpoint env error event expiry field file filename format hash"
     b" header help hint id input key_id keyid kind label length location message mode msg name param parameter path"
     b" pattern placeholder policy prefix prompt ref regex rule scope selector suffix text title type uri url"
     b" validator var variable version".split()
 )
-"""Last words of names that are about a secret, and hold none."""
+"""Last words of names that are about a secret without holding one."""
 _WORDS = rb"[A-Z]*[a-z0-9]+|[A-Z]+"
 _TEMPLATE = rb"""(?x)\$\{|\{\{|\$\(|%\(|\#\{|<%|%[sdr]\b|\{[A-Za-z_]?[\w.]{0,99}\}   # filled in later
     |\[[\^]?[a-zA-Z0-9]-[a-zA-Z0-9]|\\[dwsDWSB]|\(\?                    # a regular expression
@@ -182,7 +176,7 @@ _ALLOWED = rb"taskctx: ?allow-secret|pragma: ?(?:allowlist|whitelist) secret"
 
 
 def everyday_key() -> str:
-    """Return a hash of all that decides what the everyday scan finds."""
+    """Return a hash of everything that decides the everyday scan's result."""
     what = (
         _PATTERNS, PLACEHOLDER_BODY, _NAME, _ASSIGNMENT, _OTHER_WORD, sorted(_LABELS), _WORDS, _TEMPLATE, _PLACEHOLDER,
         _REFERENCE, _IDENTIFIER, _ALLOWED,
@@ -191,7 +185,7 @@ def everyday_key() -> str:
 
 
 def on_lines(data: bytes, places: Iterable[Place]) -> Iterator[Place]:
-    """Turn positions into lines, in order; one of a kind on a line, and none on a line that is allowed to hold it."""
+    """Convert positions to lines, in order; one of a kind per line, and none on an allowed line."""
     found = sorted(places, key=lambda place: place[0])
     if not found:
         return
@@ -227,7 +221,7 @@ def _find_assignments(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def _names_a_secret(tail: bytes) -> bool:
-    """Tell from what follows `password` or the like in a name whether the name still is a secret's."""
+    """Return whether a name that continues like this is still a secret's."""
     if re.match(_OTHER_WORD, tail):
         return False
     words = re.findall(_WORDS, tail)
@@ -235,7 +229,7 @@ def _names_a_secret(tail: bytes) -> bool:
 
 
 def is_harmless(value: bytes, name: bytes) -> bool:
-    """Return whether a literal stands for a secret, names one or is text, rather than being one."""
+    """Return whether a literal only stands for a secret, names one or is text."""
     lower = value.lower()
     return (
         len(set(value)) <= 3
@@ -245,7 +239,7 @@ def is_harmless(value: bytes, name: bytes) -> bool:
 
 
 def _allowed_lines(data: bytes) -> Callable[[int], bool]:
-    """Return a test whether a position lies on a line that says that its secret is meant to be there."""
+    """Return a test whether a position is on a line whose secret is allowed."""
     starts: list[int] = []
     ends: list[int] = []
     for mark in re.finditer(_ALLOWED, data):
