@@ -31,7 +31,7 @@ _SIGNED = "\n<!-- git-taskctx wrote this: "
 
 
 @dataclass(frozen=True)
-class Place:
+class AgentPlace:
     """Where an agent's files are: below a worktree, or below the home folder."""
 
     base: Path
@@ -76,12 +76,12 @@ class SetupPlan:
     warnings: tuple[str, ...] = ()
 
 
-def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = None) -> Place:
+def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = None) -> AgentPlace:
     """Return where an agent's files are; `moved` is its own folder from a variable."""
-    return Place(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
+    return AgentPlace(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
 
 
-def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) -> SetupPlan:
+def plan_adding(dialect: Dialect, place: AgentPlace, role: str | None, texts: Texts) -> SetupPlan:
     """Plan the installation. Raises: BadData, Fatal for files that cannot be changed."""
     warnings: list[str] = []
     changes = [
@@ -92,7 +92,7 @@ def plan_adding(dialect: Dialect, place: Place, role: str | None, texts: Texts) 
     return SetupPlan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
 
 
-def plan_removing(dialect: Dialect, place: Place) -> SetupPlan:
+def plan_removing(dialect: Dialect, place: AgentPlace) -> SetupPlan:
     """Plan the removal. The block stays while another agent's hooks are in the same place."""
     warnings: list[str] = []
     config = _config_file(dialect, place)
@@ -106,7 +106,7 @@ def plan_removing(dialect: Dialect, place: Place) -> SetupPlan:
     return SetupPlan(tuple(one for one in changes if one.before != one.after), tuple(warnings))
 
 
-def find_wired(dialect: Dialect, place: Place) -> str | None:
+def find_wired(dialect: Dialect, place: AgentPlace) -> str | None:
     """Return the configuration that has this version's hooks, for whatever role."""
     for toml in _toml_file(dialect, place):
         text = _read(toml, place)
@@ -118,7 +118,7 @@ def find_wired(dialect: Dialect, place: Place) -> str | None:
     return place.name_of(path) if wiring.without_role(found) == wiring.wiring(dialect, None) else None
 
 
-def is_there(dialect: Dialect, place: Place) -> bool:
+def is_there(dialect: Dialect, place: AgentPlace) -> bool:
     """Return whether an agent's configuration has any hook of ours; not if it cannot be read."""
     with contextlib.suppress(TaskctxError):
         toml = any(wiring.BEGIN in (_read(path, place) or "") for path in _toml_file(dialect, place))
@@ -128,12 +128,12 @@ def is_there(dialect: Dialect, place: Place) -> bool:
     return False
 
 
-def held(place: Place) -> AbstractContextManager[None]:
+def held(place: AgentPlace) -> AbstractContextManager[None]:
     """Lock a place between planning and writing. Raises: TryAgain."""
     return files.held_folder(place.base)
 
 
-def apply(plan: SetupPlan, place: Place) -> None:
+def apply(plan: SetupPlan, place: AgentPlace) -> None:
     """Write the plan, each file whole; remove folders left empty. Requires the lock.
 
     Raises: Fatal, ReadOnly before anything is written; TryAgain where a file changed since it was read.
@@ -173,7 +173,7 @@ def _require_writable(change: PlannedChange) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
-def _hooks(dialect: Dialect, place: Place, role: str | None) -> PlannedChange:
+def _hooks(dialect: Dialect, place: AgentPlace, role: str | None) -> PlannedChange:
     path = _config_file(dialect, place)
     text = _read(path, place)
     for toml in _toml_file(dialect, place):
@@ -187,7 +187,7 @@ def _hooks(dialect: Dialect, place: Place, role: str | None) -> PlannedChange:
     return _change(place, path, text, wiring.add(text, dialect, role, what=str(path)))
 
 
-def _without_hooks(dialect: Dialect, path: Path, place: Place) -> PlannedChange:
+def _without_hooks(dialect: Dialect, path: Path, place: AgentPlace) -> PlannedChange:
     text = _read(path, place)
     if text is None:
         return _change(place, path, None, None)
@@ -196,21 +196,21 @@ def _without_hooks(dialect: Dialect, path: Path, place: Place) -> PlannedChange:
     return _change(place, path, text, wiring.remove(text, dialect, what=str(path)))
 
 
-def _config_file(dialect: Dialect, place: Place) -> Path:
+def _config_file(dialect: Dialect, place: AgentPlace) -> Path:
     return place.config / _FILES[dialect.name]
 
 
-def _toml_file(dialect: Dialect, place: Place) -> Iterator[Path]:
+def _toml_file(dialect: Dialect, place: AgentPlace) -> Iterator[Path]:
     if dialect.name == "codex":
         yield place.config / "config.toml"
 
 
-def _block(place: Place, block: str) -> PlannedChange:
+def _block(place: AgentPlace, block: str) -> PlannedChange:
     text = _read(place.agents_md, place)
     return _change(place, place.agents_md, text, marked.add(text, block, BEGIN, END, what=str(place.agents_md)))
 
 
-def _skill(dialect: Dialect, place: Place, text: str | None, warnings: list[str]) -> list[PlannedChange]:
+def _skill(dialect: Dialect, place: AgentPlace, text: str | None, warnings: list[str]) -> list[PlannedChange]:
     """Plan the skill, or without text its removal; one that somebody else wrote, or changed, stays."""
     parent = place.base / _SKILLS[dialect.name] if dialect.name in _SKILLS else place.config
     path = parent / "skills" / "git-taskctx" / "SKILL.md"
@@ -229,13 +229,13 @@ def _is_signed(text: str) -> bool:
     return _sign(text.rpartition(_SIGNED)[0]) == text
 
 
-def _change(place: Place, path: Path, before: str | None, after: str | None) -> PlannedChange:
+def _change(place: AgentPlace, path: Path, before: str | None, after: str | None) -> PlannedChange:
     return PlannedChange(
         path, place.name_of(path), *(None if text is None else text.encode("utf-8") for text in (before, after))
     )
 
 
-def _read(path: Path, place: Place) -> str | None:
+def _read(path: Path, place: AgentPlace) -> str | None:
     """Read a file; links are followed, in a project not out of it. Raises: Fatal, BadData."""
     real = os.path.realpath(path)
     if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):

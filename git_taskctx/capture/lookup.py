@@ -9,11 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from git_taskctx.errors import Fatal
 from git_taskctx.git.quoting import quote
 
-_KINDS = (
-    (r"\.task\.ya?ml", False),
-    (r"\.task\.(?:md|markdown|json)", False),
-    (r"\.(?:md|markdown|json|ya?ml)", True),
-)
+_KINDS = ((r"\.task\.ya?ml", False), (r"\.task\.(?:md|markdown|json)", False), (r"\.(?:md|markdown|json|ya?ml)", True))
 """Suffixes in search order, and whether the content must be checked too: other files may have the task's name."""
 _LIST = r"tasks\.(?:json|ya?ml)"
 """A file of many tasks."""

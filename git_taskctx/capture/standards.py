@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from git_taskctx.capture.sections import MAX_SENTENCE, MarkdownFile, Section, shorten, slug_of
 from git_taskctx.capture.strict_yaml import Node
-from git_taskctx.capture.taskfile import TaskFile
+from git_taskctx.capture.taskfile import TaskText
 from git_taskctx.errors import BadData
 from git_taskctx.model.context import StandardsCitation
 from git_taskctx.model.oids import BlobOid
@@ -79,7 +79,7 @@ def _applies(wanted: Sequence[str], given: str | None) -> bool:
     return not wanted or (given is not None and given.casefold() in map(str.casefold, wanted))
 
 
-def wanted_by_task(task: TaskFile) -> tuple[list[Wanted], list[str]]:
+def wanted_by_task(task: TaskText) -> tuple[list[Wanted], list[str]]:
     """Return what a task file asks for under `standards` and in its text, and what was not understood."""
     wanted: list[Wanted] = []
     warnings: list[str] = []
@@ -107,7 +107,7 @@ def wanted_by_text(text: str) -> list[Wanted]:
     ]
 
 
-def _from_item(task: TaskFile, item: Node) -> Iterator[Wanted]:
+def _from_item(task: TaskText, item: Node) -> Iterator[Wanted]:
     if isinstance(item.value, str):
         match = _REFERENCE.search(item.value)
         if match:

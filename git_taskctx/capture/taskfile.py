@@ -65,7 +65,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class TaskFile:
+class TaskText:
     name: str
     id: str | None
     status: str | None
@@ -93,7 +93,7 @@ class TaskFile:
         return next((line for line in below if part in self.lines[line - 1]), words.line)
 
 
-def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems | None = None) -> TaskFile:
+def read_task_file(data: bytes, *, name: str, task: str = "", problems: Problems | None = None) -> TaskText:
     """Read a task file of any kind; `name` is its path, and `task` the id.
 
     Raises: BadData with one line `file:line:col: message` for every problem; with `problems` these are added to
@@ -132,7 +132,7 @@ def holds_task(data: bytes, *, name: str, task: str) -> bool:
 
 
 def check_gates(
-    task_file: TaskFile, policy: Policy, *, any_status: bool, again: Sequence[str], cited: bool = True, task: str = ""
+    task_file: TaskText, policy: Policy, *, any_status: bool, again: Sequence[str], cited: bool = True, task: str = ""
 ) -> None:
     """Refuse a task file that no work should begin on, or that is another task's. Raises: Refused, with all reasons.
 
@@ -250,7 +250,7 @@ class _Reader:
         self.prose: tuple[str, ...] = ()
         """Items in lists of paths that are prose."""
 
-    def read(self) -> TaskFile:
+    def read(self) -> TaskText:
         texts = {key: self._text(key, f"task_snapshot.{key}") for key in TEXTS}
         lists = {name: self._list(keys, f"task_snapshot.{name}") for name, keys in LISTS.items()}
         texts["description"] = texts["description"] or ""
@@ -262,7 +262,7 @@ class _Reader:
         self._docs()
         lists["scope_in"] = tuple(dict.fromkeys([*lists["scope_in"], *self.prose]))
         fields: dict[str, Any] = {**texts, **lists}
-        return TaskFile(
+        return TaskText(
             name=self.name,
             id=task_id,
             status=self._text("status"),

@@ -120,7 +120,7 @@ def _require_one(agent: str, given: dict[str, bool]) -> None:
         raise Usage(f"{' and '.join(chosen)} exclude each other", hint=f"git taskctx agent-setup {agent} {chosen[0]}")
 
 
-def _place(call: Call, agent: Agent, *, user: bool) -> setup.Place:
+def _place(call: Call, agent: Agent, *, user: bool) -> setup.AgentPlace:
     from git_taskctx.agents import setup
     from git_taskctx.agents.dialects import DIALECTS
 
@@ -137,7 +137,7 @@ def _place(call: Call, agent: Agent, *, user: bool) -> setup.Place:
 
 
 def _planned(
-    call: Call, agent: Agent, place: setup.Place, plan: setup.SetupPlan, *, dry_run: bool, remove: bool
+    call: Call, agent: Agent, place: setup.AgentPlace, plan: setup.SetupPlan, *, dry_run: bool, remove: bool
 ) -> Answer:
     from git_taskctx.report import agents, text
 
@@ -178,7 +178,7 @@ def _commits(call: Call, agent: Agent, names: list[str]) -> tuple[Step, ...]:
     return (add.then("git", "commit", "-m", f"Have {DIALECTS[agent].title} follow tasks", "--", *shared),)
 
 
-def _checked(call: Call, agent: Agent, place: setup.Place) -> Answer:
+def _checked(call: Call, agent: Agent, place: setup.AgentPlace) -> Answer:
     from git_taskctx.agents import preflight, setup
     from git_taskctx.agents.dialects import DIALECTS
     from git_taskctx.cli.verbs import VERBS

@@ -69,7 +69,7 @@ def export(
     from git_taskctx.files import write_atomic
     from git_taskctx.model.oids import CommitOid, check_task_id
     from git_taskctx.proof.attest import attest, find_range, judged_by
-    from git_taskctx.proof.found import Found
+    from git_taskctx.proof.found import Judged
     from git_taskctx.report import text
     from git_taskctx.report.advice import advised
     from git_taskctx.report.machine import render_lines
@@ -79,7 +79,7 @@ def export(
     ended = seal_head(call.caller()) if task else ()
     if revision is None:
         revision = find_range(call.repository, check_task_id(task)) if task else "HEAD"
-    keep: dict[CommitOid, Found] = {}
+    keep: dict[CommitOid, Judged] = {}
     proof, rules = judge(call, revision, policy=policy, keep=keep)
     judged = judged_by(proof, rules.policy)
     attested = attest(proof, keep, judged)

@@ -15,7 +15,7 @@ from git_taskctx.model.values import replace
 if TYPE_CHECKING:
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.proof import Proof
-    from git_taskctx.proof.found import Found
+    from git_taskctx.proof.found import Judged
     from git_taskctx.proof.rules import Rules
 
 ProofFormat = Literal["text", "json", "github", "gitlab", "sarif", "junit"]
@@ -102,7 +102,7 @@ def judge(
     *,
     policy: str | None,
     commit_map: str | None = None,
-    keep: dict[CommitOid, Found] | None = None,
+    keep: dict[CommitOid, Judged] | None = None,
 ) -> tuple[Proof, Rules]:
     """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
     from git_taskctx.agents.here import is_active

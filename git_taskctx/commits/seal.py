@@ -163,12 +163,7 @@ def seal(session: Session, head: CommitOid | None = None) -> CommitOid:
             patch=found.patch,
         )
         event = Event(
-            payload,
-            chain.owner,
-            tree=expected.tree,
-            commit_tree=expected.commit_tree,
-            commit=head,
-            base=chain.base,
+            payload, chain.owner, tree=expected.tree, commit_tree=expected.commit_tree, commit=head, base=chain.base
         )
         on = (head, held, *found.places)
         session.commit([event], on=on, reason=f"{session.task}: sealed with {head[:12]}")

@@ -31,10 +31,10 @@ class _Wrong(Exception):
 
 def read_pipelines(tables: Mapping[str, Any], what: str, prefix: str = "") -> Pipelines:
     """Read the tables. Raises: BadConfig with all problems."""
-    return _Reader(f"{what}: {prefix}").read(tables)
+    return _TableReader(f"{what}: {prefix}").read(tables)
 
 
-class _Reader:
+class _TableReader:
     """Reads the tables, noting problems with their place."""
 
     def __init__(self, where: str) -> None:

@@ -122,8 +122,7 @@ def take(
             return known, None
     if len(before) >= MOST:
         raise Refused(
-            f"{session.task} has {MOST} pieces of evidence, and takes no more",
-            Situation("clone.too_much_evidence"),
+            f"{session.task} has {MOST} pieces of evidence, and takes no more", Situation("clone.too_much_evidence")
         )
     refuse_content(session, source.path, source.data, first_line=source.first_line)
     packed = compress(source.data)

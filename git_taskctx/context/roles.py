@@ -23,9 +23,9 @@ from git_taskctx.model.export import (
     Listed,
     Role,
     State,
-    Step,
     Task,
     ToDo,
+    TurnCommand,
     export_name,
 )
 from git_taskctx.model.oids import TreeOid
@@ -110,25 +110,25 @@ def _checks(role: Role) -> bool:
     return bool({"implement", "validate"} & set(role.duties))
 
 
-def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: bool) -> tuple[Step, ...]:
+def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: bool) -> tuple[TurnCommand, ...]:
     """Return the commands of a turn, in order."""
     block = f'git taskctx block --agent {agent} --finding "what is wrong"'
     snapshot = f"git taskctx snapshot --agent {agent}"
-    steps = [Step(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
+    steps = [TurnCommand(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
     if "implement" not in duties:
         steps += [
-            Step("git taskctx diff --type from-base", "the whole work; without --type what the last agent did"),
-            Step(block, "for each thing that must not pass"),
-            Step(f"git taskctx start --agent {back}", "after blocking: hands back; your turn is over"),
+            TurnCommand("git taskctx diff --type from-base", "the whole work; without --type what the last agent did"),
+            TurnCommand(block, "for each thing that must not pass"),
+            TurnCommand(f"git taskctx start --agent {back}", "after blocking: hands back; your turn is over"),
         ]
     else:
-        steps.append(Step(block, "when you cannot go on"))
+        steps.append(TurnCommand(block, "when you cannot go on"))
     if "review" in duties and may_edit:
-        steps.append(Step("git taskctx get", "the commands that check the work, should you edit it"))
+        steps.append(TurnCommand("git taskctx get", "the commands that check the work, should you edit it"))
     if "validate" in duties:
-        steps.append(Step(f"{snapshot} --done", "when all of it holds: approves exactly this tree"))
+        steps.append(TurnCommand(f"{snapshot} --done", "when all of it holds: approves exactly this tree"))
     else:
-        steps.append(Step(snapshot, "last: records what you leave, and ends your turn"))
+        steps.append(TurnCommand(snapshot, "last: records what you leave, and ends your turn"))
     return tuple(steps)
 
 

@@ -138,8 +138,7 @@ class Session:
     def require_agent(self, agent: str) -> None:
         if agent not in self.chain.seats:
             raise Fatal(
-                f"{agent!r} is not an agent of {self.task}",
-                Situation("chain.no_agent", agents=self.chain.agents),
+                f"{agent!r} is not an agent of {self.task}", Situation("chain.no_agent", agents=self.chain.agents)
             )
 
     def require_snapshot(self) -> Expectation:

@@ -41,7 +41,7 @@ _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
-class State:
+class TreeState:
     """A tree, and the states that it came from; lines of one that came from none are nobody's."""
 
     tree: TreeOid
@@ -117,7 +117,7 @@ _Diff = Mapping[bytes, _Delta]
 _Diffs = Mapping[tuple[TreeOid, TreeOid], _Diff]
 
 
-def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Sequence[State]]]) -> list[Trace]:
+def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Sequence[TreeState]]]) -> list[Trace]:
     """Find in several histories which state brought each line of its last tree that another tree has not.
 
     Which lines those are the diff between the two says; no other file and no other line is looked at. The number of git
@@ -130,7 +130,7 @@ def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Seque
     return [_trace(repository, diffs[old, history[-1].tree], diffs, history) for old, history in histories]
 
 
-def _trace(repository: Repository, changed: _Diff, diffs: _Diffs, history: Sequence[State]) -> Trace:
+def _trace(repository: Repository, changed: _Diff, diffs: _Diffs, history: Sequence[TreeState]) -> Trace:
     there = [delta for delta in changed.values() if delta.mode != ABSENT]
     repository.objects.read_ahead([one.oid for one in there if one.mode != SUBMODULE], limit=LARGE)
     files = []
@@ -160,7 +160,7 @@ def _split(repository: Repository, delta: _Delta) -> list[bytes]:
 
 
 def _follow(
-    history: Sequence[State], diffs: _Diffs, path: bytes, count: int, brought: list[_Piece]
+    history: Sequence[TreeState], diffs: _Diffs, path: bytes, count: int, brought: list[_Piece]
 ) -> tuple[list[int], tuple[int, ...]]:
     """Return the state that brought each line of a file of the last tree, and all that changed the file.
 
@@ -237,7 +237,7 @@ def _spans(hunks: Sequence[_Hunk]) -> Iterator[tuple[int, int, int | None]]:
     yield at, sys.maxsize, shift
 
 
-def _runs(owners: Sequence[int], text: Sequence[bytes], history: Sequence[State]) -> Iterator[Lines]:
+def _runs(owners: Sequence[int], text: Sequence[bytes], history: Sequence[TreeState]) -> Iterator[Lines]:
     """Yield the lines of a file that are somebody's, those that follow each other together."""
     at = 0
     for owner, group in itertools.groupby(owners):

@@ -67,14 +67,14 @@ class InitRequest:
 
 
 @dataclass(frozen=True)
-class Begun:
+class BegunContext:
     context: Context
     dirty: tuple[str, ...]
     """Paths that differed from HEAD: no agent's work."""
     warnings: tuple[str, ...]
 
 
-def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None], Config]) -> Begun:
+def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None], Config]) -> BegunContext:
     """Begin a context: capture the task, record the worktree, make it active. `load` reads a commit's configuration.
 
     Raises: Fatal when a context is active, or the task file is missing; BadData, BadConfig for unreadable files;
@@ -118,7 +118,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
         _write_first(caller, context, first, captured.data)
         store.write(request.task, context_files(context, fold([draft])))
         store.activate(request.task, context_id, caller.program)
-    return Begun(context, names, warnings)
+    return BegunContext(context, names, warnings)
 
 
 def _end_committed(caller: Caller) -> None:
@@ -134,10 +134,7 @@ def _require_no_active(caller: Caller) -> None:
     store.check()
     active = store.active() or store.marker()
     if active is not None:
-        raise Fatal(
-            f"{active} is active in this worktree",
-            Situation("clone.one_active", repository=caller.repository),
-        )
+        raise Fatal(f"{active} is active in this worktree", Situation("clone.one_active", repository=caller.repository))
 
 
 def _agents(request: InitRequest, policy: Policy) -> tuple[str, ...]:
@@ -197,8 +194,7 @@ def _bounded(request: InitRequest, name: str, text: str, limit: int) -> str:
     size = len(text.encode("utf-8", "surrogateescape"))
     if size > limit:
         raise Fatal(
-            f"the {name} has {size} bytes, more than {limit}",
-            Situation("clone.put_in_file", task=request.task),
+            f"the {name} has {size} bytes, more than {limit}", Situation("clone.put_in_file", task=request.task)
         )
     return text
 
@@ -218,10 +214,7 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
             raise Fatal(f"there is no file '{request.task_file}'", hint="--task-file PATH, from the current folder")
         top = repository.toplevel.resolve()
         inside = given.resolve()
-        return (
-            quote(os.fsencode(inside.relative_to(top))) if inside.is_relative_to(top) else os.fspath(inside),
-            data,
-        )
+        return (quote(os.fsencode(inside.relative_to(top))) if inside.is_relative_to(top) else os.fspath(inside), data)
     listed = reading.git.run("ls-tree", "-r", "-z", "--name-only", reading.tree, "--", *policy.task.roots).out
 
     def holds(path: str) -> bool:

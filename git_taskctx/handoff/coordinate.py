@@ -104,7 +104,6 @@ def _require_done_now(session: Session, agent: str) -> None:
         require_current_text(session, reading)
         if judge_session(session, Present(reading)).outcome is not Outcome.YES:
             raise Refused(
-                f"the worktree is not {agent}'s last snapshot",
-                Situation("chain.not_its_snapshot", agent=agent),
+                f"the worktree is not {agent}'s last snapshot", Situation("chain.not_its_snapshot", agent=agent)
             )
         require_done(session, chain, agent, reading.tree)

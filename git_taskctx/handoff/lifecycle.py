@@ -89,10 +89,7 @@ def recover(caller: Caller, task: str) -> Session:
         context_id = choose_context(caller, task)
         active, marker = store.active(), store.marker()
         if active not in (None, task) or marker not in (None, context_id):
-            raise Fatal(
-                f"{active or marker} is active here",
-                Situation("clone.other_active", repository=repository),
-            )
+            raise Fatal(f"{active or marker} is active here", Situation("clone.other_active", repository=repository))
         elsewhere = store.alive_elsewhere(context_id)
         if elsewhere is not None:
             raise Fatal(

@@ -50,8 +50,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
     if chain.at_work:
         if not budget:
             raise Refused(
-                f"{chain.owner} is at work: what changes now is its own",
-                Situation("chain.at_work", chain=chain),
+                f"{chain.owner} is at work: what changes now is its own", Situation("chain.at_work", chain=chain)
             )
         session.commit([Event(Resolve(note), chain.owner)], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)

@@ -86,10 +86,7 @@ def require_current_text(session: Session, reading: Reading | None = None) -> Te
     """Refuse a task or standards text that changed since its capture; else return its state. Raises: Refused."""
     text = compare_text(session, reading)
     if text.reason is not None:
-        raise Refused(
-            text.reason,
-            Situation("chain.stale_text"),
-        )
+        raise Refused(text.reason, Situation("chain.stale_text"))
     return text
 
 

@@ -136,9 +136,7 @@ def examine_files(place: Place) -> Iterator[Problem]:
     ]
     if twice:
         yield Problem(
-            "note",
-            f"{', '.join(twice)}: run twice, by git's configuration and as a file",
-            Situation("hooks.twice"),
+            "note", f"{', '.join(twice)}: run twice, by git's configuration and as a file", Situation("hooks.twice")
         )
     link = beside(place.private)
     if place.folder == place.private and link.is_symlink() and link.readlink() != shared_folder(place):
@@ -218,9 +216,7 @@ def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> 
         )
     elif version != __version__:
         yield Problem(
-            "warning",
-            f"the hooks run {first}, which is {version}; this is {__version__}",
-            Situation("hooks.several"),
+            "warning", f"the hooks run {first}, which is {version}; this is {__version__}", Situation("hooks.several")
         )
     if len(found) > 1:
         yield Problem(

@@ -12,15 +12,7 @@ import subprocess
 from pathlib import Path
 from typing import Literal
 
-EVENTS = (
-    "pre-commit",
-    "pre-merge-commit",
-    "post-checkout",
-    "post-commit",
-    "post-merge",
-    "post-rewrite",
-    "pre-push",
-)
+EVENTS = ("pre-commit", "pre-merge-commit", "post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-push")
 """Our hooks."""
 OTHERS = (
     "applypatch-msg",

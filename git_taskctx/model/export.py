@@ -73,7 +73,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Step:
+class TurnCommand:
     """A command of an agent's turn."""
 
     command: str
@@ -91,7 +91,7 @@ class Role:
     """Whether its edits may be handed on."""
     distinct_actors: bool
     """True where whoever edited for an agent before it may not act for this one."""
-    turn: tuple[Step, ...]
+    turn: tuple[TurnCommand, ...]
     """The commands of its turn, in order."""
     plan: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
     """Steps of the work; for whoever implements."""

@@ -38,7 +38,7 @@ def named(key: str, default: Any = None) -> Any:
 
 
 @dataclass(frozen=True)
-class Usage:
+class AgentUsage:
     """What an agent used, as far as its program reports it."""
 
     usd: str | None = optional()
@@ -57,7 +57,7 @@ class StageRun:
     attempt: int
     key: str | None = optional()
     """Names the command, the policy and what the stage began with."""
-    usage: Usage | None = optional()
+    usage: AgentUsage | None = optional()
 
 
 @dataclass(frozen=True)

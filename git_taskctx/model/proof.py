@@ -115,10 +115,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.MERGE_UNCHECKED: (Weight.UNPROVEN, "the merge cannot be made again here"),
     Code.PARENT_UNPROVEN: (Weight.UNPROVEN, "a parent of the merge is not proved"),
     Code.POLICY_MISSING: (Weight.UNPROVEN, "the commit that the policy is read from is not in this clone"),
-    Code.SIGNATURE_UNCHECKED: (
-        Weight.UNPROVEN,
-        "the key or the program to check a signature with is missing here",
-    ),
+    Code.SIGNATURE_UNCHECKED: (Weight.UNPROVEN, "the key or the program to check a signature with is missing here"),
     Code.OBJECTS_MISSING: (Weight.UNPROVEN, "objects that the answer rests on are missing or damaged"),
     Code.TOO_LARGE: (Weight.UNPROVEN, "a note or a record is larger than any that is ever written"),
     Code.RECORD_NEWER: (Weight.UNPROVEN, "a record was written by a later version of this program"),

@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from git_taskctx.model.payloads import Usage
+from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.model.values import dataclass, field
 
 
@@ -54,7 +54,7 @@ class RunEvent:
     before: str | None = _optional()
     """The tree that lay there when those of `stages` were merged into it."""
     milliseconds: int | None = _optional()
-    usage: Usage | None = _optional()
+    usage: AgentUsage | None = _optional()
     failed: tuple[str, ...] | None = _optional()
     """The stages that handed the work back."""
     reused: bool | None = _optional()

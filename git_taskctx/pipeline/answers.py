@@ -10,7 +10,7 @@ from git_taskctx.context.caller import TEXT_LIMIT
 from git_taskctx.errors import TaskctxError
 from git_taskctx.files import read_plain
 from git_taskctx.model.canonical import load_object
-from git_taskctx.model.payloads import Usage
+from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.runner import BadResponse, CommandFailed, freeze
 from git_taskctx.runner.frozen import digest
@@ -58,7 +58,7 @@ class AgentAnswer:
     flags: Mapping[str, Any] = field(default_factory=dict)
     logs: Sequence[str] = ()
     session: str | None = None
-    usage: Usage | None = None
+    usage: AgentUsage | None = None
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -106,8 +106,8 @@ def read_answer(path: Path, stage: str) -> AgentAnswer:
     )
 
 
-def _usage(told: Mapping[str, Any]) -> Usage:
+def _usage(told: Mapping[str, Any]) -> AgentUsage:
     usd = told.get("usd")
-    return Usage(
+    return AgentUsage(
         None if usd is None else f"{usd:.6f}".rstrip("0").rstrip("."), *map(told.get, ("input_tokens", "output_tokens"))
     )

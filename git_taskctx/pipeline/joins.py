@@ -17,7 +17,7 @@ from git_taskctx.handoff.restore import put_tree
 from git_taskctx.handoff.snapshot import Options
 from git_taskctx.handoff.start import start
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.payloads import StageRun, Usage
+from git_taskctx.model.payloads import AgentUsage, StageRun
 from git_taskctx.model.values import replace
 from git_taskctx.pipeline.bench import Bench, present_tree, refusals_wait, require_no_drift
 from git_taskctx.pipeline.here import Whose
@@ -93,12 +93,12 @@ def run_join(bench: Bench, join: str, agent: str, is_asked: bool, ctx: TaskConte
     ctx.outputs.set("tree", recorded.taken.snapshot.tree)
 
 
-def _sum(used: Iterable[Mapping[str, Any]]) -> Usage | None:
+def _sum(used: Iterable[Mapping[str, Any]]) -> AgentUsage | None:
     """Return what all stages of a join used; None where none says."""
     given = [one for one in used if one]
     usd = sum((Decimal(one.get("usd", 0)) for one in given), Decimal(0))
     tokens = (sum(one.get(name, 0) for one in given) for name in ("input_tokens", "output_tokens"))
-    return Usage(format(usd, "f") if usd else None, *tokens) if given else None
+    return AgentUsage(format(usd, "f") if usd else None, *tokens) if given else None
 
 
 @contextlib.contextmanager

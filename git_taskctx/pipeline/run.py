@@ -12,7 +12,7 @@ from typing import Any
 
 from git_taskctx.errors import Fatal, TaskctxError, Usage
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.payloads import Usage as Used
+from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.model.pipeline import Stage
 from git_taskctx.model.record import Record
 from git_taskctx.model.run import RunEvent, StageFailure
@@ -56,7 +56,7 @@ class _Driver:
     tell: Callable[[RunEvent], None]
     hold: Callable[[str], None] = lambda _: None
     spent: dict[tuple[str, int], Decimal] = field(default_factory=dict)
-    usages: dict[tuple[str, int], Used] = field(default_factory=dict)
+    usages: dict[tuple[str, int], AgentUsage] = field(default_factory=dict)
     started: dict[str, float] = field(default_factory=dict)
     """The tasks that run, and since when."""
     waiting: dict[str, str] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class _Driver:
             event = self.journal.append(event, lasting=type in _LASTING)
         self.tell(event)
 
-    def use(self, ctx: TaskContext, usage: Used) -> None:
+    def use(self, ctx: TaskContext, usage: AgentUsage) -> None:
         """Count what a stage used; when the budget is reached nothing new starts."""
         name = ctx.task.removesuffix(ASK)
         attempt = ctx.attempt

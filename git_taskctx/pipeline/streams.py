@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from git_taskctx.model.payloads import Usage
+from git_taskctx.model.payloads import AgentUsage
 
 LONGEST = 1024 * 1024
 """Characters of a line that are looked into; of a longer one nothing is."""
@@ -37,12 +37,12 @@ class StreamReader:
         self._open, self._is_long = "", False
 
     @property
-    def usage(self) -> Usage | None:
+    def usage(self) -> AgentUsage | None:
         """What was used so far; None where nothing was said of it."""
         if self._usd is None and not (self._input or self._output):
             return None
         usd = None if self._usd is None else format(self._usd.normalize(), "f")
-        return Usage(usd, self._input or None, self._output or None)
+        return AgentUsage(usd, self._input or None, self._output or None)
 
     def feed(self, text: str) -> None:
         """Read a piece of output."""

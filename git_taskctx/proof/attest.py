@@ -21,8 +21,7 @@ from git_taskctx.model.proof import CommitProof, Proof, Proven
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass
 from git_taskctx.proof.claims import CLAIMS, Claim
-from git_taskctx.proof.found import Candidate
-from git_taskctx.proof.found import Found as FoundOut
+from git_taskctx.proof.found import Candidate, Judged
 from git_taskctx.proof.range import Commit
 from git_taskctx.situation import Situation
 
@@ -39,7 +38,7 @@ class Attested:
     handoff: Handoff
 
 
-def attest(proof: Proof, found: Mapping[CommitOid, FoundOut], policy: JudgedBy) -> list[Attested]:
+def attest(proof: Proof, found: Mapping[CommitOid, Judged], policy: JudgedBy) -> list[Attested]:
     """Return what is recorded about each verified commit of a range, oldest first; merges have no own records."""
     attested = []
     for one in reversed(proof.commits):

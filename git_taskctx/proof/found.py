@@ -32,7 +32,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Found:
+class Judged:
     """What was found about one commit."""
 
     commit: Commit

@@ -17,7 +17,7 @@ from git_taskctx.proof.found import CUT_OFF
 from git_taskctx.proof.range import COMMIT_LIMIT, Commit, Range, between, find_commit, lone_range, shallow_commits
 
 if TYPE_CHECKING:
-    from git_taskctx.proof.found import Found
+    from git_taskctx.proof.found import Judged
 
 WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: git's default, and servers' merges, which do not follow renamed folders."""
@@ -38,7 +38,7 @@ class _Made(NamedTuple):
 
 
 def prove_merges(
-    repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Found], cuts: Collection[CommitOid]
+    repository: Repository, merges: Sequence[Commit], found: dict[CommitOid, Judged], cuts: Collection[CommitOid]
 ) -> None:
     """Prove merges by their parents; `merges` lists each one after its parents.
 
@@ -68,7 +68,7 @@ def prove_merges(
 
 
 def prove_first(
-    repository: Repository, what: Range, found: dict[CommitOid, Found], prove: Callable[[Range], Proof]
+    repository: Repository, what: Range, found: dict[CommitOid, Judged], prove: Callable[[Range], Proof]
 ) -> None:
     """Reject a single merge proved as a merge if its first parent is not proved itself.
 
@@ -91,7 +91,7 @@ def prove_first(
         found[oid] = replace(found[oid], reasons=(reason,), by=None)
 
 
-def _open_parents(merge: Commit, found: Mapping[CommitOid, Found]) -> set[CommitOid]:
+def _open_parents(merge: Commit, found: Mapping[CommitOid, Judged]) -> set[CommitOid]:
     return {parent for parent in merge.parents if parent in found and found[parent].by is None}
 
 

@@ -19,7 +19,7 @@ from git_taskctx.model.payloads import Seal
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
 from git_taskctx.model.values import replace
 from git_taskctx.proof.claims import Note, RecordedContext, cut
-from git_taskctx.proof.found import Candidate, Found, is_open
+from git_taskctx.proof.found import Candidate, Judged, is_open
 from git_taskctx.proof.match import ClaimMatcher
 from git_taskctx.proof.range import Commit, Range, count_dropped, find_commit, find_cuts, first_parents, list_commits
 from git_taskctx.proof.reader import Reader
@@ -38,7 +38,7 @@ def prove(
     *,
     renamed: Mapping[CommitOid, CommitOid] | None = None,
     beside: Sequence[str] | None = None,
-    keep: dict[CommitOid, Found] | None = None,
+    keep: dict[CommitOid, Judged] | None = None,
 ) -> Proof:
     """Judge every commit of a range, and the range by those that `proof.scope` requires.
 
@@ -58,7 +58,7 @@ def prove(
     matcher, reader = ClaimMatcher(repository, rules.policy, renamed), Reader(repository, notes, rules)
     places = {commit.oid: _places(commit, former.get(commit.oid)) for commit in commits}
     reader.look_up([name for some in places.values() for _, name in some])
-    found: dict[CommitOid, Found] = {}
+    found: dict[CommitOid, Judged] = {}
     for batch in reader.batches(commits, places):
         judged = _judge_batch(batch, places, reader, matcher)
         if keep is None:  # the records of many commits are more than a memory holds
@@ -93,7 +93,7 @@ def _judge_batch(
     places: Mapping[CommitOid, Sequence[tuple[str, str]]],
     reader: Reader,
     matcher: ClaimMatcher,
-) -> dict[CommitOid, Found]:
+) -> dict[CommitOid, Judged]:
     """Judge commits, each on its own."""
     reader.read_ahead([name for commit in commits for _, name in places[commit.oid]])
     candidates: dict[CommitOid, list[Candidate]] = {}
@@ -182,14 +182,14 @@ def _candidates(matcher: ClaimMatcher, commit: Commit, recorded: RecordedContext
     ]
 
 
-def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Found:
+def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], notices: tuple[Reason, ...]) -> Judged:
     """Return the candidate that proves a commit, else the one with the clearest reasons.
 
     A commit whose header other tools may read differently from git is never proved.
     """
     if commit.odd is not None:
         task, context = next(((one.recorded.task, one.recorded.context) for one in candidates), (None, None))
-        return Found(commit, (Reason(Code.COMMIT_BAD, commit.odd),), task=task, context=context)
+        return Judged(commit, (Reason(Code.COMMIT_BAD, commit.odd),), task=task, context=context)
     proving = next((one for one in candidates if not one.reasons), None)
     known = tuple(notice for notice in notices if notice.weight is Weight.NOTICE)
     wrong = tuple(notice for notice in notices if notice.weight is not Weight.NOTICE)
@@ -197,17 +197,17 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
         some = proving.claim.parts if proving.claim is not None else ()
         parts = tuple((one.record.commit, one.tree) for one in some if one.record.commit is not None)
         notices = (*proving.notices, *known)
-        return Found(commit, (), notices, proving.by, proving.recorded.task, proving.recorded.context, parts, proving)
+        return Judged(commit, (), notices, proving.by, proving.recorded.task, proving.recorded.context, parts, proving)
     chosen = next(iter(sorted(candidates, key=lambda one: (not one.is_violated, not is_open(one.reasons)))), None)
     if chosen is not None:
         reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *known)
-        return Found(commit, reasons, notices, None, chosen.recorded.task, chosen.recorded.context, candidate=chosen)
+        return Judged(commit, reasons, notices, None, chosen.recorded.task, chosen.recorded.context, candidate=chosen)
     reasons = wrong or ((reader.error,) if reader.error else ())
     if not reasons:
         code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
         missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
         reasons = (Reason(code, missing),)
-    return Found(commit, reasons, known)
+    return Judged(commit, reasons, known)
 
 
 def _by_patch(
@@ -238,7 +238,7 @@ def _by_patch(
     return found
 
 
-def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit]) -> None:
+def _prove_parts(found: dict[CommitOid, Judged], known: Mapping[CommitOid, Commit]) -> None:
     """Accept parts of a task that lack only the final commit, if that is in the range and proved."""
     for one in list(found.values()):
         parts = dict(one.parts)
@@ -249,7 +249,7 @@ def _prove_parts(found: dict[CommitOid, Found], known: Mapping[CommitOid, Commit
 
 
 def _proof_of(
-    one: Found, required: bool, rules: Rules, paths: Mapping[tuple[TreeOid, Reason], tuple[str, ...]]
+    one: Judged, required: bool, rules: Rules, paths: Mapping[tuple[TreeOid, Reason], tuple[str, ...]]
 ) -> CommitProof:
     once = dict.fromkeys(one.reasons)
     reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in once)

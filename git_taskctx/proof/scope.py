@@ -15,11 +15,11 @@ from git_taskctx.model.policy import Policy
 from git_taskctx.proof.range import Range, read_commit
 
 if TYPE_CHECKING:
-    from git_taskctx.proof.found import Found
+    from git_taskctx.proof.found import Judged
 
 
 def required_commits(
-    repository: Repository, what: Range, found: Mapping[CommitOid, Found], policy: Policy
+    repository: Repository, what: Range, found: Mapping[CommitOid, Judged], policy: Policy
 ) -> frozenset[CommitOid]:
     """Return the commits that must be proved: the tip, those of tasks, or all.
 
@@ -45,7 +45,7 @@ def required_commits(
     )
 
 
-def _changed_paths(repository: Repository, found: Mapping[CommitOid, Found]) -> dict[CommitOid, list[bytes]]:
+def _changed_paths(repository: Repository, found: Mapping[CommitOid, Judged]) -> dict[CommitOid, list[bytes]]:
     """Return what each commit changed since its first parent, in one process. Raises: CouldNotTell."""
     pairs: dict[CommitOid, tuple[TreeOid, TreeOid]] = {}
     for oid, one in found.items():

@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.lines import State
+from git_taskctx.git.lines import TreeState
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -37,7 +37,7 @@ class Work:
     """How the tree of a commit came about."""
 
     base: TreeOid
-    states: tuple[State, ...]
+    states: tuple[TreeState, ...]
     """The last one is the commit's tree."""
     turns: tuple[tuple[WorkTurn, ...], ...]
     """Whose turns led to each state: empty for history, several where trees between them are missing."""
@@ -62,7 +62,7 @@ class _Builder:
     base: TreeOid
     commit: CommitOid
     there: set[str]
-    states: list[State] = field(default_factory=list)
+    states: list[TreeState] = field(default_factory=list)
     turns: list[tuple[WorkTurn, ...]] = field(default_factory=list)
     last: int = 0
     waiting: list[WorkTurn] = field(default_factory=list)
@@ -79,7 +79,7 @@ class _Builder:
         for place, state in enumerate(self.states):
             if state.tree == tree and not state.before:
                 return place
-        self.states.append(State(tree))
+        self.states.append(TreeState(tree))
         self.turns.append(())
         return len(self.states) - 1
 
@@ -97,7 +97,7 @@ class _Builder:
         if tree == self.states[self.last].tree:
             return
         self.missing += turns[:-1]
-        self.states.append(State(tree, before))
+        self.states.append(TreeState(tree, before))
         self.turns.append(turns)
         self.last = len(self.states) - 1
 

@@ -36,7 +36,7 @@ from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.proof.attest import claim_about
 from git_taskctx.proof.claims import CLAIMS, RecordedContext
-from git_taskctx.proof.found import Found
+from git_taskctx.proof.found import Judged
 from git_taskctx.proof.prove import prove
 from git_taskctx.proof.range import resolve_range
 from git_taskctx.proof.rules import Rules
@@ -217,7 +217,7 @@ def _prove_sealed(
     if not repository.objects.has(chain.sealed):
         gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
         return None, *_divide(told, last)
-    found: dict[CommitOid, Found] = {}
+    found: dict[CommitOid, Judged] = {}
     proof = _prove(repository, chain.sealed, rules, found)
     candidate = found[chain.sealed].candidate
     claim = claim_about(proof.commits[0], candidate) if candidate is not None else None
@@ -246,7 +246,7 @@ def _judge(session: Session, gaps: list[str]) -> Verdict | None:
         return None
 
 
-def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[CommitOid, Found] | None = None) -> Proof:
+def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[CommitOid, Judged] | None = None) -> Proof:
     what = resolve_range(repository, revision)
     return prove(repository, what, rules(what.policy), keep=keep)
 
@@ -255,7 +255,7 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     repository = caller.repository
     if repository.find_commit(revision) is None:
         raise Fatal(f"'{revision}' names no commit, and no task that is known here", Situation("clone.known"))
-    found: dict[CommitOid, Found] = {}
+    found: dict[CommitOid, Judged] = {}
     proof = _prove(repository, revision, rules, found)
     one = _commit_with_records(caller, proof)
     candidate = found[one.commit].candidate

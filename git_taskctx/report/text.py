@@ -11,7 +11,7 @@ from git_taskctx.report.document import Document, Span
 from git_taskctx.report.hooks import health
 
 if TYPE_CHECKING:
-    from git_taskctx.handoff.begin import Begun
+    from git_taskctx.handoff.begin import BegunContext
     from git_taskctx.handoff.rebuild import Rebuilt
     from git_taskctx.handoff.record import Recorded
     from git_taskctx.handoff.resolve import Resolved
@@ -61,7 +61,7 @@ def _listing(document: Document, items: Sequence[Sequence[Span]], *, total: int 
         document.line(f"  and {count - SHOWN} more")
 
 
-def begun(document: Document, what: Begun) -> None:
+def begun(document: Document, what: BegunContext) -> None:
     """Show what `init` captured, from where."""
     context = what.context
     where = _where(context.git.branch, context.git.head)
@@ -73,7 +73,7 @@ def begun(document: Document, what: Begun) -> None:
     document.line(f"agents: {chain}; ", (context.agents[0], "bold"), " is at work")
 
 
-def begun_notes(document: Document, what: Begun, steps: Sequence[Step]) -> None:
+def begun_notes(document: Document, what: BegunContext, steps: Sequence[Step]) -> None:
     """Show what was odd about the start, and what comes next."""
     if what.dirty:
         count = len(what.dirty)

@@ -18,14 +18,4 @@ from git_taskctx.secrets.patterns import (
     scan_pieces,
 )
 
-__all__ = [
-    "Hit",
-    "Memory",
-    "everyday",
-    "everyday_key",
-    "refuse_hits",
-    "scan",
-    "scan_json",
-    "scan_lines",
-    "scan_pieces",
-]
+__all__ = ["Hit", "Memory", "everyday", "everyday_key", "refuse_hits", "scan", "scan_json", "scan_lines", "scan_pieces"]

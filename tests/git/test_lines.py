@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from git_taskctx.errors import CouldNotTell
-from git_taskctx.git.lines import LARGE, State, Trace, trace_lines
+from git_taskctx.git.lines import LARGE, Trace, TreeState, trace_lines
 from git_taskctx.git.repository import open_repository
 from git_taskctx.model.oids import TreeOid
 
@@ -43,7 +43,7 @@ class History:
         self.repo.git("fast-import", "--quiet", "--done", input=stream + b"done\n")
         self.commits = [self.repo.git("rev-parse", f"refs/states/{number}") for number in range(len(steps))]
         self.history = [
-            State(TreeOid(self.repo.tree(commit)), step.before)
+            TreeState(TreeOid(self.repo.tree(commit)), step.before)
             for commit, step in zip(self.commits, steps, strict=True)
         ]
 
@@ -297,7 +297,7 @@ def test_a_submodule_has_no_lines(tmp_path: Path) -> None:
     for commit in ("1" * 40, "2" * 40):
         entry = f"160000 commit {commit}\tsub\n"
         trees.append(history.repo.git("mktree", "--missing", input=entry))
-    history.history[:] = [State(TreeOid(trees[0])), State(TreeOid(trees[1]), (0,))]
+    history.history[:] = [TreeState(TreeOid(trees[0])), TreeState(TreeOid(trees[1]), (0,))]
     assert shape(history) == {b"sub": ([], (1,))}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from git_taskctx.model.payloads import Usage
+from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.pipeline.streams import LONGEST, StreamReader
 
 CLAUDE: list[dict[str, Any]] = [
@@ -75,13 +75,13 @@ def heard(lines: list[dict[str, Any]], size: int = 7) -> StreamReader:
 @pytest.mark.parametrize(
     ("lines", "session", "usage", "last"),
     [
-        (CLAUDE, "5e1f", Usage("0.0142", 1109, 55), "Done."),
-        (CODEX, "0199a213", Usage(None, 24763, 122), "Repo looks fine."),
-        (GEMINI, "abc123", Usage(None, 50, 200), "Here are the files"),
+        (CLAUDE, "5e1f", AgentUsage("0.0142", 1109, 55), "Done."),
+        (CODEX, "0199a213", AgentUsage(None, 24763, 122), "Repo looks fine."),
+        (GEMINI, "abc123", AgentUsage(None, 50, 200), "Here are the files"),
     ],
     ids=["claude", "codex", "gemini"],
 )
-def test_each_vendor(lines: list[dict[str, Any]], session: str, usage: Usage, last: str) -> None:
+def test_each_vendor(lines: list[dict[str, Any]], session: str, usage: AgentUsage, last: str) -> None:
     """Session, usage and last words; no quota where none is told."""
     reader = heard(lines)
     assert (reader.session, reader.usage, reader.last, reader.quota) == (session, usage, last, None)

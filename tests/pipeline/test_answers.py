@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from git_taskctx.model.payloads import Usage
+from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.pipeline.answers import LARGEST, read_answer
 from git_taskctx.runner import BadResponse, CommandFailed
 
@@ -38,7 +38,7 @@ def test_all_of_it_is_read(tmp_path: Path) -> None:
     }
     (tmp_path / "response.json").write_text(json.dumps(told))
     answer = read_answer(tmp_path / "response.json", "review")
-    assert (answer.findings, answer.session, answer.usage) == (("b", "a"), "s", Usage("0.5", 3, None))
+    assert (answer.findings, answer.session, answer.usage) == (("b", "a"), "s", AgentUsage("0.5", 3, None))
     with pytest.raises(CommandFailed, match="review has findings: b; a"):
         answer.require_yes("review")
     nothing = read_answer(tmp_path / "none.json", "review")

@@ -23,7 +23,7 @@ from git_taskctx.git.repository import Repository, open_repository
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Reason
 from git_taskctx.proof.claims import RecordedContext, read_claims
-from git_taskctx.proof.found import Found
+from git_taskctx.proof.found import Judged
 from git_taskctx.proof.prove import _prove_parts
 from git_taskctx.proof.range import Commit
 
@@ -195,10 +195,10 @@ def test_parts_count_with_the_end_of_the_task() -> None:
 
     def found(
         name: str, parent: str, by: str | None = None, parts: tuple[tuple[CommitOid, TreeOid], ...] = ()
-    ) -> Found:
+    ) -> Judged:
         commit = Commit(CommitOid(name), TreeOid(f"tree of {name}"), (CommitOid(parent),), "")
         open_part = () if by else (Reason(Code.PART_OPEN, "open"),)
-        return Found(commit, open_part, by=by, task="T-1", context="0" * 16, parts=parts)
+        return Judged(commit, open_part, by=by, task="T-1", context="0" * 16, parts=parts)
 
     named = tuple((CommitOid(name), TreeOid(f"tree of {name}")) for name in ("one", "elsewhere"))
     odd = (CommitOid("two"), TreeOid("another tree"))

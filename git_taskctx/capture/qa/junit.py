@@ -39,7 +39,7 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
     A truncated one extends to the end of the log: nothing in it is a tool's printed output.
     """
     data, at, size = bytearray(), begin, _PIECE
-    reader = _Reader()
+    reader = _SuiteReader()
     try:
         while at < len(text):
             piece = text[at : at + size].encode("utf-8", "replace")
@@ -58,7 +58,7 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
     return reader.report(), begin + len(data[: tag.end() if tag else reader.last].decode())
 
 
-class _Reader:
+class _SuiteReader:
     """The position in a document, and its counts."""
 
     def __init__(self) -> None:
