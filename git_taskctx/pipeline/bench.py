@@ -29,6 +29,7 @@ from git_taskctx.pipeline.plan import Layout
 from git_taskctx.pipeline.trees import Trees
 from git_taskctx.runner import CommandFailed, TaskContext, Waiting
 from git_taskctx.sharing.share import push
+from git_taskctx.situation import Situation
 
 KEY = 16
 """Digits of a key that records have."""
@@ -118,6 +119,10 @@ class Bench:
     base: TreeOid | None = None
     """The tree from which trees of their own are made, until they are brought together."""
 
+    def typed(self, kind: str, **facts: Any) -> str:
+        """Return what to type in a situation, as it is shown."""
+        return self.advise(Waiting("", Situation(kind, **facts))).hint or ""
+
     def attempt_of(self, ctx: TaskContext, stage: str) -> StageRun:
         """Return which attempt a task is, counted on from what was run before."""
         attempt = self.journal.attempts.get(stage, 0) + ctx.attempt
@@ -138,7 +143,7 @@ def refusals_wait(bench: Bench, name: str) -> Iterator[None]:
     try:
         yield
     except (Refused, CouldNotTell) as error:
-        if isinstance(error, Waiting | CommandFailed):
+        if isinstance(error, CommandFailed):
             raise
         if hint := bench.advise(error).hint:
             bench.hints[name] = hint

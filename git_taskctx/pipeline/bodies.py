@@ -37,6 +37,7 @@ from git_taskctx.pipeline.processes import end_marked
 from git_taskctx.pipeline.streams import StreamReader
 from git_taskctx.runner import Cancelled, CommandFailed, HandBack, TaskContext, TimedOut, Waiting, run_command
 from git_taskctx.runner.frozen import digest
+from git_taskctx.situation import Situation
 
 _ARGUMENT = 96 * 1024
 """Bytes of a prompt that is given as a word; Linux takes 128 KiB for each, execve(2)."""
@@ -119,8 +120,8 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
             if bench.running == 0 and (wrote := _written(bench, tree)):
                 names, bench.busy = ", ".join(dict.fromkeys(bench.busy)), []
                 bench.checked.clear()
-                bench.hints[name] = "git taskctx verify   # what differs, and how to put it back"
-                raise Waiting(f"{names} changed the tree: {wrote}")
+                with refusals_wait(bench, name):
+                    raise Waiting(f"{names} changed the tree: {wrote}", Situation("run.changed"))
             if code is not None:
                 bench.checked.append(checked(bench, stage, told, tree, code))
             if bench.running == 0:
@@ -216,7 +217,7 @@ def decide(bench: Bench, stages: Mapping[str, Stage], name: str, finding: str | 
     Raises: Refused for drift, and where the stage does not wait for one.
     """
     if not bench.journal.asks(name):
-        raise Refused(f"{name} does not wait for an answer", hint="git taskctx run --resume")
+        raise Refused(f"{name} does not wait for an answer", Situation("run.goes_on"))
     with bench.desk.session() as session:
         require_no_drift(session)
         if finding is not None:

@@ -31,6 +31,7 @@ from git_taskctx.pipeline.processes import end_marked
 from git_taskctx.pipeline.trees import Trees, trees_home
 from git_taskctx.runner import Cancelled, CommandFailed, ContextWriter, TaskContext, TimedOut, Waiting, run_command
 from git_taskctx.runner.frozen import digest
+from git_taskctx.situation import Situation
 
 KEPT = 4 * 1024 * 1024
 """Bytes of the end of each stream that come back, and that go on record."""
@@ -80,7 +81,7 @@ class Cluster:
     def __init__(self, address: str, settings: Settings, repository: Repository) -> None:
         found = re.fullmatch(r"dask://([^/@\s]+:\d+)/?", address)
         if found is None:
-            raise Usage(f"{address!r} is no executor", hint="git taskctx run --executor dask://HOST:PORT")
+            raise Usage(f"{address!r} is no executor", Situation("run.on_cluster"))
         if settings.remote is None:
             raise Usage("a worker fetches the tree from run.remote, which is not set", hint="docs/pipelines.md")
         self.settings, self.remote = settings, require_remote(repository, settings.remote)

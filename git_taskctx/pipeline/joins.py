@@ -25,11 +25,11 @@ from git_taskctx.pipeline.journal import OwnWork
 from git_taskctx.pipeline.threeway import content_of, marked, merge_trees
 from git_taskctx.pipeline.trees import OwnTree
 from git_taskctx.runner import CommandFailed, TaskContext, Waiting
+from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER
 
 _KEPT = "run"
 """The name beside agents under which is kept what stages left in trees of their own."""
-_MARKERS = "git grep --untracked -n '^<<<<<<< '   # solve these in the worktree, then:"
 
 
 @contextlib.contextmanager
@@ -158,8 +158,8 @@ def _together(
                 _say(ctx, "collision", done, merged.tree, onto, state, merged.hunks)
                 if state == "writing":
                     _put(session, merged.tree)
-            bench.hints[waits] = _MARKERS
-            raise Waiting(f"{sides[0]} and {name} collide in {', '.join(merged.collisions[:5])}\n{merged.hunks}")
+            what = f"{sides[0]} and {name} collide in {', '.join(merged.collisions[:5])}\n{merged.hunks}"
+            raise Waiting(what, Situation("run.collides"))
         tree = merged.tree
     return tree
 
@@ -186,11 +186,10 @@ def _require_solved(bench: Bench, session: Session, waits: str, ctx: TaskContext
         changes = compare_trees(repository, TreeOid(event.before or ""), present)
         files = {quote(one.path): content_of(repository, present, one.path).split(b"\n") for one in changes}
         if left := [path for path, lines in files.items() if any(marked(lines))]:
-            bench.hints[waits] = _MARKERS
-            raise Waiting(f"{', '.join(names)} still collide in {', '.join(left[:5])}")
+            raise Waiting(f"{', '.join(names)} still collide in {', '.join(left[:5])}", Situation("run.collides"))
         if present == event.tree:
-            bench.hints[waits] = f"git taskctx snapshot --agent {session.chain.owner}   # once it is right, then:"
-            raise Waiting(f"{', '.join(names)} still collide\n{event.text}")
+            situation = Situation("run.solved", owner=session.chain.owner)
+            raise Waiting(f"{', '.join(names)} still collide\n{event.text}", situation)
     _say(ctx, "merged", names, present, present, "done")
     bench.base = None
 

@@ -21,6 +21,7 @@ from git_taskctx.model.run import RunEvent
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.runner import Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import digest
+from git_taskctx.situation import Situation
 from git_taskctx.store import Store
 from git_taskctx.system import sync
 
@@ -173,7 +174,7 @@ def resume_run(store: Store, task: str) -> Iterator[Journal]:
     """Go on with the last run of a task. Raises: Fatal where there is none, TryAgain."""
     numbers = store.runs(task)
     if not numbers:
-        raise Fatal(f"no run of {task} has begun", hint="git taskctx run")
+        raise Fatal(f"no run of {task} has begun", Situation("run.begins"))
     with _alone(store, task):
         folder = store.run_folder(task, numbers[-1])
         yield Journal(folder, numbers[-1], seen=tuple(read_events(folder)))
@@ -185,7 +186,7 @@ def _alone(store: Store, task: str) -> Iterator[None]:
     try:
         held = files.lock_folder(store.run_folder(task, 0).parent, wait=False)
     except BlockingIOError as error:
-        raise TryAgain(f"a run of {task} is going on", hint="git taskctx status") from error
+        raise TryAgain(f"a run of {task} is going on", Situation("run.going_on")) from error
     try:
         yield
     finally:
@@ -208,7 +209,7 @@ def waits_for(store: Store, task: str) -> tuple[int, str, str] | None:
     last = events[-1] if events else None
     if last is None or last.type != "run-ended" or last.state != "waiting":
         return None
-    return numbers[-1], last.why or "", last.next or "git taskctx run --resume"
+    return numbers[-1], last.why or "", last.next or ""
 
 
 def plain_writes(writes: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.pipeline import Pipelines, Settings, Stage
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.runner.frozen import digest
+from git_taskctx.situation import Situation
 
 _LONGEST = 60
 """Characters of a name that has the names of all stages that are brought together."""
@@ -73,20 +74,17 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
     """
     context = session.context
     frozen = context.pipelines
-    again = "git commit -- .taskctx.toml\ngit taskctx rebuild --policy HEAD   # takes the committed one"
     if frozen is None and committed is None:
-        raise Fatal(f"{session.task} has no pipeline", hint=f"docs/pipelines.md   # write one, then:\n{again}")
+        raise Fatal(f"{session.task} has no pipeline", Situation("run.none"))
     if frozen is None or (committed is not None and committed != frozen):
-        raise BadConfig(
-            f"the committed pipeline is not the one that {session.task} began with",
-            hint="git taskctx rebuild --policy HEAD   # takes the committed one",
-        )
+        what = f"the committed pipeline is not the one that {session.task} began with"
+        raise BadConfig(what, Situation("run.committed"))
     name, members = _members(frozen, asked.pipeline)
     stages = _part(_inside({one: frozen.stages[one] for one in members}), asked)
     faults = [*faults_among(stages), *_misplaced(session, stages)]
     faults += _not_found(session, stages, environ)
     if faults:
-        raise BadConfig("\n".join(dict.fromkeys(faults)), hint="git taskctx run --dry-run   # once it is corrected")
+        raise BadConfig("\n".join(dict.fromkeys(faults)), Situation("run.planned", why="once it is corrected"))
     block = context.immutable
     policy = digest(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
     return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
@@ -99,7 +97,7 @@ def _members(frozen: Pipelines, name: str | None) -> tuple[str | None, tuple[str
     if name is None or name not in known:
         names = ", ".join(known) or "none: all stages are one"
         what = f"there is no pipeline {name!r}" if name is not None else "which pipeline?"
-        raise Usage(f"{what}   # there is {names}", hint=f"git taskctx run {next(iter(known), '')}".rstrip())
+        raise Usage(f"{what}   # there is {names}", Situation("run.begins", pipeline=next(iter(known), None)))
     return name, known[name]
 
 
@@ -119,7 +117,7 @@ def _part(stages: Mapping[str, Stage], asked: Asked) -> dict[str, Stage]:
     """Return the stages that are asked for."""
     for name in (asked.stage, asked.since):
         if name is not None and name not in stages:
-            raise Usage(f"there is no stage {name!r}: there is {', '.join(stages)}", hint="git taskctx run --dry-run")
+            raise Usage(f"there is no stage {name!r}: there is {', '.join(stages)}", Situation("run.planned"))
     wanted = set(stages)
     if asked.stage is not None:
         wanted = {asked.stage}

@@ -26,6 +26,7 @@ from git_taskctx.pipeline.known import Known
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.pipeline.processes import children, end_children, end_marked
 from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskContext
+from git_taskctx.situation import Situation
 from git_taskctx.system import become_subreaper
 
 _LASTING = ("run-started", "stage-ended", "again", "merged", "collision", "waiting", "run-ended")
@@ -161,7 +162,7 @@ def run_pipeline(
             result = executor.run()
             bench.flush()
         except TaskctxError as error:
-            driver.say("run-ended", state="failed", why=error.message, next="git taskctx run --resume")
+            driver.say("run-ended", state="failed", why=error.message, next=bench.typed("run.goes_on"))
             raise
         finally:
             if timer is not None:
@@ -213,26 +214,23 @@ def _tasks(plan: Plan, bench: Bench, begins: TreeOid) -> Any:
 
 
 def _ended(driver: _Driver, result: RunResult) -> RunEnded:
-    number, hints = driver.journal.number, list[str]()
-    for name in driver.waiting:
-        if (hint := driver.bench.hints.get(name)) is not None:
-            hints += [line for line in hint.split("\n") if line not in hints]
-    if result.state in ("done", "failed"):
-        return RunEnded(number, result.state, "git taskctx run --resume" if result.state == "failed" else None)
+    number = driver.journal.number
+    if result.state == "done":
+        return RunEnded(number, result.state, None)
+    lines = [line for name in driver.waiting for line in driver.bench.hints.get(name, "").splitlines()]
     gate = next(
         (name for name in driver.waiting if result.status.get(f"{name}{ASK}") and
          result.status[f"{name}{ASK}"].state == "waiting" and driver.waiting[name] == driver.plan.stages[name].ask),
         None,
     )  # fmt: skip
-    if gate is not None:
-        hints.append(f'git taskctx run --reject {gate} --finding "what is wrong"   # or approve it:')
-        return RunEnded(number, result.state, f"git taskctx run --approve {gate}", tuple(hints))
-    return RunEnded(number, result.state, "git taskctx run --resume", tuple(hints))
+    asked = driver.bench.typed("run.goes_on") if gate is None else driver.bench.typed("run.approves", stage=gate)
+    *hints, goes_on = (*lines, *asked.splitlines())
+    return RunEnded(number, result.state, goes_on, tuple(dict.fromkeys(hints)))
 
 
 def require_gate(stages: Mapping[str, Stage], name: str) -> None:
     """Raise Usage for a stage that asks nobody, Fatal for one that there is not."""
     if name not in stages:
-        raise Fatal(f"there is no stage {name!r}: there is {', '.join(stages)}", hint="git taskctx run --dry-run")
+        raise Fatal(f"there is no stage {name!r}: there is {', '.join(stages)}", Situation("run.planned"))
     if stages[name].ask is None:
-        raise Usage(f"{name} asks nobody", hint="git taskctx run --resume")
+        raise Usage(f"{name} asks nobody", Situation("run.goes_on"))
