@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import enum
+import functools
 import inspect
 import itertools
-import textwrap
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -158,10 +159,16 @@ def _type(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
 def _docstrings(cls: Any) -> dict[str, str]:
     """Return the docstring that stands under each field in the source."""
     found = _docstrings(cls.__base__) if is_dataclass(cls.__base__) else {}
-    body = typing.cast(ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]).body
-    for statement, after in itertools.pairwise(body):
+    for statement, after in itertools.pairwise(_bodies(cls.__module__)[cls.__name__]):
         if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             constant = after.value if isinstance(after, ast.Expr) else None
             if isinstance(constant, ast.Constant) and isinstance(constant.value, str):
                 found[statement.target.id] = " ".join(constant.value.split())
     return found
+
+
+@functools.cache
+def _bodies(module: str) -> dict[str, list[ast.stmt]]:
+    """Return what stands in each class of a module; Python itself would read the module again for each of them."""
+    source = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node.body for node in source.body if isinstance(node, ast.ClassDef)}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
+import typer.main
 
 from git_taskctx.cli import app, plain
 from git_taskctx.cli.options import COMMON, Parameter, Verb
@@ -20,6 +22,8 @@ CHOSEN = {
     "vendor": "claude",
 }
 """Values of parameters that do not take every word."""
+_TYPER = typer.main.get_command(app.app)
+"""What `app` makes of itself, anew, each time it is called."""
 
 
 def _by_typer(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, Any], str, dict[str, Any]]:
@@ -31,6 +35,7 @@ def _by_typer(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[dict[st
         seen.append((before, verb.name, values))
 
     monkeypatch.setattr(app, "perform", note)
+    monkeypatch.setattr(app, "app", _TYPER)
     app.run_app(argv)
     return seen[0]
 
@@ -44,54 +49,47 @@ def _words(parameter: Parameter) -> list[str]:
     return [*parameter.words[-1:], value]
 
 
-def _lines() -> list[list[str]]:
-    """Every verb with what it needs, and with each of its options added, in both ways to write them."""
-    lines = []
-    for verb in VERBS.values():
-        parameters = verb.parameters()
-        needed = [word for one in parameters if one.default is ... for word in _words(one)]
-        lines.append([verb.name, *needed])
-        for one in parameters:
-            if one.default is ... or not one.words or one.spec.min is not None:
-                continue
-            words = _words(one)
-            lines += [[verb.name, *needed, *words], [verb.name, *words, *needed]]
-            if one.kind is not bool and words[0].startswith("--"):
-                lines.append([verb.name, *needed, "=".join(words)])
-        if "task" in verb.common:
-            lines.append(["--task", "T-1", "--format=json", verb.name, *needed])
-    return lines
+def _lines(verb: Verb) -> Iterator[list[str]]:
+    """Yield a verb with what it needs, and with each of its options added, in both ways to write them."""
+    parameters = verb.parameters()
+    needed = [word for one in parameters if one.default is ... for word in _words(one)]
+    yield [verb.name, *needed]
+    for one in parameters:
+        if one.default is ... or not one.words or one.spec.min is not None:
+            continue
+        words = _words(one)
+        yield from ([verb.name, *needed, *words], [verb.name, *words, *needed])
+        if one.kind is not bool and words[0].startswith("--"):
+            yield [verb.name, *needed, "=".join(words)]
+    if "task" in verb.common:
+        yield ["--task", "T-1", "--format=json", verb.name, *needed]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("argv", _lines(), ids=" ".join)
-def test_both_read_the_same(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("verb", VERBS.values(), ids=VERBS)
+def test_both_read_the_same(verb: Verb, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every verb with every option: the same verb and the same values, or the plain reader declines a list."""
-    before, verb, values = _by_typer(argv, monkeypatch)
-    if re.search(r"--(paths|human|criterion)\b", " ".join(argv)):
-        with pytest.raises(plain.NeedsTyper):
-            plain.read_plain(argv)
-        return
-    told, plainly, taken = plain.read_plain(argv)
-    assert (verb, values) == (plainly.name, taken)
-    assert before == {"task": None, "context_id": None, "format": "text", **told}
+    for argv in _lines(verb):
+        before, name, values = _by_typer(argv, monkeypatch)
+        if re.search(r"--(paths|human|criterion)\b", " ".join(argv)):
+            with pytest.raises(plain.NeedsTyper):
+                plain.read_plain(argv)
+            continue
+        told, plainly, taken = plain.read_plain(argv)
+        assert (name, values) == (plainly.name, taken), argv
+        assert before == {"task": None, "context_id": None, "format": "text", **told}, argv
 
 
-@pytest.mark.parametrize(
-    "argv",
-    [
-        [], ["-h"], ["--version"], ["verify", "-h"], ["verify", "--help"], ["nonsense"], ["status", "extra"],
-        ["start"], ["start", "--agent"], ["start", "--agent", "-x"], ["start", "--agnet", "a"], ["start", "--", "a"],
-        ["start", "--agent", "a", "--agent", "b"], ["verify", "--strict=yes"], ["get", "--format", "xml"],
-        ["diff", "--round", "1"], ["--agent", "a", "start"], ["completion", "zhs"], ["verify", "-C", "x"],
-        ["init", "T", "--description", "-"],
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_what_is_not_plain_is_left_to_typer(argv: list[str]) -> None:
+def test_what_is_not_plain_is_left_to_typer() -> None:
     """Help, mistakes, repeated options and values that begin with a dash are not for the plain reader."""
-    with pytest.raises(plain.NeedsTyper):
-        plain.read_plain(argv)
+    for line in (
+        "", "-h", "--version", "verify -h", "verify --help", "nonsense", "status extra", "start", "start --agent",
+        "start --agent -x", "start --agnet a", "start -- a", "start --agent a --agent b", "verify --strict=yes",
+        "get --format xml", "diff --round 1", "--agent a start", "completion zhs", "verify -C x",
+        "init T --description -",
+    ):  # fmt: skip
+        with pytest.raises(plain.NeedsTyper):
+            raise AssertionError(line, plain.read_plain(line.split()))
 
 
 def test_common_options_are_told_by_their_parameter() -> None:

@@ -16,6 +16,7 @@ import pytest
 from desk import TASK, Desk
 from gitrepo import ROOT, GitRepo
 from jsonschema import Draft202012Validator
+from prepared import fill
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_canonical, dump_line
@@ -46,9 +47,8 @@ validation:
 """
 
 
-@pytest.fixture
-def told(repo: GitRepo) -> Desk:
-    """A context in which everything happened once."""
+def everything_once(repo: GitRepo) -> None:
+    """Begin a context in which everything happens once."""
     desk = Desk(repo)
     repo.write("parser.py", "broken\n")
     repo.write("README", "read me\n")
@@ -90,7 +90,13 @@ def told(repo: GitRepo) -> Desk:
     desk.ok("purge")
     desk.ok("recover", TASK)
     desk.ok("block", "--agent", "reviewer", "--finding", "back again")
-    return desk
+
+
+@pytest.fixture
+def told(repo: GitRepo) -> Desk:
+    """A context in which everything happened once."""
+    fill(repo, everything_once)
+    return Desk(repo)
 
 
 @functools.cache
@@ -112,12 +118,11 @@ def written(desk: Desk, pattern: str) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_the_verb_prints_what_the_model_says(repo: GitRepo, name: str) -> None:
+def test_the_verb_prints_what_the_model_says(repo: GitRepo) -> None:
     """`git taskctx schema NAME` is the schema, and all of them stand in one document without a name."""
-    desk = Desk(repo)
-    assert json.loads(desk.ok("schema", name).out) == build_schema(name)
-    assert json.loads(desk.ok("schema").out)[name] == build_schema(name)
+    desk, schemas = Desk(repo), {name: build_schema(name) for name in SCHEMAS}
+    assert {name: json.loads(desk.ok("schema", name).out) for name in SCHEMAS} == schemas
+    assert json.loads(desk.ok("schema").out) == schemas
 
 
 def test_everything_that_is_written_validates(told: Desk) -> None:
@@ -150,15 +155,19 @@ def test_everything_that_is_written_validates(told: Desk) -> None:
     }  # fmt: skip
 
 
-def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to every object in a JSON value."""
-    if isinstance(value, dict):
-        yield path
-        for key, item in value.items():
-            yield from places(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from places(item, (*path, index))
+def places(value: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield the way to an object of each kind in a JSON value: under the same key, with the same fields and types."""
+    seen, rest = set[object](), [((), value)]
+    while rest:
+        path, item = rest.pop(0)
+        if isinstance(item, dict):
+            name = next((key for key in reversed(path) if isinstance(key, str)), None)
+            kind = name, frozenset((key, type(inner)) for key, inner in item.items())
+            if kind not in seen:
+                seen.add(kind)
+                yield path
+        inner = item.items() if isinstance(item, dict) else enumerate(item) if isinstance(item, list) else ()
+        rest += [((*path, key), one) for key, one in inner]
 
 
 def inside(value: Any, path: tuple[Any, ...]) -> Any:
