@@ -25,6 +25,7 @@ sys.dont_write_bytecode = False  # whatever the user has said: some thousand pro
 pytest.register_assert_rewrite("gitrepo", "desk", "gated", "engine", "following")
 
 import prepared  # noqa: E402 - found beside this file
+import tiers  # noqa: E402
 from desk import Desk  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
 from prepared import fill  # noqa: E402
@@ -42,7 +43,7 @@ IDENTITY = """\
 \tauto = 0
 """
 settings.register_profile(
-    "usual", deadline=None, derandomize=True, database=None, max_examples=50, suppress_health_check=list(HealthCheck)
+    "usual", deadline=None, derandomize=True, database=None, max_examples=25, suppress_health_check=list(HealthCheck)
 )  # the same examples each time: a gate that fails, fails again
 settings.register_profile("deep", settings.get_profile("usual"), derandomize=False, max_examples=1000)
 _MEMORY = Path("/dev/shm")
@@ -67,6 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     new program; what has a handler does not (execve(2)). xdist's controller starts its workers alone, and they are to
     ignore what it ignores.
     """
+    tiers.deep = config.getoption("--deep")
     settings.load_profile("deep" if config.getoption("--deep") else "usual")
     if _MEMORY.is_dir() and not os.statvfs(_MEMORY).f_flag & os.ST_NOEXEC and shutil.disk_usage(_MEMORY).free > 6 << 30:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", os.fspath(_MEMORY))

@@ -181,7 +181,7 @@ class GitRepo:
         GitRefused, also where git leaves files out and only says so.
         """
         with tempfile.TemporaryDirectory(prefix="oracle-", dir=os.environ.get("HOME")) as folder:
-            index = Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index"))
+            index, real = self._paths("index", "objects")
             copy = Path(folder, "index")
             if index.exists():
                 shutil.copy2(index, copy)
@@ -189,12 +189,11 @@ class GitRepo:
                     os.utime(copy, (1, 1))
             store = store or Path(folder, "objects")
             store.mkdir(exist_ok=True)
-            real = self.git("rev-parse", "--path-format=absolute", "--git-path", "objects")
             others = self._variable("GIT_ALTERNATE_OBJECT_DIRECTORIES")
             env = {
                 "GIT_INDEX_FILE": os.fspath(copy),
                 "GIT_OBJECT_DIRECTORY": os.fspath(store),
-                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (_quoted(real), others))),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": os.pathsep.join(filter(None, (_quoted(os.fspath(real)), others))),
                 "GIT_OPTIONAL_LOCKS": "0",
             }
             quiet = ("-c", "core.splitIndex=false", "-c", "core.fsmonitor=false", "-c", "core.safecrlf=false")
@@ -209,13 +208,25 @@ class GitRepo:
         found: dict[str, object] = {}
         refs = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         found["refs"] = [line for line in refs if not line.startswith(_OURS)]
-        index = Path(self.git("rev-parse", "--path-format=absolute", "--git-path", "index"))
+        [index] = self._paths("index")
         if index.exists():
             found["index"] = _exact(index)
         for folder in {git_dir, common}:
             found.update(_git_files(folder))
         found.update(_worktree_files(self.toplevel(), skip={git_dir, common}))
         return found
+
+    def _paths(self, *names: str) -> list[Path]:
+        """Return where files of the git dir are."""
+        found = self.git(
+            "rev-parse", "--path-format=absolute", *(word for one in names for word in ("--git-path", one))
+        )
+        lines = found.split("\n")
+        if len(lines) == len(names):
+            return [Path(line) for line in lines]
+        return [  # a newline in a path
+            Path(self.git("rev-parse", "--path-format=absolute", "--git-path", one)) for one in names
+        ]
 
     def _variable(self, name: str) -> str | None:
         return self.env.get(name, os.environ.get(name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,17 +26,24 @@ ROWS = (
 )  # fmt: skip
 
 
-def test_the_table_has_its_rows(tmp_path: Path) -> None:
-    """A repository of 50 files and one round give every row that a small repository has, and the raw figures."""
+@pytest.mark.parametrize(
+    "pattern", ["20 changes|of 8 commits$", pytest.param("", marks=pytest.mark.deep)], ids=["some", "all"]
+)
+def test_the_table_has_its_rows(tmp_path: Path, pattern: str) -> None:
+    """A repository of 50 files and one round give every row that a small repository has, and the raw figures.
+
+    Deep runs have all of them.
+    """
     done = subprocess.run(
         [sys.executable, os.fspath(FOLDER), "--sizes=50", "--rounds=1", "--notes=2,20", "--tasks=1,3", "--proofs=2,8",
-         "--past=1,3", f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
+         "--past=1,3", f"--rows={pattern}", f"--cache={tmp_path / 'cache'}", f"--json={tmp_path / 'figures.json'}"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     names = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert names[0] == "row"
-    assert [name for name in ROWS if name not in names] == []
+    rows = [name for name in ROWS if re.search(pattern, name)]
+    assert [name for name in rows if name not in names] == []
     figures = json.loads((tmp_path / "figures.json").read_text())
     assert {figure["case"] for figure in figures} <= set(ROWS)
     assert all(len(times) == 1 for figure in figures for times in figure["ms"].values())

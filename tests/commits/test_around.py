@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from gated import Gated, put_hooks
 from gitrepo import GitRepo
+from tiers import some
 
 OFF = {"GIT_TASKCTX": "0"}
 
@@ -32,7 +33,13 @@ def test_no_verify_is_noticed_by_the_hook_after_the_commit(desk: Gated) -> None:
     assert bypasses(desk) == [expected]
 
 
-@pytest.mark.parametrize("verb", ["verify", "status", "get", "log", "snapshot --agent implementer", "purge"])
+@pytest.mark.parametrize(
+    "verb",
+    some(
+        ("verify", "status", "get", "log", "snapshot --agent implementer", "purge"),
+        ("get", "snapshot --agent implementer"),
+    ),
+)
 def test_what_no_hook_saw_is_noticed_by_the_next_verb(desk: Gated, verb: str) -> None:
     """`GIT_TASKCTX=0`, or a program that asks no hook: any verb finds the commit and records it, once."""
     desk.init()
@@ -127,9 +134,12 @@ FORMS: dict[str, tuple[Callable[[Gated], list[tuple[str, ...]]], str]] = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("at_work", [True, False], ids=["at-work", "snapshotted"])
+@pytest.mark.parametrize("at_work", [True, pytest.param(False, marks=pytest.mark.deep)], ids=["at-work", "snapshotted"])
 def test_what_git_asks_no_hook_about_is_noticed(desk: Gated, form: str, at_work: bool) -> None:
-    """A commit in the middle of a task, however it is made, is on record once a hook or a verb has looked."""
+    """A commit in the middle of a task, however it is made, is on record once a hook or a verb has looked.
+
+    While an agent is at work; deep runs have the same of what was snapshotted, of which the tests below have two.
+    """
     desk.repo.write("README", "second\n")
     desk.repo.commit("second")
     desk.branch_off()

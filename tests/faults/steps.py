@@ -15,19 +15,17 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol
 
-import pytest
 from desk import Desk, Said
 from gitrepo import ROOT
 
 HERE = Path(__file__).resolve().parent
 _PIDS = 4096
-T = TypeVar("T")
 _ALL = 120.0
 """Seconds in which what a killed verb left running must have ended."""
 
@@ -176,11 +174,6 @@ def _descriptor_of(pid: int) -> Iterator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def some(values: Iterable[T], quick: Container[T]) -> list[Any]:
-    """Return values to parametrize with: those that are not in `quick` are for deep runs."""
-    return [value if value in quick else pytest.param(value, marks=pytest.mark.deep) for value in values]
 
 
 _NAMES = re.compile(r"objects/[0-9a-f]{2}\b|[0-9a-f]{8,}|(?<=tmp_obj_)\w+|(?<=tmp_pack_)\w+|(?<=tmp_idx_)\w+")

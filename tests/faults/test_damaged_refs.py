@@ -9,7 +9,7 @@ import pytest
 from desk import TASK, Desk
 from gitrepo import GitRepo
 from records import added, read_records
-from steps import some
+from tiers import some
 
 from git_taskctx.errors import Fatal
 from git_taskctx.git.repository import open_repository

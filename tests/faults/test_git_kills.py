@@ -10,7 +10,8 @@ from desk import Desk
 from git_scenes import GIT_SCENES
 from gitrepo import GitRepo
 from scenes import Scene
-from steps import Fault, some, spread
+from steps import Fault, spread
+from tiers import some
 
 pytestmark = pytest.mark.needs_gcc
 QUICK = tuple(scene for scene in GIT_SCENES if scene.name in ("commit", "switch"))
@@ -21,7 +22,7 @@ def test_killed_at_some_steps(hooked: PrepareGit, scene: Scene) -> None:
     """A few steps of all processes together, always the same ones; every process dies."""
     stage, model = hooked(scene)
     hits = 0
-    for at in spread(len(stage.steps()), 3):
+    for at in spread(len(stage.steps()), 2):
         desk = stage.copy()
         stepped = stage.run(desk, Fault(at))
         if stepped.said.code == -signal.SIGKILL:

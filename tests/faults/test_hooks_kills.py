@@ -15,7 +15,8 @@ from afterwards import copy_of, let_time_pass
 from desk import Desk
 from gitrepo import GitRepo
 from states import States
-from steps import Fault, Hook, Shim, run_steps, some, spread
+from steps import Fault, Hook, Shim, run_steps, spread
+from tiers import some
 
 CHECK = '#!/bin/sh\n. "$(dirname "$0")/helper"\necho "$(basename "$0")" >>"$CHECKS"\n'
 TRACKED = "--write-tracked"

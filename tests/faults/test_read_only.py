@@ -14,13 +14,13 @@ from desk import TASK, Desk, Said
 from gitrepo import GitRepo
 from nobody import as_nobody, give_to_nobody, readable_python
 from records import added, read_records
-from steps import some
+from tiers import some
 
 PLACES = (
     ".", ".agent-output", ".agent-output/tasks", ".agent-output/tasks/TASK-1", ".git", ".git/refs", ".git/refs/notes",
     ".git/objects", ".git/taskctx", ".git/logs",
 )  # fmt: skip
-QUICK = (".", ".git/objects")
+QUICK = (".git/objects",)
 READING = (("status",), ("get",), ("log",), ("list",), ("fingerprint",), ("diff",), ("report",))
 WRITING = (
     ("snapshot", "--agent", "implementer"),

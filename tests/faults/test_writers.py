@@ -16,7 +16,7 @@ from git_scenes import put_in
 from gitrepo import GitRepo
 from records import Records, added, read_records
 from scenes import linked
-from steps import some
+from tiers import some
 
 TRY_AGAIN = 75
 
@@ -151,7 +151,7 @@ def hold_whole(desk: Desk, before: Records) -> None:
     assert [place for place in desk.repo.git_dir().rglob("*.lock") if place.is_file()] == []
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(60, marks=pytest.mark.deep)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(60, marks=pytest.mark.deep)])
 def test_all_of_them_at_random(desk: Desk, tmp_path: Path, rounds: int) -> None:
     """Three at once, drawn from a seed, round after round in one repository."""
     put_in(desk, tmp_path / "bin")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from desk import TASK, Desk, executable, hints_of
 from gitrepo import GitRepo
 from proof.scene import FETCH_NOTES, NOTES, Clone, Scene
+from tiers import some
 
 PROVED = "commit: verified\n{}  verified by commit TASK-1  Mend the parser\n"
 
@@ -131,10 +133,14 @@ case $1 in refs/heads/*) exec git taskctx verify "$2..$3" ;; esac
 }
 
 
-@pytest.mark.parametrize("kind", ["bare", "worktree"])
-@pytest.mark.parametrize("name", HOOKS)
-def test_a_servers_hook_proves_what_is_in_quarantine(tmp_path: Path, kind: str, name: str) -> None:
+@pytest.mark.parametrize(
+    "hook",
+    some(itertools.product(("bare", "worktree"), HOOKS), list(zip(("bare", "worktree"), HOOKS, strict=True))),
+    ids="-".join,
+)
+def test_a_servers_hook_proves_what_is_in_quarantine(tmp_path: Path, hook: tuple[str, str]) -> None:
     """A push of a commit that is proved goes through, and one of another commit does not, in either hook."""
+    kind, name = hook
     scene = Scene(tmp_path)
     hub = GitRepo.init(tmp_path / "hub", *(["--bare"] if kind == "bare" else []))
     scene.repo.git("push", "-q", os.fspath(hub.path), "main:topic")

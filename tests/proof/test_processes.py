@@ -1,4 +1,4 @@
-"""How many processes a proof starts: as many for fifty commits of a kind as for five, whatever is to be found out."""
+"""How many processes a proof starts: as many for twenty commits of a kind as for five, whatever is to be found out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gitrepo import GitRepo, run_taskctx
 from proof.many import validated_commits
 from proof.scene import NOTES
 
-FEW, MANY = 5, 50
+FEW, MANY = 5, 20
 
 
 def counted(folder: Path) -> dict[str, str]:
@@ -81,7 +81,7 @@ def merges(repo: GitRepo, count: int) -> str:
     [(misplaced, "misplaced"), (by_patch, "no-record"), (merges, "merge-edited")],
     ids=["misplaced", "by patch", "merges"],
 )
-def test_fifty_take_the_processes_of_five(tmp_path: Path, make: Callable[[GitRepo, int], str], reason: str) -> None:
+def test_many_take_the_processes_of_five(tmp_path: Path, make: Callable[[GitRepo, int], str], reason: str) -> None:
     """Every call of git is counted by a git that stands before it; each commit is judged as it must be."""
     started = []
     for count in (FEW, MANY):
