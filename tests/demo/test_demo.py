@@ -83,44 +83,9 @@ def missing(lines: list[str], expected: list[str]) -> str | None:
     return next((line for line in expected if line not in rest), None)
 
 
-@pytest.mark.parametrize(("words", "expected"), [((), EXPECTED), (("--pipeline",), OF_A_PIPELINE)])
-def test_it_tells_the_whole_story_and_leaves_nothing(
-    repo: GitRepo, temporary: Path, sealed_home: Path, words: tuple[str, ...], expected: list[str]
-) -> None:
-    """In a pipe the demo is plain text, ends with 0, and neither the user's home nor the repository has changed."""
-    repo.write("mine.txt", "mine\n")
-    repo.commit()
-    repo.write("mine.txt", "mine, edited\n")
-    before, home = repo.census(), sorted(map(str, sealed_home.rglob("*")))
-
-    code, out, err = run_taskctx("demo", *words, cwd=repo.path)
-
-    assert (code, err) == (0, ""), out
-    assert "\x1b" not in out
-    assert missing(out.splitlines(), expected) is None
-    assert "bug" not in out
-    assert str(temporary) not in out
-    assert list(temporary.iterdir()) == []
-    assert repo.census() == before
-    assert not repo.at(".agent-output").exists()
-    assert sorted(map(str, sealed_home.rglob("*"))) == home
-
-
-def test_it_fits_a_terminal_in_colour(temporary: Path) -> None:
-    """With FORCE_COLOR the story and what the commands print are in colour, and say the same."""
-    code, out, _ = run_taskctx("demo", env={"FORCE_COLOR": "1"})
-
-    plain = re.sub(r"\x1b\[[0-9;]*m", "", out)
-    assert code == 0
-    assert "\x1b" in out
-    assert "\x1b" not in plain
-    assert missing(plain.splitlines(), EXPECTED) is None
-    assert next(line for line in out.splitlines() if "verified:" in line).startswith("\x1b[1;32m")
-
-
-def test_nothing_of_the_user_reaches_it(repo: GitRepo, temporary: Path, sealed_home: Path) -> None:
-    """A hostile git configuration, a template with hooks, and variables of git and Python change nothing."""
-    repo.commit()
+@pytest.fixture
+def hostile(repo: GitRepo, sealed_home: Path) -> dict[str, str]:
+    """A git configuration, a template with hooks, and variables of git and Python that would change the story."""
     template = sealed_home / "template"
     (template / "hooks").mkdir(parents=True)
     hook = template / "hooks" / "pre-commit"
@@ -130,7 +95,7 @@ def test_nothing_of_the_user_reaches_it(repo: GitRepo, temporary: Path, sealed_h
         config.write(f"[init]\n\ttemplateDir = {template}\n[commit]\n\tgpgSign = true\n[core]\n\thooksPath = /\n")
         config.write("[taskctx]\n\tagents = dev\n[core]\n\tautocrlf = true\n\texcludesFile = ~/ignored\n")
     (sealed_home / "ignored").write_text("*.txt\n")
-    hostile = {
+    return {
         "GIT_DIR": os.fspath(repo.git_dir()),
         "GIT_WORK_TREE": os.fspath(repo.path),
         "GIT_INDEX_FILE": "nowhere",
@@ -145,20 +110,50 @@ def test_nothing_of_the_user_reaches_it(repo: GitRepo, temporary: Path, sealed_h
         "PYTHONOPTIMIZE": "2",
     }
 
-    code, out, _ = run_taskctx("demo", cwd=repo.path, env=hostile)
 
-    assert code == 0, out
-    assert missing(out.splitlines(), EXPECTED) is None
+@pytest.mark.parametrize(("words", "expected"), [((), EXPECTED), (("--pipeline",), OF_A_PIPELINE)])
+def test_it_tells_the_whole_story_and_leaves_nothing(
+    repo: GitRepo,
+    temporary: Path,
+    sealed_home: Path,
+    hostile: dict[str, str],
+    words: tuple[str, ...],
+    expected: list[str],
+) -> None:
+    """In a pipe the demo is plain text and ends with 0; nothing of the user reaches it, and nothing of his changes."""
+    repo.git("config", "core.hooksPath", "/nonexistent")
+    repo.write("mine", "mine\n")
+    repo.git("-c", "commit.gpgSign=false", "add", "mine")
+    repo.git("-c", "commit.gpgSign=false", "commit", "-q", "-m", "mine")
+    repo.write("mine", "mine, edited\n")
+    before, home = repo.census(), sorted(map(str, sealed_home.rglob("*")))
+
+    code, out, err = run_taskctx("demo", *words, cwd=repo.path, env=hostile)
+
+    assert (code, err) == (0, ""), out
+    assert "\x1b" not in out
+    assert missing(out.splitlines(), expected) is None
+    assert "bug" not in out
     assert "Somebody Else" not in out
     assert "Nobody" not in out.replace("Nobody is at work", "")
+    assert str(temporary) not in out
+    assert list(temporary.iterdir()) == []
+    assert repo.census() == before
+    assert not repo.at(".agent-output").exists()
+    assert sorted(map(str, sealed_home.rglob("*"))) == home
 
 
-def test_keep_leaves_the_repository(temporary: Path) -> None:
-    """--keep names the repository, and it is one that our verbs understand."""
-    code, out, _ = run_taskctx("demo", "--keep")
+def test_in_a_terminal_it_is_in_colour_and_its_repository_may_be_kept(temporary: Path) -> None:
+    """With FORCE_COLOR the story is the same in colour; --keep names a repository that our verbs understand."""
+    code, out, _ = run_taskctx("demo", "--keep", env={"FORCE_COLOR": "1"})
 
-    project = Path(out.splitlines()[-1].removeprefix("the repository is left in "))
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out)
     assert code == 0
+    assert "\x1b" in out
+    assert "\x1b" not in plain
+    assert missing(plain.splitlines(), EXPECTED) is None
+    assert next(line for line in out.splitlines() if "verified:" in line).startswith("\x1b[1;32m")
+    project = Path(plain.splitlines()[-1].removeprefix("the repository is left in "))
     assert project.is_relative_to(temporary)
     code, out, _ = run_taskctx("list", cwd=project)
     assert code == 0

@@ -59,10 +59,21 @@ MARKS = {
     "husky": pytest.mark.needs_husky,
     "lefthook": pytest.mark.needs_lefthook,
 }
-every_manager = pytest.mark.parametrize(
-    "manager",
-    [pytest.param(one, id=one.name, marks=MARKS[one.name]) for one in (PRE_COMMIT, PREK, HUSKY, LEFTHOOK)],
-)
+MANAGERS = (PRE_COMMIT, PREK, HUSKY, LEFTHOOK)
+
+
+def each(*usual: Manager) -> pytest.MarkDecorator:
+    """Run a test for every manager: for these in the usual tier too, for the others in deep runs alone."""
+    return pytest.mark.parametrize(
+        "manager",
+        [
+            pytest.param(one, id=one.name, marks=[MARKS[one.name], *([pytest.mark.deep] * (one not in usual))])
+            for one in MANAGERS
+        ],
+    )
+
+
+every_manager = each(*MANAGERS)
 
 
 def set_up(bench: Bench, manager: Manager) -> None:

@@ -17,6 +17,7 @@ from managers import (
     TRACKED,
     Manager,
     do,
+    each,
     every_manager,
     has_config_hooks,
     ours,
@@ -29,7 +30,7 @@ from git_taskctx.hooks.shims import EVENTS
 
 @every_manager
 def test_manager_first(bench: Bench, manager: Manager) -> None:
-    """The manager is there, then ours: both run; ours again changes nothing; doctor sees all hooks fire."""
+    """The manager is there, then ours: both run; ours again changes nothing; nor does the manager, as an upgrade."""
     set_up(bench, manager)
     do(bench, manager.install)
     ours(bench, manager)
@@ -38,13 +39,18 @@ def test_manager_first(bench: Bench, manager: Manager) -> None:
     again = bench.run("install", *([TRACKED] if manager.writes else []))
     assert (again.code, again.err.splitlines()[-1]) == (0, "nothing to do")
     assert bench.hooks() == before
-    assert set(bench.states().values()) == {"fires"}
     assert bench.checked() == 0
+    do(bench, manager.install)
+    bench.hold_both()
+    assert set(bench.states().values()) == {"fires"}
 
 
-@every_manager
+@each(PREK, HUSKY)
 def test_ours_first(bench: Bench, manager: Manager) -> None:
-    """Ours is there, then the manager comes: what it displaced is told, and ours again mends it."""
+    """Ours is there, then the manager comes: what it displaced is reported, and ours again fixes it.
+
+    Of those that displace ours, and of those that do not, one; deep runs have all.
+    """
     set_up(bench, manager)
     bench.ok("install")
     do(bench, manager.install)
@@ -63,22 +69,14 @@ def test_ours_first(bench: Bench, manager: Manager) -> None:
     assert set(bench.states().values()) == {"fires"}
 
 
-@every_manager
-def test_manager_again(bench: Bench, manager: Manager) -> None:
-    """The manager is installed once more, as an upgrade does: ours is not lost."""
-    set_up(bench, manager)
-    do(bench, manager.install)
-    ours(bench, manager)
-    do(bench, manager.install)
-    bench.hold_both()
-    assert bench.run("doctor").code == 0
-
-
-@every_manager
+@each(PREK, LEFTHOOK)
 @pytest.mark.parametrize("first", ["ours", "theirs"])
 @pytest.mark.parametrize("original", [True, pytest.param(False, marks=pytest.mark.deep)], ids=["original", "bare"])
 def test_taken_away(bench: Bench, manager: Manager, first: str, original: bool) -> None:
-    """Whoever goes first: what stays runs, and in the end everything is as without us, the user's first hook too."""
+    """Whoever goes first: what stays runs, and in the end everything is as without us, the user's first hook too.
+
+    One manager of each kind; deep runs have all.
+    """
     set_up(bench, manager)
     if original:
         bench.write_hook("pre-commit", CHECK.replace("checked", "original"), 0o750)
@@ -103,10 +101,13 @@ def test_taken_away(bench: Bench, manager: Manager, first: str, original: bool) 
     assert bench.hooks() == twin.hooks()
 
 
-@every_manager
-@pytest.mark.parametrize("first", ["ours", "theirs"])
+@each(PRE_COMMIT, HUSKY)
+@pytest.mark.parametrize("first", ["ours", pytest.param("theirs", marks=pytest.mark.deep)])
 def test_an_original_hook_first_of_all(bench: Bench, manager: Manager, first: str) -> None:
-    """The user's own script, ours over it, the manager over that; taken away in any order, it is itself again."""
+    """The user's own script, ours over it, the manager over that; taken away in any order, it is itself again.
+
+    One manager of each kind, in one order; deep runs have all.
+    """
     set_up(bench, manager)
     path = bench.write_hook("pre-commit", CHECK.replace("checked", "original"), 0o750)
     before = (path.read_bytes(), path.stat().st_mode, path.stat().st_mtime_ns, path.stat().st_ino)
@@ -173,7 +174,7 @@ def test_one_manager_after_the_other(bench: Bench) -> None:
 
 
 @pytest.mark.needs_precommit
-@pytest.mark.parametrize("tool", ["pre-commit", pytest.param("prek", marks=pytest.mark.needs_prek)])
+@pytest.mark.parametrize("tool", ["pre-commit", pytest.param("prek", marks=[pytest.mark.needs_prek, pytest.mark.deep])])
 def test_named_in_their_configuration(bench: Bench, tool: str) -> None:
     """Users of pre-commit and prek may name us by our id: the gate runs among their own hooks, and doctor knows."""
     source = GitRepo.init(bench.program.parent.with_name("source"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from bench import Bench
-from managers import HUSKY, LEFTHOOK, MARKS, PRE_COMMIT, PREK, TRACKED, Manager, do, ours_away, set_up
+from managers import HUSKY, MANAGERS, MARKS, PREK, TRACKED, Manager, do, ours_away, set_up
 from tools import EARLIER, EARLIER_PATH, TOOL_PATH
 
 EARLIER_MARKS = {
@@ -18,8 +18,12 @@ EARLIER_MARKS = {
 each_manager = pytest.mark.parametrize(
     "manager",
     [
-        pytest.param(one, id=one.name, marks=[MARKS[one.name], EARLIER_MARKS[one.name]])
-        for one in (PRE_COMMIT, PREK, LEFTHOOK, HUSKY)
+        pytest.param(
+            one,
+            id=one.name,
+            marks=[MARKS[one.name], EARLIER_MARKS[one.name], *([pytest.mark.deep] * (one in (PREK, HUSKY)))],
+        )
+        for one in MANAGERS
     ],
 )
 HUSKY_8 = replace(
@@ -37,7 +41,10 @@ def put_first(monkeypatch: pytest.MonkeyPatch, bench: Bench, path: str) -> None:
 @each_manager
 @pytest.mark.parametrize("first", ["theirs", pytest.param("ours", marks=pytest.mark.deep)])
 def test_brought_up_to_date(bench: Bench, manager: Manager, first: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both run with the earlier version and with the later one, whoever was there first; what is left is theirs."""
+    """Both run with the earlier version and with the later one, whoever was there first; what is left is theirs.
+
+    pre-commit and lefthook; of the other two the tests below have an upgrade, and deep runs this one too.
+    """
     set_up(bench, manager)
     twin = bench.twin()
     if first == "ours":
