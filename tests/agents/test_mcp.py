@@ -39,13 +39,24 @@ def talk(desk: Desk, use: Callable[[Any], Awaitable[None]]) -> None:
 
 
 def test_a_turn(desk: Desk) -> None:
-    """Brief, work, snapshot, handover, finding and its end: what a reviewer does without a single command."""
+    """Brief, work, snapshot, handover, finding and its end: what a reviewer does without a single command.
+
+    At most six tools, in at most 600 tokens, and those that only read say so.
+    """
 
     async def use(session: Any) -> None:
         async def say(name: str, **given: Any) -> tuple[bool, str]:
             answer = await session.call_tool(name, given)
             return answer.is_error, answer.content[0].text
 
+        found = [
+            one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in (await session.list_tools()).tools
+        ]
+        assert [one["name"] for one in found] == list(served.TOOLS)
+        assert len(found) <= 6
+        assert counter()(json.dumps(found)) <= MOST_TOKENS
+        reads = [one["name"] for one in found if one.get("annotations", {}).get("readOnlyHint")]
+        assert reads == ["brief", "status", "diff"]
         assert "You own the tree" in (await say("brief", role="implementer"))[1]
         failed, text = await say("snapshot", role="implementer")
         assert not failed, text
@@ -72,22 +83,6 @@ def test_a_turn(desk: Desk) -> None:
     desk.run("init", "TASK-1", "--title", "discount")
     desk.repo.write("parser.py", "fixed\n")
     talk(desk, use)
-
-
-def test_the_definitions_are_small(desk: Desk) -> None:
-    """At most six tools, in at most 600 tokens, and those that only read say so."""
-    found: list[dict[str, Any]] = []
-
-    async def use(session: Any) -> None:
-        listed = (await session.list_tools()).tools
-        found.extend(one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in listed)
-
-    talk(desk, use)
-    assert [one["name"] for one in found] == list(served.TOOLS)
-    assert len(found) <= 6
-    assert counter()(json.dumps(found)) <= MOST_TOKENS
-    reads = [one["name"] for one in found if one.get("annotations", {}).get("readOnlyHint")]
-    assert reads == ["brief", "status", "diff"]
 
 
 def test_it_ends_with_its_client(desk: Desk) -> None:

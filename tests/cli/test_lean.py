@@ -10,7 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from desk import Desk
 from gitrepo import GitRepo, modules_after, run_taskctx
+from prepared import fill
 
 HEAVY = (
     "pydantic",
@@ -26,17 +28,28 @@ HEAVY = (
 )
 
 
-@pytest.fixture
-def repo(tmp_path: Path) -> GitRepo:
-    """A repository with a context whose implementer has left a snapshot."""
-    repo = GitRepo.init(tmp_path / "repo")
+def snapshotted(repo: GitRepo) -> None:
+    """Begin a context whose implementer has left a snapshot."""
     repo.write("a.txt", "one\n")
     repo.commit()
-    run_taskctx("init", "TASK-1", "--title", "lean", cwd=repo.path)
+    desk = Desk(repo)
+    desk.ok("init", "TASK-1", "--title", "lean")
     repo.write("a.txt", "two\n")
-    code, _, _ = run_taskctx("snapshot", "--agent", "implementer", cwd=repo.path)
-    assert code == 0
+    desk.ok("snapshot", "--agent", "implementer")
+
+
+@pytest.fixture
+def repo(repo: GitRepo) -> GitRepo:
+    """A repository with a context whose implementer has left a snapshot."""
+    fill(repo, snapshotted)
     return repo
+
+
+UNADVISED = (
+    ("verify",), ("get",), ("fingerprint",), ("hook", "post-commit"),
+    ("hook", "post-checkout", "1" * 40, "2" * 40, "0"),
+)  # fmt: skip
+"""Verbs that have nothing to say here of what comes next."""
 
 
 @pytest.mark.parametrize(
@@ -45,24 +58,24 @@ def repo(tmp_path: Path) -> GitRepo:
         ("-h",),
         ("verify", "-h"),
         ("help", "--all"),
-        ("verify",),
-        ("get",),
+        *UNADVISED,
         ("get", "--role", "reviewer"),
         ("get", "--role", "reviewer", "--format", "md"),
         ("get", "--tokens"),
         ("start", "--agent", "reviewer"),
         ("snapshot", "--agent", "implementer"),
-        ("fingerprint",),
         ("hook", "pre-commit"),
-        ("hook", "post-commit"),
         ("hook", "post-checkout", "1" * 40, "2" * 40, "1"),
     ],
     ids=" ".join,
 )
 def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) -> None:
-    """`sys.modules` after a verb that agents call often holds none of the heavy libraries."""
-    _, loaded = modules_after(*words, cwd=repo.path)
+    """`sys.modules` after a verb that agents call often holds no heavy library, nor advice where none is given."""
+    code, loaded = modules_after(*words, cwd=repo.path)
     assert loaded.isdisjoint(HEAVY)
+    if words in UNADVISED:
+        assert code == 0
+        assert not any(name.startswith("git_taskctx.report.advice") for name in loaded)
 
 
 def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
@@ -79,18 +92,6 @@ def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
         },
     )
     assert "subprocess" not in loaded
-
-
-@pytest.mark.parametrize(
-    "words",
-    [("verify",), ("get",), ("fingerprint",), ("hook", "post-commit"), ("hook", "post-checkout", "1", "2", "0")],
-    ids=" ".join,
-)
-def test_advice_is_loaded_where_something_is_to_be_advised(repo: GitRepo, words: tuple[str, ...]) -> None:
-    """A verb that has nothing to say of what comes next does not load what would say it."""
-    code, loaded = modules_after(*words, cwd=repo.path)
-    assert code == 0
-    assert not any(name.startswith("git_taskctx.report.advice") for name in loaded)
 
 
 def _processes(repo: GitRepo, *words: str) -> list[str]:

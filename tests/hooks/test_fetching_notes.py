@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from desk import TASK, Desk
 from gitrepo import GitRepo
+from prepared import own_folder
 
 NOTES = "refs/notes/taskctx"
 SIDE = "refs/taskctx/remotes/origin/notes"
@@ -17,8 +20,20 @@ LINE = "+refs/notes/taskctx*:refs/taskctx/remotes/origin/notes*"
 @pytest.fixture
 def clone(tmp_path: Path) -> Desk:
     """A clone of a bare repository that has the commit of a task, and its records."""
-    bare = GitRepo.init(tmp_path / "hub.git", "--bare")
-    first = GitRepo.init(tmp_path / "first")
+    shutil.copytree(_three(), tmp_path, symlinks=True, dirs_exist_ok=True)
+    for name in ("first", "second"):
+        repo = GitRepo(tmp_path / name)
+        repo.git("remote", "set-url", "origin", f"file://{tmp_path / 'hub.git'}")
+        repo.git("update-index", "-q", "--refresh")
+    return Desk(repo)
+
+
+@functools.cache
+def _three() -> Path:
+    """Make the three repositories, once, and return where they are."""
+    folder = own_folder("fetching")
+    bare = GitRepo.init(folder / "hub.git", "--bare")
+    first = GitRepo.init(folder / "first")
     first.write("parser.py", "broken\n")
     first.commit("base")
     first.git("remote", "add", "origin", os.fspath(bare.path))
@@ -29,8 +44,8 @@ def clone(tmp_path: Path) -> Desk:
     desk.ok("verify")
     first.git("push", "-q", "-u", "origin", "main")
     desk.ok("push", "origin")
-    bare.git("clone", "-q", f"file://{bare.path}", os.fspath(tmp_path / "second"))
-    return Desk(GitRepo(tmp_path / "second"))
+    bare.git("clone", "-q", f"file://{bare.path}", os.fspath(folder / "second"))
+    return folder
 
 
 @pytest.fixture

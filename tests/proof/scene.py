@@ -98,6 +98,13 @@ def _sealed(policy: str | None) -> Scene:
 class Clone(Desk):
     """A clone, and what is proved in it."""
 
+    def copied(self, folder: Path) -> Clone:
+        """Return a copy in another folder; its `origin` is the same."""
+        copied = Clone(GitRepo(folder / self.repo.path.name))
+        copied.repo.become(self.repo)
+        copied.repo.run("update-index", "-q", "--refresh")
+        return copied
+
     def prove(self, *args: str, code: int | None = None) -> Any:
         """Return the proof as data; its exit code must be that of its verdict."""
         said = self.run("verify", *args, "--format", "json")

@@ -45,20 +45,28 @@ def signed_scene(folder: Path, *, names: str = '"A U Thor"') -> tuple[Scene, Pat
 
 
 @functools.cache
-def _signed_and_sealed() -> Scene:
-    scene, _ = signed_scene(own_folder("signed"))
-    assert scene.done
-    return scene
+def _evil_key() -> Path:
+    return make_key(own_folder("evil"), "evil")
+
+
+@functools.cache
+def _victim() -> tuple[Clone, str]:
+    """Return a clone of what was signed and sealed, and the commit, which is proved."""
+    folder = own_folder("signed")
+    scene, _ = signed_scene(folder)
+    good, clone = scene.done, scene.clone("victim")
+    assert clone.told("HEAD") == "verified by commit"
+    return clone, good
 
 
 class Attacker:
     """A clone with everything in it, and what can be done to its notes and commits."""
 
-    def __init__(self, clone: Clone, good: str, folder: Path) -> None:
+    def __init__(self, clone: Clone, good: str) -> None:
         self.clone, self.repo, self.good = clone, clone.repo, good
         self.range = f"{good}~1..HEAD"
         self.context = self.records()[0].context
-        use_key(self.repo, make_key(folder, "evil"))
+        use_key(self.repo, _evil_key())
 
     def records(self, target: str | None = None) -> list[Record]:
         """Return the records on an object, by default the validated commit."""
@@ -257,10 +265,9 @@ ATTACKS: list[tuple[Attack, str]] = [
 @pytest.mark.parametrize(("attack", "expected"), ATTACKS, ids=[attack.__name__ for attack, _ in ATTACKS])
 def test_attack(tmp_path: Path, attack: Attack, expected: str) -> None:
     """Nothing that can be done without a key that counts is verified, and each attempt has its verdict."""
-    scene = _signed_and_sealed().copied(tmp_path)
-    clone = scene.clone("victim")
-    assert clone.told("HEAD") == "verified by commit"
-    attacker = Attacker(clone, scene.done, tmp_path)
+    victim, good = _victim()
+    clone = victim.copied(tmp_path)
+    attacker = Attacker(clone, good)
     attack(attacker)
     told = clone.told(attacker.range)
     assert told.startswith(expected), told

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prepared import own_folder
 from proof.scene import NOTES, TASK, Clone, Scene
 from proof.test_attacks import Attacker, signed_scene
 from proof.test_hostile_notes import hashed
@@ -78,7 +80,13 @@ def rewritten(attacker: Attacker, values: Sequence[dict[str, Any]]) -> None:
 
 def scene_of_three(folder: Path, policy: str = DISTINCT) -> Attacker:
     """Return a client without our checks, in a clone where three people validated a task with a finding."""
-    scene = Scene(folder, policy=policy)
+    clone, good = _three(policy)
+    return Attacker(clone.copied(folder), good)
+
+
+@functools.cache
+def _three(policy: str) -> tuple[Clone, str]:
+    scene = Scene(own_folder("three"), policy=policy)
     desk = scene.desk
     scene.repo.checkout("-b", "topic")
     desk.init("--actor", "ann")
@@ -92,7 +100,7 @@ def scene_of_three(folder: Path, policy: str = DISTINCT) -> Attacker:
     good = scene.seal()
     clone = scene.clone("clone")
     assert codes(clone) == ("verified", set())
-    return Attacker(clone, good, folder)
+    return clone, good
 
 
 # The kinds of the records: 0 init, 1 snapshot, 2 start, 3 block, 4 unblock, 5 snapshot, 6 start, 7 snapshot, 8 seal.

@@ -185,7 +185,7 @@ def test_who_was_taken_over(tmp_path: Path) -> None:
     desk.ok("snapshot", "--agent", "validator", "--done", "--actor", "val")
     good = scene.seal()
     scene.repo.git("branch", "-f", "topic")
-    attacker = Attacker(scene.clone("clone"), good, tmp_path)
+    attacker = Attacker(scene.clone("clone"), good)
     values = values_of(attacker)
     for value in values:
         if value["agent"] == "validator" and value["type"] in ("start", "snapshot"):
@@ -200,7 +200,7 @@ def test_copies_of_records(tmp_path: Path) -> None:
     scene, _ = signed_scene(tmp_path)
     good = scene.done
     clone = scene.clone("clone")
-    vandal = Attacker(clone, good, tmp_path)
+    vandal = Attacker(clone, good)
     line = vandal.records()[3].to_line()
     record = json.loads(line)
     value = record["signature"]["value"]

@@ -21,7 +21,7 @@ from git_taskctx.proof.claims import NOTE_LIMIT, read_claims
 def attacker(tmp_path: Path) -> Attacker:
     """Somebody who can write notes, in a clone with a validated commit."""
     scene = Scene.sealed(tmp_path)
-    return Attacker(scene.clone("clone"), scene.done, tmp_path)
+    return Attacker(scene.clone("clone"), scene.done)
 
 
 def lines_of(attacker: Attacker) -> list[str]:

@@ -193,7 +193,7 @@ def test_who_adds_lines_takes_no_proof_away(tmp_path: Path) -> None:
     scene, _ = signed_scene(tmp_path)
     good = scene.done
     clone = scene.clone("clone")
-    vandal = Attacker(clone, good, tmp_path)
+    vandal = Attacker(clone, good)
     lines = [one.to_line() for one in vandal.records()]
     finding = {"type": "block", "agent": "reviewer", "finding": "F1", "text": "no"}
     fork = json.loads(lines[3]) | finding

@@ -464,7 +464,7 @@ def test_records_after_the_commit(tmp_path: Path, signed: bool) -> None:
     """
     scene = signed_scene(tmp_path)[0] if signed else Scene.sealed(tmp_path)
     commit = scene.done
-    attacker = Attacker(scene.clone("clone"), commit, tmp_path)
+    attacker = Attacker(scene.clone("clone"), commit)
     before = {asked: read(attacker.clone, asked).lines for asked in ("HEAD", TASK)}
     records = [load_record(json.dumps(one)) for one in scene.desk.records()]
     place, time = {"clone": "0" * 16, "worktree": "main"}, records[-1].time

@@ -384,7 +384,7 @@ def test_hostile_names(tmp_path: Path) -> None:
 def test_a_record_that_names_no_tree(tmp_path: Path, what: str) -> None:
     """A snapshot's tree that is none is told as missing: an unsigned chain can name anything."""
     scene = Scene.sealed(tmp_path)
-    attacker = Attacker(scene.clone("clone"), scene.done, tmp_path)
+    attacker = Attacker(scene.clone("clone"), scene.done)
     names = {"a blob": "HEAD:parser.py", "a commit": "HEAD", "nothing": ""}
     oid = attacker.repo.git("rev-parse", names[what]) if names[what] else "1" * 40
     records = [
