@@ -10,7 +10,7 @@ from git_taskctx.capture.lookup import find_task_file
 from git_taskctx.capture.scope import is_pattern
 from git_taskctx.capture.standards import wanted_by_task
 from git_taskctx.capture.taskfile import (
-    TaskFile,
+    TaskText,
     Words,
     check_gates,
     clean_text,
@@ -75,7 +75,7 @@ context: {repo_paths: [docs/, README.md]}
 """
 
 
-def read(data: bytes) -> TaskFile:
+def read(data: bytes) -> TaskText:
     return read_task_file(data, name=NAME)
 
 
