@@ -20,6 +20,8 @@ PIECE = 1024 * 1024
 """Bytes in memory at once of what is read in pieces."""
 LINE = 64 * 1024
 """Bytes of one line of a file of ours that is read by lines."""
+BITS = 63
+"""Bits of a number of TOML, beside its sign."""
 
 _BETWEEN_KEYS = re.compile(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
 _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
@@ -62,6 +64,9 @@ def lines_of(pieces: Iterator[bytes]) -> Iterator[bytes]:
 def load_toml(text: str) -> dict[str, Any]:
     """Read TOML. Raises: tomllib.TOMLDecodeError, also for what is nested deeper than `MAX_DEPTH` allows.
 
+    So it does for a number over 64 bits, which TOML does not have. Python writes no number of more than 4,300 digits,
+    and of reading one the parser makes a plain ValueError.
+
     The parser's time grows with the square of a key's parts (tomllib of Python 3.11 to 3.13).
     """
     import tomllib
@@ -70,9 +75,21 @@ def load_toml(text: str) -> dict[str, Any]:
         if line.count(".") >= MAX_DEPTH and _parts(line) > MAX_DEPTH:
             raise tomllib.TOMLDecodeError(f"A key has more than {MAX_DEPTH} parts (at line {number}, column 1)")
     try:
-        return tomllib.loads(text)
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("nested too deeply") from error
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError("a number has too many digits") from error
+    values: list[Any] = [table]
+    while values:
+        value = values.pop()
+        if isinstance(value, dict | list):
+            values += value.values() if isinstance(value, dict) else value
+        elif isinstance(value, int) and value.bit_length() > BITS:
+            raise tomllib.TOMLDecodeError("a number has too many digits")
+    return table
 
 
 def _parts(line: str) -> int:

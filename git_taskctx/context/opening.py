@@ -118,7 +118,8 @@ def _load(caller: Caller, holds: str | None = None) -> Session:
     session_context, edited, warnings = _reconcile(caller.repository, context, data, read, what)
     behind = bool(warnings) and not edited
     if foreign:
-        warnings.append(f"the note of {task} holds {foreign} other line{'s' * (foreign != 1)}, which do not count")
+        lines = "1 other line, which does" if foreign == 1 else f"{foreign} other lines, which do"
+        warnings.append(f"the note of {task} holds {lines} not count")
     chain = fold(entry.record for entry in entries)
     return Session(
         caller=caller,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -15,6 +17,8 @@ from git_taskctx.limits import MAX_BYTES, MAX_DEPTH
 
 SERIALIZER = "canonical-json"
 SERIALIZER_VERSION = "1.0.0"
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How half a character may be escaped, which no UTF-8 has."""
 
 
 def dump_canonical(value: Mapping[str, Any]) -> bytes:
@@ -37,12 +41,15 @@ def dump_line(value: Mapping[str, Any]) -> str:
 def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str, Any]:
     """Parse a JSON object that may come from anybody, and refuse what only an attacker or a disk fault writes.
 
-    Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON, holds a key twice or is no object.
+    What is returned can be written again. Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON,
+    holds a key twice, an endless number or half a character, or is no object.
     """
     if len(data) > MAX_BYTES:
         raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
     try:
         value = DECODER.decode(data.decode("utf-8"))
+        if _HALF.search(data):
+            dump_line({"": value}).encode()
     except (ValueError, RecursionError) as error:
         raise BadData(f"{what} is not valid JSON: {_first_line(error)}", hint=hint) from error
     if not isinstance(value, dict):
@@ -68,7 +75,12 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
+def _finite(number: str) -> float:
+    value = float(number)
+    return value if math.isfinite(value) else _refuse_constant(number[:40])
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
 """Refuses, with a ValueError, a key that stands twice and numbers that JSON has not."""
 
 

@@ -75,7 +75,7 @@ class StreamReader:
             read(self, value)
 
     def _say(self, text: object) -> None:
-        words = " ".join(str(text).split())
+        words = " ".join(_whole(str(text)).split())
         if words:
             self.last = words[-SHOWN:]
 
@@ -90,7 +90,7 @@ class StreamReader:
     def _hit_quota(self, text: str, reset: object = None) -> None:
         found = _RESET.search(text)
         at = reset if isinstance(reset, int) else int(found[1]) if found else None
-        words = " ".join(_RESET.sub("", text).split())[:SHOWN]
+        words = " ".join(_whole(_RESET.sub("", text)).split())[:SHOWN]
         until = f", until {datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M} UTC" if at and 0 < at < 2**33 else ""
         self.quota = f"{words}{until}"
 
@@ -168,7 +168,12 @@ def _number(value: object) -> int:
 
 
 def _text(value: object) -> str | None:
-    return value[:200] if isinstance(value, str) and value.strip() else None
+    return _whole(value)[:200] if isinstance(value, str) and value.strip() else None
+
+
+def _whole(text: str) -> str:
+    """Return a text that can be written as UTF-8; JSON may name half a character."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _message(value: object) -> str:

@@ -219,6 +219,8 @@ def test_every_key_has_a_rule() -> None:
         (b"[task]\nroots = ['../x']", "task.roots: '../x' is not inside the worktree", None),
         (b"[task]\nroots = ['/etc']", "task.roots: '/etc' is not inside the worktree", None),
         (b"a = " + b"[" * 5000, "nested too deeply", None),
+        (b"a = " + b"1" * 5000, "a number has too many digits", None),
+        (b"agents = [0x" + b"f" * 5000 + b"]", "a number has too many digits", None),
         (b"#" * 262145, None, None),
     ],
 )

@@ -185,6 +185,19 @@ def test_lines_of_others_do_not_count(told: Desk) -> None:
     assert sum("still writing" in line for line in note) == 1
 
 
+@pytest.mark.parametrize("value", ["1e999", "[-1e999]", '"\\ud800"', '{"\\udfff":1}'])
+def test_a_value_that_cannot_be_written_again_makes_no_record(told: Desk, value: str) -> None:
+    """JSON can name numbers that are none, and half a character; a line with one is not a record, and is no bug."""
+    before = told.records()
+
+    def spoil(lines: list[str]) -> list[str]:
+        return [*lines, f'{lines[-1][:-1]},"odd":{value}}}']
+
+    rewrite_note(told.repo, spoil)
+    assert "holds 1 other line, which does not count" in told.run("verify").err
+    assert told.records() == before
+
+
 def test_a_ledger_whose_tail_was_cut_does_not_fit_its_context(told: Desk) -> None:
     """The context beside it is of no earlier record: told, and not written over."""
     path = told.folder() / "context.json"

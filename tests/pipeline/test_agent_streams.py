@@ -123,6 +123,14 @@ def test_odd_lines_break_nothing(line: str) -> None:
     assert (reader.last, reader.usage) == ("last words", None)
 
 
+def test_half_a_character_is_no_text() -> None:
+    """What is told of a session and of the last words can be written as UTF-8."""
+    reader = heard(
+        [{"type": "system", "subtype": "init", "session_id": "a\ud800"}, {"type": "error", "message": "b\udfff"}]
+    )
+    assert (reader.session, reader.last) == ("a?", "b?")
+
+
 def test_a_line_without_an_end_is_not_held() -> None:
     """However long a line is, no more than its limit is kept."""
     reader = StreamReader()

@@ -22,6 +22,8 @@ WRONG = {
     "several": ('{"session": 3, "data": {"findings": [""]}}', "answer.session is not a string"),
     "a dot": ('{"data": {"a.b": 1}}', "the key 'a.b' has a dot"),
     "a constant": ('{"data": {"a": NaN}}', "NaN is not JSON"),
+    "an endless number": ('{"data": {"a": 1e999}}', "1e999 is not JSON"),
+    "half a character": ('{"session": "\\ud800"}', "not valid JSON"),
     "not utf-8": (b'{"session": "\xff"}', "not valid JSON"),
     "too large": (b" " * (LARGEST + 1), "more than"),
 }
