@@ -19,12 +19,18 @@ _KINDS: dict[bytes, LineKind] = {b"+": "added", b"-": "deleted", b"@": "place"}
 _MODES = re.compile(rb"(old mode|new mode|new file mode|deleted file mode) (\d+)\n")
 
 
-@dataclass(frozen=True)
+Piece = tuple[str, str]
+"""A part of a line: its class in the style sheet, or none, and its text."""
+
+
+@dataclass
 class Line:
     """One line of a hunk, with its sign."""
 
     kind: LineKind
     text: str
+    pieces: tuple[Piece, ...] = ()
+    """The same without its sign, where syntax colours are known."""
 
 
 @dataclass

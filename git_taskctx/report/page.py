@@ -14,7 +14,8 @@ from git_taskctx.model.payloads import Drift, DriftCause
 from git_taskctx.model.proof import Proven
 from git_taskctx.model.values import dataclass
 from git_taskctx.model.verdict import Outcome
-from git_taskctx.report.difflines import FILE_LINES, FileDiff, Room, files_of
+from git_taskctx.report import syntax
+from git_taskctx.report.difflines import FILE_LINES, FileDiff, Line, Room, files_of
 from git_taskctx.report.document import printable
 from git_taskctx.report.history import cost_of, event_of, notes_of, stage_of
 from git_taskctx.report.text import word_of
@@ -70,8 +71,9 @@ def render_page(account: Account) -> bytes:
     """Return the whole page."""
     task = account.context.immutable.task_snapshot if account.context is not None else None
     shown, left_out = _shown(account.records)
-    changes = _changes(account)
-    text = _template(Room(LIMIT // 4)).render(
+    room = Room(DIFF_ROOM)
+    changes = _changes(account, room)
+    text = _template(Room(LIMIT // 4 - (DIFF_ROOM - room.left))).render(
         account=account,
         task=task,
         title=task.title if task is not None else account.task,
@@ -144,8 +146,8 @@ def _turns(account: Account, shown: Sequence[Record]) -> list[tuple[int, Turn | 
     return [(number, turn, records) for number, turn, records in kept if records]
 
 
-def _changes(account: Account) -> list[_Change]:
-    room, changes = Room(DIFF_ROOM), list[_Change]()
+def _changes(account: Account, room: Room) -> list[_Change]:
+    coloured, changes = Room(syntax.ROOM), list[_Change]()
     for number, turn in enumerate(account.turns, 1):
         for step in turn.steps:
             found = account.differences.get(step.trees)
@@ -154,7 +156,10 @@ def _changes(account: Account) -> list[_Change]:
                 changes.append(_Change(*place, "", None, is_gap=step.trees in account.shown))
                 continue
             stat = f"+{found.added} \u2212{found.deleted}"
-            changes.append(_Change(*place, stat, files_of(found.data, room), is_cut=not found.is_whole))
+            files = files_of(found.data, room)
+            for file in files:
+                syntax.colour(file, coloured)
+            changes.append(_Change(*place, stat, files, is_cut=not found.is_whole))
     return changes[-RECORDS:]
 
 
@@ -186,7 +191,13 @@ def causes_of(record: Record) -> list[DriftCause]:
 
 def _template(room: Room) -> jinja2.Template:
     import jinja2
-    from markupsafe import Markup
+    from markupsafe import Markup, escape
+
+    def painted(line: Line) -> Markup:
+        """Return a line of a diff, whose room is taken already: its sign, and the pieces that have a colour."""
+        pieces = line.pieces or (("", printable(line.text[1:])),)
+        spans = (Markup('<span class="{}">{}</span>').format(*one) if one[0] else escape(one[1]) for one in pieces)
+        return Markup("<b>{}</b>{}").format(printable(line.text[:1]), Markup().join(spans))
 
     def visible(value: Any) -> Any:
         """Show no character that a screen would obey, and no text that there is no room for."""
@@ -205,6 +216,7 @@ def _template(room: Room) -> jinja2.Template:
         keep_trailing_newline=True,
     )
     made.globals["css"] = Markup(_source("page.css"))  # noqa: S704 - a file of ours
+    made.filters["painted"] = painted
     made.filters["short"] = lambda oid: str(oid)[:12] if oid else "none"
     return made.get_template("page.html")
 

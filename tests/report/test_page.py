@@ -37,7 +37,7 @@ Task report / TASK-1
 Discount on a cart
 context <context>, begun on main, base commit <oid>
 Commit: verified
-<oid> verified by commit: Give a discount tree <oid>
+<oid> Give a discount tree <oid>, matched by its commit
 Do not take this page’s word for it: git taskctx verify <oid> judges by the policy of <oid>.
 Since approval 0 Findings 1 Checks 1 Files 3 Changes 5 Chain 19 Drift 2 Bypasses 0 Task
 Since the last approval
