@@ -5,7 +5,6 @@ It runs at every prompt: nothing heavy is imported, and errors become a word in 
 
 from __future__ import annotations
 
-import json
 import os
 
 from git_taskctx.agents.here import FOLDER, find_worktree
@@ -27,8 +26,8 @@ def glance(folder: str) -> dict[str, Any] | None:
     try:
         task = _read(f"{store}/active").decode().strip()
         tasks = f"{store}/tasks/{task}"
-        coordination = json.loads(_read(f"{tasks}/context.json"))["coordination"]
-        state = json.loads(_read(f"{tasks}/context-{next(iter(coordination))}.json"))["state"]
+        coordination = parse(_read(f"{tasks}/context.json"))["coordination"]
+        state = parse(_read(f"{tasks}/context-{next(iter(coordination))}.json"))["state"]
         return {
             "task": task,
             "owner": state["owner"],
@@ -54,6 +53,31 @@ def line_of(seen: dict[str, Any] | None) -> str:
     words += [f"{seen[key]} {key.removesuffix('s' * (seen[key] == 1))}" for key in ("findings", "drifts") if seen[key]]
     line = ", ".join(words)
     return line if line.isprintable() else "task context does not read"
+
+
+class _Rules:
+    """How the scanner of `json` reads by default."""
+
+    strict, object_hook, object_pairs_hook = True, None, None
+    parse_float, parse_int, parse_constant = float, int, float
+
+
+def parse(data: bytes) -> Any:
+    """Return what a file of ours holds. Raises: ValueError, StopIteration.
+
+    `json` loads `re`, which costs more than all else here; CPython has its scanner in a module of its own.
+    """
+    text = data.decode().strip()
+    try:
+        from _json import make_scanner
+    except ImportError:  # another Python
+        import json
+
+        return json.loads(text)
+    value, end = make_scanner(_Rules)(text, 0)  # type: ignore[arg-type] # typeshed wants a scanner, CPython a JSONDecoder
+    if end != len(text):
+        raise ValueError("something follows the value")
+    return value
 
 
 def _read(path: str) -> bytes:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from desk import Desk
 from gitrepo import GitRepo, modules_after, run_taskctx
+from hypothesis import given
+from hypothesis import strategies as st
 from prepared import fill
+
+from git_taskctx.agents.prompt import parse
 
 HEAVY = (
     "pydantic",
@@ -91,7 +97,23 @@ def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
             "git_taskctx.errors",
         },
     )
-    assert "subprocess" not in loaded
+    assert loaded.isdisjoint({"subprocess", "json", "re", "enum", "typing", "pathlib"})
+
+
+_JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+)
+
+
+@given(_JSON, st.booleans(), st.sampled_from((None, 2)))
+def test_the_line_for_a_prompt_reads_what_json_reads(value: Any, ascii_only: bool, indent: int | None) -> None:
+    """Without the module `json` the same values are read, and no text that is cut short or goes on."""
+    text = json.dumps({"state": value}, ensure_ascii=ascii_only, indent=indent)
+    assert parse(f"{text}\n".encode()) == {"state": value}
+    for wrong in (text[:-1], text + "}", ""):
+        with pytest.raises((ValueError, StopIteration)):
+            parse(wrong.encode())
 
 
 def _processes(repo: GitRepo, *words: str) -> list[str]:
