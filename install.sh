@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs git-taskctx for the user who runs it, takes it away again, or tests this clone.
 #
-# POSIX sh; no root. What was put where stands in a record that is written before the first change, so an
+# POSIX sh; no root. What was put where is in a record that is written before the first change, so an
 # interrupted run can be repeated or taken back. Nothing that is not in the record is ever replaced or removed.
 set -eu
 unset CDPATH
@@ -321,12 +321,12 @@ install() {
     make_folder "$base" || die "cannot write $base"
     write_record
     case $method in
-        venv) say "installing git-taskctx into $prefix" ;;
+        venv) say "installing git-taskctx into $prefix; it downloads some packages, which can take a minute" ;;
         *) say "installing git-taskctx with $method" ;;
     esac
     each_link make_link_folder
     ("install_$method") || die "git-taskctx could not be installed" \
-        "what went wrong stands above; install.sh can be run again, and install.sh --uninstall takes back the rest"
+        "the reason is above; install.sh can be run again, and install.sh --uninstall takes back the rest"
     each_link place_link
     [ -x "$bin/git-taskctx" ] || die "$method has not put git-taskctx into $bin"
     say "installed $bin/git-taskctx"
@@ -363,11 +363,15 @@ advise_path() {
     esac
     note "$bin is not on PATH, so git does not find the command yet"
     case ${SHELL-} in
-        */fish) say "run this once: fish_add_path \"$shown\"" ;;
-        */zsh) say "add this line to ~/.zshrc: export PATH=\"$shown:\$PATH\"" ;;
-        */bash) say "add this line to ~/.bashrc: export PATH=\"$shown:\$PATH\"" ;;
-        *) say "add this line to ~/.profile: export PATH=\"$shown:\$PATH\"" ;;
+        */fish)
+            say "run this once: fish_add_path \"$shown\""
+            return
+            ;;
+        */zsh) startup=.zshrc ;;
+        */bash) startup=.bashrc ;;
+        *) startup=.profile ;;
     esac
+    say "type this line here, and add it to ~/$startup for later: export PATH=\"$shown:\$PATH\""
 }
 
 # --- uninstall ---------------------------------------------------------------------------------------

@@ -372,7 +372,7 @@ def test_demo_runs_the_installed_tool_through_git(place: Place) -> None:
     """
     place.equip("uv")
     done = place.run("--demo", SHELL="/bin/bash")
-    line = 'add this line to ~/.bashrc: export PATH="$HOME/.local/bin:$PATH"'
+    line = 'type this line here, and add it to ~/.bashrc for later: export PATH="$HOME/.local/bin:$PATH"'
     assert (done.returncode, done.stdout.splitlines()[-2:]) == (7, ["ran: demo", line])
     again = place.run("--demo", PATH=f"{place.path}:{place.home}/.local/bin")
     assert (again.returncode, again.stdout.splitlines()[-1]) == (7, "ran: demo")
@@ -381,10 +381,10 @@ def test_demo_runs_the_installed_tool_through_git(place: Place) -> None:
 @pytest.mark.parametrize(
     ("shell", "line"),
     [
-        ("/bin/bash", 'add this line to ~/.bashrc: export PATH="$HOME/.local/bin:$PATH"'),
-        ("/usr/bin/zsh", 'add this line to ~/.zshrc: export PATH="$HOME/.local/bin:$PATH"'),
+        ("/bin/bash", 'type this line here, and add it to ~/.bashrc for later: export PATH="$HOME/.local/bin:$PATH"'),
+        ("/usr/bin/zsh", 'type this line here, and add it to ~/.zshrc for later: export PATH="$HOME/.local/bin:$PATH"'),
         ("/usr/bin/fish", 'run this once: fish_add_path "$HOME/.local/bin"'),
-        ("/bin/sh", 'add this line to ~/.profile: export PATH="$HOME/.local/bin:$PATH"'),
+        ("/bin/sh", 'type this line here, and add it to ~/.profile for later: export PATH="$HOME/.local/bin:$PATH"'),
     ],
 )
 def test_path_that_lacks_the_folder_is_told(place: Place, shell: str, line: str) -> None:
@@ -548,7 +548,7 @@ def test_gate_prepares_only_when_something_changed(gate: tuple[Place, Mapping[st
     place, env = gate
 
     def prepared() -> bool:
-        return "pip installs" in place.run("--test", **env).stdout
+        return "preparing " in place.run("--test", **env).stdout
 
     assert prepared()
     assert not prepared()

@@ -174,8 +174,10 @@ def _commits(call: Call, agent: Agent, names: list[str]) -> tuple[Step, ...]:
     shared = [f"{top}{name}" for name in names if os.fsencode(name) not in ignored]
     if not shared:
         return ()
-    add = Step(("git", "add", "--", *shared), "before a task begins: then they are no change of its tree")
-    return (add.then("git", "commit", "-m", f"Have {DIALECTS[agent].title} follow tasks", "--", *shared),)
+    add = Step(("git", "add", "--", *shared), "before a task begins, so that they are not part of it")
+    staged = call.repository.git.run("diff", "--cached", "--quiet", ok=(0, 1)).code
+    rest = ("--", *shared) if staged else ()  # so that nothing else is committed with them
+    return (add.then("git", "commit", "-m", f"Have {DIALECTS[agent].title} follow tasks", *rest),)
 
 
 def _checked(call: Call, agent: Agent, place: setup.AgentPlace) -> Answer:

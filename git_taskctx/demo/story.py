@@ -85,7 +85,7 @@ def _drift(stage: Player) -> None:
         stage.shell(command)
     stage.say("One question finds all of it, path by path, with the cause:")
     stage.taskctx("verify", code=1)
-    stage.say("The reviewer cannot start on a tree that nobody answers for.")
+    stage.say("The reviewer cannot start until somebody has dealt with it.")
     stage.actor = "critic-model"
     stage.taskctx("start", "--agent", "reviewer", code=1)
 
@@ -140,7 +140,7 @@ def _end(stage: Player) -> None:
     for command, what in (
         ('git taskctx init TASK-1 --title "what to do"', "the implementer is at work"),
         ("git taskctx snapshot --agent implementer", "when its work is done"),
-        ("git taskctx start --agent reviewer", "verified, or told what changed"),
+        ("git taskctx start --agent reviewer", "verified, or refused with what changed"),
         ("git taskctx status", "where things stand, what to type next"),
         ("git taskctx report", "the whole task as a page"),
         ("git taskctx help", "the manual"),

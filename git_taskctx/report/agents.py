@@ -26,7 +26,7 @@ def planned(document: Document, agent: str, changes: Sequence[Any], *, dry_run: 
         document.line((f"{word} ", "ok"), (name, "path"))
     if not dry_run and not remove:
         program = {"cursor": "cursor-agent"}.get(agent, agent)
-        document.line("to start one as its role: ", (f"GIT_TASKCTX_AGENT=reviewer {program}", "command"))
+        document.line("to start it as the reviewer: ", (f"GIT_TASKCTX_AGENT=reviewer {program}", "command"))
 
 
 def checked(document: Document, title: str, *, wired: Sequence[str], old: bool, checked: Any) -> None:

@@ -193,7 +193,7 @@ def test_names(hooked: Hooked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "--- /dev/null", f"+++ b/{FILE['claude']}",
     ]  # fmt: skip
     added = f"added {SKILL['claude']}\nchanged AGENTS.md\nadded {FILE['claude']}\n"
-    start = "to start one as its role: GIT_TASKCTX_AGENT=reviewer"
+    start = "to start it as the reviewer: GIT_TASKCTX_AGENT=reviewer"
     said = hooked.ok("agent-setup", "claude", cwd=sub)
     assert said.out == f"{added}{start} claude\n"
     assert f"git add -- :/{SKILL['claude']} :/AGENTS.md " in said.err
