@@ -10,11 +10,11 @@ unset CDPATH
 # Says what is wrong ($1), and ends with the code $2.
 fail() {
 	printf '::error title=git taskctx::%s\n' "$1"
-	tell error
+	conclude error
 	exit "$2"
 }
 
-tell() {
+conclude() {
 	printf 'verdict=%s\nreports=%s\n' "$1" "$reports" >>"${GITHUB_OUTPUT:-/dev/null}"
 }
 
@@ -98,12 +98,12 @@ fi
 (cd "$place" && "$tool" -C "$directory" verify "$@") 2>&1 || code=$?
 [ -z "$end" ] || printf '\n::%s::\n' "$end"
 case $code in
-0) tell verified ;;
-1) tell violated ;;
+0) conclude verified ;;
+1) conclude violated ;;
 3)
-	tell unproven
+	conclude unproven
 	if [ "${TASKCTX_UNPROVEN:-fail}" = warn ]; then
-		echo "::warning title=git taskctx::unproven, and not a pass: this step is green because it was told to be"
+		echo "::warning title=git taskctx::unproven, and not a pass: this step is green because its input unproven is warn"
 		exit 0
 	fi
 	echo "::error title=git taskctx::unproven, and not a pass: the warnings and the summary of this step say why"

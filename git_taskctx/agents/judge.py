@@ -100,7 +100,7 @@ def reason_of_turn(session: Session, role: str | None) -> str | None:
         then = Situation("chain.turn", session=session, agent=acting)
         return _reason(f"{chain.owner} is at work on {session.task}, not {acting}", then)
     then = Situation("chain.nobody_at_work", session=session, role=role)
-    return _reason(f"nobody is at work on {session.task}, so that a write now is drift", then)
+    return _reason(f"nobody is at work on {session.task}, so a write now would be drift", then)
 
 
 def reason_to_go_on(session: Session, role: str | None) -> str | None:

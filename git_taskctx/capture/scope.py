@@ -189,7 +189,7 @@ def _nearest(name: str, macros: Mapping[str, Sequence[str]]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name[:200], list(macros), n=1)
-    return f"did you mean {near[0]}?" if near else "macros stand in .taskctx.toml under [scope.macros]"
+    return f"did you mean {near[0]}?" if near else "macros are defined in .taskctx.toml under [scope.macros]"
 
 
 def _clean(pattern: str) -> str:

@@ -153,7 +153,7 @@ class JsonReader:
             self._stop(f"a colon is missing after the key {key[:40]!r}")
         self.at += 1
         if key in known:
-            self.odd.append((at, f"{key[:40]!r} stands twice: keep one"))
+            self.odd.append((at, f"{key[:40]!r} is given twice: keep one"))
         return key
 
     def _more(self, end: str, *, first: bool) -> bool:

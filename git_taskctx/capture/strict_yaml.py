@@ -228,7 +228,7 @@ def _pair(items: list[Node], problems: Problems) -> dict[str, Node]:
             problems.add(key.line, key.column, f"a key must be text{mend}")
         elif key.value in result:
             first = first_lines[key.value]
-            problems.add(key.line, key.column, f"{key.value!r} stands twice, first on line {first}: keep one")
+            problems.add(key.line, key.column, f"{key.value!r} is given twice, first on line {first}: keep one")
         else:
             result[key.value] = value
             first_lines[key.value] = key.line

@@ -257,7 +257,7 @@ class _Reader:
         task_id = self._text("id")
         if not texts["title"]:
             texts["title"] = task_id or self.name.rpartition("/")[2].partition(".")[0]
-            self.warnings.append(f"{self.name} has no title: {texts['title']!r} stands in")
+            self.warnings.append(f"{self.name} has no title: {texts['title']!r} is used")
         patterns = self._patterns()
         self._docs()
         lists["scope_in"] = tuple(dict.fromkeys([*lists["scope_in"], *self.prose]))

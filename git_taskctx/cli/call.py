@@ -252,7 +252,7 @@ def finish(call: Call) -> int:
 
 
 def begin(values: Mapping[str, Any], folder: str | None) -> Call:
-    """Return the call for what stands before the verb, in the folder that `-C` names. Raises: Fatal."""
+    """Return the call for what comes before the verb, in the folder that `-C` names. Raises: Fatal."""
     if folder is not None:
         try:
             os.chdir(folder)

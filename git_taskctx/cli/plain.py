@@ -49,7 +49,7 @@ def _help(argv: Sequence[str]) -> int | None:
 
 
 def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any]]:
-    """Return what stands before the verb, the verb, and the values of all its parameters. Raises: Declined."""
+    """Return what comes before the verb, the verb, and the values of all its parameters. Raises: Declined."""
     words = iter(argv)
     before, rest = _take(words, ROOT, stop=True)
     verb = VERBS.get(rest[0]) if rest else None

@@ -23,7 +23,7 @@ def ignore_signals() -> None:
 
 
 def end_by(number: int) -> None:
-    """End the process by a signal, which tells whoever waits for it; Ctrl-C has a code for that."""
+    """End the process by a signal, which informs whoever waits for it; Ctrl-C has a code for that."""
     if number == signal.SIGINT:
         return
     signal.signal(number, signal.SIG_DFL)

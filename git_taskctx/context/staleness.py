@@ -150,7 +150,7 @@ def _compare_sections(
         data = read_blob(reading.objects, found[1], limit=LIMIT) if found is not None else None
         if data is None:
             what = "is gone" if found is None else f"has more than {LIMIT} bytes"
-            lost += [(one, f"{path} {what}, which {one.section} stands in") for one in citations]
+            lost += [(one, f"{path} {what}, which has {one.section}") for one in citations]
             continue
         from git_taskctx.capture.sections import MarkdownFile
         from git_taskctx.capture.standards import find_again

@@ -75,7 +75,7 @@ def play_pipeline(stage: Player) -> None:
     stage.line(("git taskctx demo --pipeline", "bold"), ": one command from the task to a proved commit")
     stage.title("1. the pipeline")
     stage.say(
-        "It stands in .taskctx.toml, and is frozen when the task begins: no agent can change what",
+        "It is in .taskctx.toml, and is frozen when the task begins: no agent can change what",
         "checks it. The agents here are scripts; everything else is real.",
     )
     stage.taskctx("init", TASK)

@@ -170,7 +170,7 @@ def _head(repository: Repository, status: bytes) -> Head:
     told = dict(entry[2:].split(b" ", 1) for entry in _entries(status) if entry.startswith(b"# branch."))
     oid, branch = told.get(b"branch.oid", b""), told.get(b"branch.head", b"")
     if not oid or not branch:
-        raise Declined("git status does not tell HEAD")
+        raise Declined("git status does not name HEAD")
     commit = None if oid == b"(initial)" else CommitOid(oid.decode())
     if commit is None:
         repository.require_unborn()

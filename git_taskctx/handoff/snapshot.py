@@ -222,7 +222,7 @@ def _make_patches(draft: _Draft, commit_tree: TreeOid, previous: TreeOid) -> tup
     except CouldNotTell:
         (from_base,) = make_patches(repository, [(base, commit_tree)], apart=apart)
         incremental, added = (_find_patch(repository, old, tree, apart) for old in (previous, settled))
-        draft.warnings.append(f"{_LOST}: what changed since is not told")
+        draft.warnings.append(f"{_LOST}: what changed since is not shown")
     if from_base.size > LARGE:
         draft.warnings.append(
             f"the diff from the base has {from_base.size / 1048576:.1f} MiB, more than {LARGE // 1048576}: "

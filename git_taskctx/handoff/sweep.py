@@ -80,7 +80,7 @@ def _sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
         written = read_time(one.updated)
         one = replace(one, age=int((now - written).total_seconds()) if written else None)
         if ttl and written is None:
-            warnings.append(f"nothing tells how old context {one.context_id} ({one.task}) is: it stays")
+            warnings.append(f"the age of context {one.context_id} ({one.task}) is unknown: it stays")
         if ttl and (written is None or now - written < ttl):
             continue
         if not dry_run:

@@ -67,7 +67,7 @@ def sha256_hex(data: bytes) -> str:
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result = dict(pairs)
     if len(result) != len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("a key is given twice in one object")
     return result
 
 

@@ -290,7 +290,7 @@ class _Judge:
         """Follow the chain as far as it holds, and judge each record about a commit at its place."""
         first = entries[0].record
         if sum(entry.record.type in CLAIMS for entry in entries) > CLAIMS_LIMIT:
-            wrong = (Reason(Code.TOO_LARGE, f"the records tell of more than {CLAIMS_LIMIT} commits"),)
+            wrong = (Reason(Code.TOO_LARGE, f"the records name more than {CLAIMS_LIMIT} commits"),)
             return RecordedContext(first.context, first.task, tuple(entries), (), wrong)
         path, end, stop = self._follow(entries)
         states, odd = self._fold(path[:end])
@@ -378,7 +378,7 @@ class _Judge:
             if chain is None:
                 claim = Claim(record, record.commit_tree, None, None, (), (stop,) if stop is not None else ())
             elif len(facts.bypasses) > BYPASSES_LIMIT:
-                wrong = Reason(Code.TOO_LARGE, f"the records tell of more than {BYPASSES_LIMIT} bypasses")
+                wrong = Reason(Code.TOO_LARGE, f"the records name more than {BYPASSES_LIMIT} bypasses")
                 claim = Claim(record, record.commit_tree, None, None, (), (wrong,))
             else:
                 claim = self._claim(entry, chain, facts, tuple(parts))
@@ -548,7 +548,7 @@ def _not_validated(chain: Chain) -> Iterator[Reason]:
             yield Reason(Code.STALE, f"{agent} approved the tree {seat.done_tree[:12]}, which was replaced")
     if chain.at_work or chain.owner != chain.agents[-1] or chain.expected is None:
         what = "is at work" if chain.at_work else "owns the tree"
-        yield Reason(Code.NOT_DONE, f"{chain.owner} {what}, so the last approval does not stand")
+        yield Reason(Code.NOT_DONE, f"{chain.owner} {what}, so the last approval does not hold")
     elif chain.owner_seat.done_tree not in (None, chain.expected.tree):
         yield Reason(Code.STALE, f"{chain.owner} approved another tree than its last snapshot")
 

@@ -11,7 +11,7 @@ from callers import AGENTS, EVENTS, Hooked, reason_in
 from git_taskctx.cli import call
 
 NOBODY = """\
-git taskctx: nobody is at work on TASK-1, so that a write now is drift
+git taskctx: nobody is at work on TASK-1, so a write now would be drift
 hint: git taskctx start --agent reviewer
 hint: git taskctx start --agent implementer   # or to go on as implementer"""
 OUTSIDE = """\

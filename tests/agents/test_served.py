@@ -16,7 +16,7 @@ from git_taskctx.agents.dialects import DIALECTS
 from git_taskctx.agents.payload import MANY
 from git_taskctx.agents.tools import DEEPEST, kind_of, places_in, served_name
 
-NOBODY = "git taskctx: nobody is at work on TASK-1, so that a write now is drift"
+NOBODY = "git taskctx: nobody is at work on TASK-1, so a write now would be drift"
 OUTSIDE = "git taskctx: README: outside the scope of TASK-1 (src/, docs/*.md, tasks/)"
 
 

@@ -133,7 +133,7 @@ def test_a_file_of_standards_is_at_most_a_mebibyte_long(desk: Desk) -> None:
     desk.repo.write("standards/ui.md", most)
     desk.ok("init", TASK)
     desk.repo.write("standards/ui.md", most + "\n")
-    stale = "standards/ui.md has more than 1048576 bytes, which state-management stands in"
+    stale = "standards/ui.md has more than 1048576 bytes, which has state-management"
     assert stale in desk.ok("get").err
     desk.ok("snapshot", "--agent", "implementer")
     assert stale in desk.refuses("start", "--agent", "reviewer")

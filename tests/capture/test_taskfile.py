@@ -147,7 +147,7 @@ def test_empty_values_are_absent() -> None:
     """Null, an empty text and empty items are as good as nothing; a missing title is replaced, with a warning."""
     task_file = read(b"title:\nscope: ~\nplan: [~, '', x]\ndescription: ''\nvalidation: null\nqa: {commands: }\n")
     assert task_file.task_snapshot == TaskSnapshot(title="T", plan=("x",))
-    assert task_file.warnings == (f"{NAME} has no title: 'T' stands in",)
+    assert task_file.warnings == (f"{NAME} has no title: 'T' is used",)
 
 
 def test_every_problem_at_once() -> None:
@@ -169,7 +169,7 @@ description: "\\e[31m"
 """
     assert problems(data) == [
         f"{NAME}:1:8: title: expected text, found a list: write `title: |` and indented lines",
-        f"{NAME}:2:1: 'title' stands twice, first on line 1: keep one",
+        f"{NAME}:2:1: 'title' is given twice, first on line 1: keep one",
         f"{NAME}:3:22: acceptance_criteria: expected a list, found text: begin each item with '- '",
         f"{NAME}:4:7: anchors are not read: remove &x",
         f"{NAME}:5:3: plan: expected text in each item, or `title:` and `details:`: quote text with ': '",

@@ -259,7 +259,7 @@ def test_no_age_is_told_and_kept(put_away: Desk, later: Later) -> None:
     put_away.repo.git("update-ref", "refs/taskctx/contexts/mine", "HEAD")
     later(100)
     said = put_away.ok("sweep")
-    assert said.err.startswith("warning: nothing tells how old context ")
+    assert said.err.startswith("warning: the age of context ")
     assert said.out == ""
     assert plain(put_away.ok("sweep", "--ttl", "0").out) == "swept ? (context <context>, 0 refs)\n"
     assert (refs(put_away), archives(put_away)) == (["refs/taskctx/contexts/mine"], [])

@@ -15,7 +15,7 @@ from git_taskctx.runner import BadResponse, CommandFailed
 WRONG = {
     "not json": ("hello", "not valid JSON"),
     "a list": ("[]", "not a JSON object"),
-    "a key twice": ('{"flags": {}, "flags": {}}', "stands twice"),
+    "a key twice": ('{"flags": {}, "flags": {}}', "is given twice"),
     "too deep": ("{" + '"a":{' * 40 + "}" * 41, "nested more than"),
     "unknown": ('{"findings": []}', "answer.findings is not allowed"),
     "of another type": ('{"flags": {"approve": "yes"}}', "answer.flags.approve is not a boolean"),

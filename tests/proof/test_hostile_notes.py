@@ -178,7 +178,7 @@ def test_missing_and_damaged_notes(attacker: Attacker) -> None:
         assert reason["message"] == f"the notes do not read: {name} is not a commit, but a {kind}"
         assert found["hints"] == [
             "git for-each-ref refs/notes/taskctx refs/taskctx/remotes   "
-            "# each is a commit; git fsck tells what is missing"
+            "# each is a commit; git fsck names what is missing"
         ]
 
 

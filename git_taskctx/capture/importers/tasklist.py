@@ -39,7 +39,7 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     if found:
         tags = list(dict.fromkeys(tag for tag, _ in found))
         where = f"under {', '.join(tags)}: name one, as in {tags[0]}.{task}" if len(tags) > 1 else ""
-        problems.add(line, column, f"task {task} stands here {len(found)} times {where}".rstrip())
+        problems.add(line, column, f"task {task} is here {len(found)} times {where}".rstrip())
     else:
         ids = [id_ for _, tasks in lists for id_, _ in _tasks(tasks)]
         shown = ", ".join(ids[:10]) + (f" and {len(ids) - 10} more" if len(ids) > 10 else "")

@@ -48,7 +48,7 @@ def _jest_run(body: str, block: re.Match[str]) -> QaReport:
     elif " of " in block["suites"]:
         status, note = "unknown", f"not every suite ran: {block['suites']}"
     elif any(match[1] == "FAIL" and _SOURCE.search(match[2]) for match in _FILE.finditer(body)):
-        status, note = "unknown", "the summary does not fit what stands above it"
+        status, note = "unknown", "the summary does not fit what is above it"
     elif not tests.get("passed"):
         status, note = "unknown", NONE_RAN
     counts = {key: count for key, count in tests.items() if key != "total"}

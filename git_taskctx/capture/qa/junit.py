@@ -105,7 +105,7 @@ class _SuiteReader:
             self.claimed = max(self.claimed, self._number(attributes, "failures") + self._number(attributes, "errors"))
         elif tag == "testcase":
             if parent not in _SUITES:
-                self.note = "a test stands inside another"
+                self.note = "a test is inside another"
             group = line(attributes.get("classname", "")) or self.suites[-1][0]
             case = line(attributes.get("name", ""))
             said = [_SAID.get(attributes.get(key, "").lower(), "passed") for key in ("status", "result")]

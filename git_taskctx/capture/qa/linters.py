@@ -167,7 +167,7 @@ def read_mypy(log: str) -> Iterator[QaReport]:
         status: ReportStatus = "failed" if count else "passed"
         note = "errors prevented further checking" if count and not end["bad"] else None
         if not count and names:
-            status, note = "unknown", "the summary does not fit what stands above it"
+            status, note = "unknown", "the summary does not fit what is above it"
         yield QaReport("mypy", status, {"errors": count, "files": checked}, {}, names, count, note)
     rest = _mypy_names(match for match in _MYPY_ROW.finditer(log, begin) if match["file"].endswith((".py", ".pyi")))
     if rest:

@@ -89,7 +89,7 @@ def _session(body: str, summaries: list[dict[str, int]]) -> QaReport:
         if any(one.get("failed") or one.get("error") for one in summaries[:-1]):
             status, note = "unknown", DISAGREE
         elif _BROKEN.search(body) or (collected and not _fits(counts, ran, collected)):
-            status, note = "unknown", "the summary does not fit what stands above it"
+            status, note = "unknown", "the summary does not fit what is above it"
         elif banner:
             status, note = "failed", banner
         elif ran == counts.get("skipped", 0):
@@ -147,7 +147,7 @@ def read_unittest(log: str) -> Iterator[QaReport]:
         failed += status == "failed"
         note = None
         if status == "passed" and names:
-            status, note = "unknown", "the summary does not fit what stands above it"
+            status, note = "unknown", "the summary does not fit what is above it"
         elif status == "passed" and int(ran[1]) == details.get("skipped", 0):
             status, note = "unknown", NONE_RAN
         counts = {"ran": int(ran[1]), **details}

@@ -62,7 +62,7 @@ def not_proved(
     if _HISTORY & codes and repository.is_shallow:
         ways.append(Step(("git", "fetch", "--unshallow"), "the history that is cut"))
     elif Code.OBJECTS_MISSING in codes:
-        why = "each is a commit; git fsck tells what is missing"
+        why = "each is a commit; git fsck names what is missing"
         ways.append(Step(("git", "for-each-ref", NOTES_REF, REMOTES), why))
     if Code.MERGE_UNCHECKED in codes:
         ways.append(taskctx("verify", f"{tip[:12]}^2", why="what was merged, alone"))
