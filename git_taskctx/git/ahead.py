@@ -1,8 +1,8 @@
-"""git processes that are begun before our own modules are loaded, so that git works meanwhile.
+"""git processes started before our own modules are loaded, so that git works meanwhile.
 
-An answer is taken only by who asks the very same: the same words, the same variables, in the same folder. The status of
-the worktree is taken only where, besides, the index that is read for the rest is the file that it read, and where none
-of our own verbs wrote into the worktree since. Everything else is asked again, and what nobody takes is killed.
+An answer is used only for the same words, variables and folder. A worktree status is used only if the index is the file
+that it read, and no verb of ours wrote into the worktree since. Everything else is asked again; unused processes are
+killed.
 
 Nothing heavier than `os` is imported here: that is the point.
 """
@@ -34,10 +34,10 @@ PLACES_OF = (
     ("--path-format=absolute", "--git-path", "index"),
     ("--show-object-format",),
 )
-"""What `git rev-parse` is asked about where all is."""
+"""Questions to `git rev-parse` about places."""
 READER = ("cat-file", "--batch")
 WINDOWS = ("core.packedGitWindowSize=16m", "core.packedGitLimit=64m")
-"""How much of its packs the reading process maps; git maps all of a large one otherwise (git-config)."""
+"""Limits how much of its packs the reading process maps; git would map large ones whole (git-config)."""
 
 QUIET = (
     "core.hooksPath=/dev/null",
@@ -53,15 +53,15 @@ QUIET = (
     "gc.auto=0",
     "maintenance.auto=false",
 )
-"""Settings under which git runs no hook or monitor of the repository's and leaves no file out unasked."""
+"""Settings without hooks or monitors of the repository, and without silently omitted files."""
 UNORDERED = ("diff.orderFile=/dev/null",)
 AS_WRITTEN = {"GIT_NO_REPLACE_OBJECTS": "1"}
-"""Replacements would make git compare with another tree than HEAD's own, and read other objects than are named."""
+"""Replacements would make git compare with another tree than HEAD's, and read other objects than named."""
 
 PLACES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY")
-"""Variables that say where one repository is, and must not hold for another."""
+"""Variables that locate one repository, and must not apply to another."""
 _OWN = ("GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""Variables that name our copy of the index, and where new objects go: status answers the same without."""
+"""Variables for our copy of the index and for new objects: status answers the same without."""
 _SET = {
     "LANGUAGE": "en",
     # `git status` writes the index it has refreshed, and that of each submodule; see git(1).
@@ -76,13 +76,13 @@ _DROP = frozenset({
     "GIT_DIFF_OPTS", "GIT_PREFIX", "GIT_REFLOG_ACTION", "GIT_QUARANTINE_PATH",
 })  # fmt: skip
 _IGNORED = (13, 25)
-"""SIGPIPE and SIGXFSZ, which Python ignores and git must not; `signal` itself takes a while to load."""
+"""SIGPIPE and SIGXFSZ, which Python ignores and git must not; `signal` takes a while to load."""
 RACY = 100_000_000
-"""Nanoseconds: an index that is younger may be written again without another time (clocks tick every 1 to 10 ms)."""
+"""Nanoseconds: a younger index may be rewritten with the same time (clocks tick every 1 to 10 ms)."""
 
 
 def environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that every git process of ours gets, from the caller's."""
+    """Return the environment of all our git processes, based on the caller's."""
     kept = {key: value for key, value in environ.items() if key not in _DROP and not key.startswith("GIT_TRACE")}
     return kept | _SET
 
@@ -96,18 +96,18 @@ def command_line(settings: Sequence[str], args: Sequence[str | bytes]) -> list[b
 
 
 def identity(found: os.stat_result) -> tuple[int, ...]:
-    """Return what makes a file the same file with the same content, where it is not racy."""
+    """Return what identifies a file with its content, unless racy."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 class Begun:
-    """A process that was begun ahead; all that is used of a `subprocess.Popen`, which takes long to load."""
+    """A process started ahead: the used part of `subprocess.Popen`, which takes long to load."""
 
     def __init__(self, argv: list[bytes], env: dict[str, str], folder: str) -> None:
-        """Begin it in `folder`. Raises: OSError."""
+        """Start it in `folder`. Raises: OSError."""
         self.asked = (argv, env, folder)
         self.index: tuple[int, ...] | None = None
-        """What the index was before."""
+        """The identity of the index before."""
         self.returncode: int | None = None
         ours, theirs = zip(*(os.pipe()[::-1], os.pipe(), os.pipe()), strict=True)
         words = [argv[0], b"-C", os.fsencode(folder), *argv[1:]]
@@ -128,7 +128,7 @@ class Begun:
         self.stderr: IO[bytes] = os.fdopen(ours[2], "rb")
 
     def poll(self) -> int | None:
-        """Return how it ended; None while it runs."""
+        """Return its exit code; None while it runs."""
         return self._reap(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int:
@@ -142,7 +142,7 @@ class Begun:
         return self.returncode or 0
 
     def communicate(self, input: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Read all that it says, and wait for its end; nothing is sent to it. Raises: TimeoutExpired."""
+        """Read all output and wait for the end, without input. Raises: TimeoutExpired."""
         import selectors
 
         end = None if timeout is None else time.monotonic() + timeout
@@ -164,7 +164,7 @@ class Begun:
         return bytes(said[self.stdout]), bytes(said[self.stderr])
 
     def send_signal(self, number: int) -> None:
-        """Send a signal, where it still runs."""
+        """Send a signal if it still runs."""
         if self.poll() is None:
             os.kill(self.pid, number)
 
@@ -196,10 +196,10 @@ def begin(
     objects: bool = True,
     scan: str | None = None,
 ) -> None:
-    """Begin what a verb asks first in `folder`; `worktree` is the top and the git dir that it seems to lie in.
+    """Start what a verb asks first; `worktree` is the presumed top and git dir.
 
-    `settings` and `objects` say what is read besides. With `scan` git looks at the worktree; it names a file whose
-    content changes whenever one of our own verbs may have written there.
+    `settings` and `objects` are read besides. With `scan` git also scans the worktree; `scan` is a file whose content
+    changes whenever a verb of ours may have written there.
     """
     global _mark  # one process runs one verb
     env = environment(environ)
@@ -220,12 +220,12 @@ def begin(
 
 
 def waits_for_status() -> bool:
-    """Return whether a status was begun that nobody took."""
+    """Return whether a status was started and not used."""
     return any(begun.index is not None for begun in _begun)
 
 
 def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> subprocess.Popen[bytes] | None:
-    """Return what was begun with the same words, variables and folder, once; None where nothing was."""
+    """Return a process started with the same words, variables and folder, once."""
     for at, begun in enumerate(_begun):
         if begun.index is None and begun.asked == (argv, env, folder):
             return _begun.pop(at)  # type: ignore[return-value]  # all that is used of one
@@ -235,9 +235,9 @@ def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> subprocess.P
 def take_status(
     argv: list[bytes], env: Mapping[str, str], folder: str, index: os.stat_result | None
 ) -> subprocess.Popen[bytes] | None:
-    """Return the status that was begun, where it answers for this index; None where it must be asked now.
+    """Return the status started for this index; None where it must be asked now.
 
-    The caller still has to hold `identity` of the index against this once the process has ended.
+    The caller must compare `identity` of the index with this once the process has ended.
     """
     plain = {key: value for key, value in env.items() if key not in _OWN}
     for at, begun in enumerate(_begun):
@@ -249,7 +249,7 @@ def take_status(
 
 
 def end() -> None:
-    """Kill what nobody took."""
+    """Kill unused processes."""
     while _begun:
         begun = _begun.pop()
         try:  # noqa: SIM105 - contextlib would be one more to load
@@ -262,7 +262,7 @@ def end() -> None:
 
 
 def read_mark(path: str) -> object:
-    """Return what a file says and when it was written; None where there is none."""
+    """Return a file's content and time."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,4 @@
-"""A call that runs beside others, in a thread."""
+"""A call in a background thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Background(Generic[T]):
-    """A call that is begun by `start`, or when its result is asked for; its error is raised to whoever asks."""
+    """A call started by `start`, or when its result is asked for; the asker gets its error."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
@@ -19,13 +19,13 @@ class Background(Generic[T]):
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin, where it has not begun yet."""
+        """Start, unless started."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 
     def result(self) -> T:
-        """Wait for the call and return what it gave. Raises: what it raised."""
+        """Wait for the call and return its result. Raises: its error."""
         self.start()
         self.wait()
         if self._error is not None:
@@ -33,7 +33,7 @@ class Background(Generic[T]):
         return self._values[0]
 
     def wait(self) -> None:
-        """Wait for the call to end, if it has begun."""
+        """Wait for the call to end, if it has started."""
         if self._thread is not None:
             self._thread.join()
 

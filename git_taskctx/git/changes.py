@@ -1,4 +1,4 @@
-"""What differs between two trees, by path, whatever the user has configured."""
+"""Differences between trees by path, independent of the user's configuration."""
 
 from __future__ import annotations
 
@@ -21,15 +21,12 @@ ABSENT = "000000"
 LINK = "120000"
 SUBMODULE = "160000"
 NO_INDEX = f"/nonexistent-{os.urandom(8).hex()}"
-"""No file has this name: git compares two trees without reading an index first."""
+"""A missing file: git compares two trees without reading an index first."""
 _RAW = ("-r", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=none")
 
 
 def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Change]:
-    """Return the paths that differ between two trees, in byte order; the same two are compared once.
-
-    Raises: CouldNotTell when an object on the way is missing.
-    """
+    """Return the paths that differ between two trees, in byte order; results are cached. Raises: CouldNotTell."""
     if old == new:
         return []
     if (old, new) not in repository.compared:
@@ -38,10 +35,7 @@ def compare_trees(repository: Repository, old: TreeOid, new: TreeOid) -> list[Ch
 
 
 def compare_many(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> list[list[Change]]:
-    """Return the paths that differ between the two trees of each pair, all in one process.
-
-    Raises: CouldNotTell when an object on the way is missing.
-    """
+    """Return the paths that differ in each pair of trees, in one process. Raises: CouldNotTell."""
     git = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1")
     git = git.with_settings(("diff.orderFile=/dev/null",))
     found = []
@@ -59,10 +53,10 @@ def diff_pairs(
     *,
     apart: Collection[bytes] = (),
 ) -> Iterator[tuple[tuple[TreeOid, TreeOid], Iterator[bytes]]]:
-    """Yield the lines that `git diff-tree` says of each pair of trees, to be read before the next ones.
+    """Yield the `git diff-tree` lines of each pair of trees, to be read before the next pair's.
 
-    One process answers about `QUESTIONS` of them; it does not look at the paths `apart`. Raises: CouldNotTell when an
-    object on the way is missing.
+    One process handles up to `QUESTIONS` pairs; the paths `apart` are not compared. Raises: CouldNotTell when an object
+    is missing.
     """
     repository.objects.flush()
     paths: list[str | bytes] = ["--", *(b":(exclude,top,literal)" + path for path in apart)] if apart else []
@@ -105,12 +99,12 @@ def _ask(
 
 
 class _Said:
-    """What git says: each pair before its diff, in which no such line stands."""
+    """git's output: each pair, then its diff."""
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
         self.line = pipe.readline()
-        """The line that was read last; empty at the end."""
+        """The last line; empty at the end."""
 
     def until(self, head: bytes) -> Iterator[bytes]:
         """Yield the lines up to the next pair, or to the end."""
@@ -126,7 +120,7 @@ def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:
 
 
 def split_raw(line: bytes) -> tuple[list[str], list[bytes]]:
-    """Return the fields and the paths of a line of `--raw`; git quotes what has odd characters (diff-format)."""
+    """Return the fields and the paths of a `--raw` line; git quotes unusual characters (diff-format)."""
     meta, *paths = line.split(b"\t")
     return meta[1:].decode().split(" "), [
         unquote(path.decode("utf-8", "surrogateescape")) if path.startswith(b'"') else path for path in paths
@@ -142,7 +136,7 @@ def _change(fields: list[str], paths: list[bytes]) -> Change:
 
 
 def pair_renames(changes: list[Change]) -> list[Change]:
-    """Mark each added path that holds exactly what a deleted one held."""
+    """Mark each added path with the content of a deleted one."""
     if not any(change.status == "D" for change in changes):
         return changes
     deleted: dict[tuple[str, str], list[bytes]] = {}

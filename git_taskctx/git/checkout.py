@@ -1,8 +1,7 @@
-"""Puts files of a tree into the worktree, and takes files out of it, one path at a time.
+"""Write and remove files of the worktree, one path at a time.
 
-Each file is checked out beside the worktree first, then compared once more with what was seen in its place, and
-renamed over that. What somebody wrote meanwhile stays. No link is followed on the way: every folder is opened from the
-top down.
+Each file is checked out elsewhere first, then its place is compared with what was seen there, and the file renamed over
+it. Concurrent edits stay. No link is followed: every folder is opened from the top down.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from git_taskctx.model.snapshot import Change
 
 CHANGED = "changed while it was restored"
 RACY = 50_000_000
-"""Nanoseconds in which two writes may leave the same time: the kernel's clock for files ticks every 1 to 10 ms."""
+"""Nanoseconds in which two writes may leave the same time: the kernel's file clock ticks every 1 to 10 ms."""
 NO_FETCH = ("lfs.url=file:///nonexistent", "lfs.skipdownloaderrors=true", "lfs.transfer.maxretries=1")
-"""LFS content that is not here stays a pointer; nothing is fetched."""
+"""Missing LFS content stays a pointer; nothing is fetched."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -37,9 +36,9 @@ class Seen(NamedTuple):
     """What was found at a path."""
 
     mode: int
-    """As `lstat` gives it."""
+    """From `lstat`."""
     blob: str
-    """The oid of its bytes as they lie there, unconverted; of a link's target."""
+    """Oid of the unconverted bytes, or of a link's target."""
 
 
 class Left(NamedTuple):
@@ -51,7 +50,7 @@ class Left(NamedTuple):
 
 
 class Worktree:
-    """The files below one folder, reached without going through a link."""
+    """The files below one folder, reached without following links."""
 
     def __init__(self, top: Path, algorithm: str) -> None:
         self._top = top
@@ -59,9 +58,9 @@ class Worktree:
 
     @contextlib.contextmanager
     def folder_of(self, path: bytes, *, make: bool = False) -> Iterator[tuple[int, bytes]]:
-        """Open the folder that `path` is in; yield its descriptor and the last part of the path.
+        """Open the folder of `path`; yield its descriptor and the last part. Raises: OSError.
 
-        With `make` folders that are missing are created. Raises: OSError, also where a link or a file is in the way.
+        `make` creates missing folders. A link or a file in the way is an error.
         """
         *folders, name = path.split(b"/")
         descriptor = os.open(self._top, _FOLDER & ~os.O_NOFOLLOW)
@@ -79,7 +78,7 @@ class Worktree:
             os.close(descriptor)
 
     def look(self, path: bytes) -> Seen | None:
-        """Return what lies at `path`; None where there is nothing. Raises: OSError."""
+        """Return what is at `path`, if anything. Raises: OSError."""
         try:
             with self.folder_of(path) as (folder, name):
                 return self._look(folder, name)
@@ -106,7 +105,7 @@ class Worktree:
         return False
 
     def copy(self, path: bytes, to: Path) -> Seen | None:
-        """Copy the bytes of a regular file; return what it was. None where there is no such file. Raises: OSError."""
+        """Copy a regular file's bytes; return what it was, None if there is none. Raises: OSError."""
         with self.folder_of(path) as (folder, name):
             if not stat.S_ISREG(os.lstat(name, dir_fd=folder).st_mode):
                 return None
@@ -117,14 +116,14 @@ class Worktree:
             return Seen(mode, self._hash(file).blob)
 
     def overwrite(self, path: bytes, pieces: Iterable[bytes]) -> None:
-        """Give a file other bytes, in place. Raises: OSError."""
+        """Overwrite a file in place. Raises: OSError."""
         with self.folder_of(path) as (folder, name):
             flags = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             with os.fdopen(os.open(name, flags, dir_fd=folder), "wb") as file:
                 file.writelines(pieces)
 
     def remove(self, path: bytes, seen: Seen | None, spare: Path) -> str | None:
-        """Take a file away that is as it was seen, by way of `spare`; return why it is left. Raises: OSError."""
+        """Remove a file unchanged since `seen`, through `spare`; return why it stays, if so. Raises: OSError."""
         if seen is None or stat.S_ISDIR(seen.mode):
             return None
         with self.folder_of(path) as (folder, name):
@@ -154,9 +153,9 @@ class Worktree:
                 return
 
     def put(self, path: bytes, source: Worktree, seen: Seen | None, spare: Path, *, bits: int | None) -> str | None:
-        """Move a file in from the same path of `source`, where all is as it was seen; return why it is left.
+        """Move a file from the same path of `source`, if all is as seen; return why not. Raises: OSError.
 
-        `bits` are the permissions that it gets, None those that it has. Raises: OSError.
+        `bits` are its new permissions; None keeps them.
         """
         with self.folder_of(path, make=True) as (folder, name), source.folder_of(path) as (there, _):
             if bits is not None:
@@ -196,7 +195,7 @@ class Worktree:
         return Seen(found.st_mode, self._blob(_pieces(file), found.st_size))
 
     def _blob(self, pieces: Iterable[bytes], size: int) -> str:
-        """Return the oid of a blob; of one that is not as long as was said, no oid of any blob's."""
+        """Return a blob's oid; an impossible one where its length is wrong."""
         hashed, length = hashlib.new(self._algorithm, b"blob %d\0" % size), 0
         for piece in pieces:
             hashed.update(piece)
@@ -205,9 +204,9 @@ class Worktree:
 
 
 def check_out(repository: Repository, changes: Sequence[Change], into: Path) -> dict[bytes, str]:
-    """Write the new side of `changes` below `into`, converted as the worktree's attributes say.
+    """Write the new side of `changes` below `into`, converted by attributes.
 
-    Returns: what git could not write, and what it says of it; its other files are there.
+    Returns the paths that git could not write with its messages; the others are written.
     """
     index = into.with_name(f"{into.name}.index")
     git = repository.git.with_settings(NO_FETCH).with_env(
@@ -235,10 +234,7 @@ def check_out(repository: Repository, changes: Sequence[Change], into: Path) -> 
 
 
 def permissions(seen: Seen | None, mode: str) -> int | None:
-    """Return the permission bits of a file that was replaced, with the bits to run it as `mode` has them.
-
-    None where there was no file, or none takes its place.
-    """
+    """Return the permissions of a replaced file, executable as in `mode`; None if there was, or will be, no file."""
     if seen is None or mode == LINK or not stat.S_ISREG(seen.mode):
         return None
     bits = stat.S_IMODE(seen.mode) & 0o777
@@ -262,7 +258,7 @@ def _pieces(file: int) -> Iterator[bytes]:
 
 
 def _link(there: int, name: bytes, folder: int, to: bytes) -> bool:
-    """Give a file a name that nothing has; False where something has it."""
+    """Give a file an unused name; False where the name exists."""
     try:
         os.link(name, to, src_dir_fd=there, dst_dir_fd=folder, follow_symlinks=False)
     except FileExistsError:
@@ -278,7 +274,7 @@ def _link(there: int, name: bytes, folder: int, to: bytes) -> bool:
 
 
 def _rename(there: int, name: bytes, folder: int, to: bytes) -> None:
-    """Rename a file over what has the name, by way of a copy where a part of the worktree is another file system."""
+    """Rename over another name, by a copy across file systems."""
     try:
         os.rename(name, to, src_dir_fd=there, dst_dir_fd=folder)
     except OSError as error:
@@ -302,7 +298,7 @@ def _rename(there: int, name: bytes, folder: int, to: bytes) -> None:
 
 
 def _give_back(spare: Path, folder: int, name: bytes) -> str:
-    """Put back a file that was taken away and is another one; beside, where its name is taken by now."""
+    """Restore a removed file that turned out to be another one, under a free name if its own is taken."""
     with Worktree(spare.parent, "sha1").folder_of(os.fsencode(spare.name)) as (there, taken):
         if _link(there, taken, folder, name):
             return CHANGED
@@ -313,7 +309,7 @@ def _give_back(spare: Path, folder: int, name: bytes) -> str:
 
 
 def _remove_empty_below(folder: int, name: bytes) -> None:
-    """Remove a folder in which are only folders."""
+    """Remove a folder that contains only folders."""
     below = os.open(name, _FOLDER, dir_fd=folder)
     try:
         for inner in os.listdir(below):  # noqa: PTH208 - a descriptor

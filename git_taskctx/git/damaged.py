@@ -1,4 +1,4 @@
-"""Refs of ours that do not read, as a power cut leaves them, and the way out."""
+"""Damaged refs of ours, as after a power cut, and how to repair them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from git_taskctx.git.process import Git
 
 _NEW = re.compile(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
 LOOKED_BACK = 100
-"""Maximum number of moves of a ref that are looked at."""
+"""Maximum number of examined moves of a ref."""
 
 
 def damaged(git: Git, ref: str) -> BadData:
-    """Return what is to be said of a ref that does not read: where it was last, by its reflog, or that it may go."""
+    """Return the error for an unreadable ref: its last value by the reflog, or that it may be deleted."""
     place = _place(git, ref)
     if not place.is_file():
         return BadData(f"the ref {ref} is damaged", hint="git fsck")
@@ -30,7 +30,7 @@ def damaged(git: Git, ref: str) -> BadData:
 
 
 def lost(ref: str, oid: str) -> BadData:
-    """Return what is to be said of a ref that reads, where what it names is not here: nothing goes with it."""
+    """Return the error for a ref whose object is missing."""
     return BadData(
         f"the ref {ref} is damaged: {oid[:12]} is not in this repository",
         hint=f"git update-ref -d {ref}   # the next verb goes on without it",
@@ -43,7 +43,7 @@ def _place(git: Git, name: str) -> Path:
 
 
 def _last_whole(git: Git, log: Path) -> str | None:
-    """Return the last value of a ref, by its reflog, that is a commit of this repository; None without one."""
+    """Return a ref's last value in the reflog that is a commit here."""
     if not log.is_file():
         return None
     moves = reversed(log.read_bytes().splitlines()[-LOOKED_BACK:])

@@ -16,16 +16,14 @@ from git_taskctx.git.process import Git, Result
 from git_taskctx.model.oids import TreeOid
 
 PASSES = 4
-"""How often the worktree is read at most, until two trees in a row are equal."""
+"""Maximum number of passes, until two trees in a row are equal."""
 
 _LEFT_OUT = re.compile(rb"^(?:warning: )?(?:could not open directory .*|.*: Permission denied)$", re.MULTILINE)
-"""git says this, ends with 0, and leaves files out."""
+"""git warns so, exits with 0, and leaves files out."""
 
 
 def read_exact(copy: IndexCopy, git: Git, folder: Path, *, cold: bool) -> TreeOid:
-    """Return the worktree's tree, its objects written where `git` writes them.
-
-    `cold` makes git read every file again, whatever times and sizes say.
+    """Return the worktree's tree, its objects written where `git` writes them; `cold` reads every file again.
 
     Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
@@ -38,8 +36,8 @@ def read_exact(copy: IndexCopy, git: Git, folder: Path, *, cold: bool) -> TreeOi
 def _settle(git: Git, index: Path, began: int) -> TreeOid:
     """Read until two trees in a row are equal.
 
-    After each pass the index is dated back to when we began, so that git reads every file again that was written since,
-    also when a second write left its size and its time (of a clock that ticks every 4 ms) as they were.
+    After each pass the index gets the time of our start, so that git reads files written since again, even if size and
+    time (a clock that ticks every 4 ms) are unchanged.
     """
     previous = None
     for _ in range(PASSES):

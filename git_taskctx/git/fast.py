@@ -1,7 +1,7 @@
 """The fast engine: git says which paths changed, and only those are read and hashed.
 
-The new tree is spliced from HEAD's, reading only the folders touched. Wherever a path is not plain, so that git might
-see its content otherwise than the bytes that lie there, the engine declines and never guesses.
+The new tree is HEAD's with changed folders replaced. Wherever git might convert or skip a path, the engine declines and
+never guesses.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass
 
 MOST = 64 * 1024 * 1024
-"""A changed file with more bytes than this is left to git, which reads it in pieces."""
+"""Bytes; larger changed files are left to git, which reads them in pieces."""
 _CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
 _ATTRIBUTES = _CONVERTING | {b"text", b"eol", b"crlf"}
 _UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
-"""Names that git may refuse, or see otherwise on some file systems (`verify_path`)."""
+"""Names that git may refuse or treat specially on some file systems (`verify_path`)."""
 
 
 class Declined(Exception):
-    """The exact engine must do it; the text says why."""
+    """Left to the exact engine, and why."""
 
     status: bytes | None = None
-    """What git's status said, where it was asked; asking again would run filters again."""
+    """git's status, if asked; asking again would run filters again."""
 
 
 class Hashes:
-    """The sha256 and the size of files, by path, in few bytes: there may be hundreds of thousands."""
+    """Compact sha256 and sizes of files by path, for hundreds of thousands."""
 
     def __init__(self) -> None:
         self._paths: list[bytes] = []
         self._data = bytearray()
 
     def add(self, path: bytes, data: bytes) -> None:
-        """Note the content of a file; paths come in order."""
+        """Add a file's content; in path order."""
         self._paths.append(path)
         self._data += hashlib.sha256(data).digest() + len(data).to_bytes(8, "big")
 
     def find(self, path: bytes) -> tuple[str, int] | None:
-        """Return sha256 and size of a file; None where it is not known."""
+        """Return sha256 and size of a file, if known."""
         at = bisect.bisect_left(self._paths, path)
         if at == len(self._paths) or self._paths[at] != path:
             return None
@@ -65,16 +65,16 @@ class Hashes:
 
 @dataclass(frozen=True)
 class Scan:
-    """What git's status said, and the trees that follow from it."""
+    """git's status, and the trees that follow from it."""
 
     raw: bytes
-    """The status itself: porcelain v2 with NULs."""
+    """Porcelain v2 with NULs."""
     head: Head
     index_tree: TreeOid
     """What is staged."""
     tree: TreeOid
     hashes: Hashes
-    """Of the files that changed."""
+    """Of the changed files."""
 
 
 def read_fast(
@@ -86,12 +86,10 @@ def read_fast(
     staged: Background[TreeOid | None],
     listing: Background[bytes],
 ) -> Scan:
-    """Return the worktree's tree; its new objects are taken by `objects`, and not written yet.
+    """Return the worktree's tree, its new objects queued in `objects`. Raises: Declined.
 
-    What is staged is the base, and `status` says where the worktree differs. HEAD's tree would not do: git writes the
-    trees of an odd old tool anew. `staged` and `listing` are begun while git scans, where they will be asked for.
-
-    Raises: Declined.
+    `status` gives the differences to the staged tree, the base. HEAD's tree would not do: git rewrites trees of odd old
+    tools. `staged` and `listing` are started while git scans, where they will be needed.
     """
     _require_plain_repository(repository)
     process = ahead.take_status(git.argv(status), git.environment(), os.fspath(git.cwd), index.found)
@@ -183,7 +181,7 @@ def _head(repository: Repository, status: bytes) -> Head:
 
 
 def _paths(entries: Iterable[bytes], *, new_below: bool) -> Iterator[tuple[bytes, bool]]:
-    """Yield each path that differs from the index, and whether nothing is there. Raises: Declined."""
+    """Yield each path that differs from the index, and whether it is gone. Raises: Declined."""
     for entry in entries:
         kind = entry[:1]
         if kind == b"#":
@@ -243,7 +241,7 @@ def _attributes(repository: Repository, index: IndexCopy, paths: list[bytes]) ->
 def _entry(
     repository: Repository, path: bytes, objects: ObjectStore, converted: frozenset[bytes], hashes: Hashes
 ) -> TreeEntry:
-    """Read a file once, for its blob and for the hash of its bytes. Raises: Declined."""
+    """Read a file once, for its blob and its hash. Raises: Declined."""
     name = path.rsplit(b"/", 1)[-1]
     file = os.fsencode(repository.toplevel) + b"/" + path
     try:
@@ -271,7 +269,7 @@ def _entry(
 
 
 def _read(descriptor: int, size: int) -> bytes:
-    """Read a file of `size` bytes, and one more where it has grown."""
+    """Read `size` bytes of a file, and one more if it has grown."""
     data = os.read(descriptor, size + 1)
     while len(data) < size and (more := os.read(descriptor, size + 1 - len(data))):
         data += more
@@ -284,7 +282,7 @@ def _with_changes(
     paths: Sequence[tuple[bytes, bool]],
     entry_of: Callable[[bytes], TreeEntry],
 ) -> TreeOid:
-    """Return the tree with each path as it is now; they are in order, so that a folder once left is done."""
+    """Return the tree with the present paths, in order, so that a folder left is complete."""
     if not paths:
         return base
     try:
@@ -306,7 +304,7 @@ def _with_changes(
 
 
 def _seal(tree: Tree, left: bytes, folder: bytes) -> None:
-    """Write the outermost folder of `left` that `folder` does not lie in."""
+    """Write the outermost folder of `left` outside `folder`."""
     for one in itertools.accumulate(left.split(b"/"), lambda above, name: above + b"/" + name) if left else ():
         if not (folder + b"/").startswith(one + b"/"):
             tree.seal(one)

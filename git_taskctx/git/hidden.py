@@ -32,24 +32,24 @@ _EDITORS = re.compile(
 )
 
 StateOf = Callable[[Repository], str]
-"""Names the whole state of a worktree, hidden changes included."""
+"""Returns a name for a worktree's whole state, hidden changes included."""
 
 
 def list_index(repository: Repository) -> bytes:
-    """Return every entry of the index with its flags, as `find_hidden` reads them."""
+    """Return the index entries with flags, for `find_hidden`."""
     return repository.git.run("ls-files", "-v", "-s", "-z").out
 
 
 def find_temporary(status: bytes) -> frozenset[bytes]:
-    """Return the untracked files that an editor keeps beside those that are open in it; `status` is from git."""
+    """Return the untracked files that editors keep beside open ones; `status` is git's."""
     return frozenset(_EDITORS.findall(status))
 
 
 def find_left_out(repository: Repository, status: bytes) -> frozenset[bytes]:
-    """Return the untracked files that are in no tree of ours: editors' own, and what is ignored but for its case.
+    """Return the untracked files that no tree of ours has: editors' files, and files ignored but for case.
 
-    Where `core.ignorecase` stands on a disk that knows case, git is asked as if it did not, for it loses a file whose
-    name changed in case alone (2.39); the rules for what is ignored still mean what they mean to the user's git.
+    Where `core.ignorecase` is set on a case-sensitive disk, git is asked without it, as it loses files renamed in case
+    alone (2.39); ignore rules still apply as for the user's git.
     """
     left_out = find_temporary(status)
     if not repository.ignores_known_case or not (untracked := _UNTRACKED.findall(status)):
@@ -95,23 +95,23 @@ def _dirty_submodules(repository: Repository, status: bytes, state_of: StateOf) 
 
 @dataclass(frozen=True)
 class _Flagged:
-    """A file under assume-unchanged or skip-worktree, as the index has it and as it lies there."""
+    """A file under assume-unchanged or skip-worktree, in the index and in the worktree."""
 
     path: bytes
     kind: Literal["assume-unchanged", "skip-worktree"]
     mode: str
     oid: str
     found_mode: str | None
-    """None where there is no file, or none that git could take."""
+    """None where there is no file that git could add."""
     link_oid: str
-    """What a link's target would be called as a blob."""
+    """Blob oid of a link's target."""
     state: str
 
 
 def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
-    """Yield files under assume-unchanged or skip-worktree that are not as the index has them.
+    """Yield flagged files that differ from the index.
 
-    A file that is missing under skip-worktree is how a sparse checkout looks, and no change.
+    A file missing under skip-worktree is a sparse checkout, not a change.
     """
     files = list(_list_flagged(repository, index))
     regular = [file.path for file in files if file.found_mode in REGULAR]
@@ -141,7 +141,7 @@ def _list_flagged(repository: Repository, index: bytes) -> Iterator[_Flagged]:
 
 
 def _modes_that_count(repository: Repository) -> Callable[[_Flagged], str | None]:
-    """Return how to see a file's mode: as it is, or as the index has it where the file system cannot tell."""
+    """Return a function for a file's mode: the real one, or the index's on file systems without modes."""
     off = {key for key, value in repository.core.items() if (value or "true").lower() in ("false", "no", "off", "0")}
 
     def see(file: _Flagged) -> str | None:
@@ -153,7 +153,7 @@ def _modes_that_count(repository: Repository) -> Callable[[_Flagged], str | None
 
 
 def _look(file: Path) -> tuple[str | None, bytes]:
-    """Return the mode that git would give a file, and its bytes; None where git could take nothing."""
+    """Return git's mode for a file and its bytes; None if git could not add it."""
     try:
         found = file.lstat()
         if stat.S_ISLNK(found.st_mode):
@@ -170,7 +170,7 @@ def _escaped(path: bytes) -> bytes:
 
 
 def _is_local(variable: str) -> bool:
-    """Return whether a variable speaks of one repository only (`git rev-parse --local-env-vars`)."""
+    """Return whether a variable concerns one repository only (`git rev-parse --local-env-vars`)."""
     return variable in {
         "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT",
         "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE", "GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE",

@@ -1,11 +1,11 @@
-"""The user's index: read once, then only a copy of it is.
+"""The user's index, read once and then copied.
 
-Every git of one reading works on the same bytes, so that a `git add` in between cannot make halves of two states, and
-none of them takes the user's `index.lock`.
+All git processes of one reading use the same bytes, so that a concurrent `git add` cannot mix two states, and none
+takes the user's `index.lock`.
 
-git writes nothing to the copy, and it is gone afterwards. What git would note there (times of files that it found
-unchanged, untracked folders) goes wrong where a filter's setting changes, a folder becomes a repository, or
-`.gitignore` stands under a flag. One fact, which the index's own bytes decide, is remembered from reading to reading.
+The copy is read-only and temporary. What git would store in it (times of unchanged files, untracked folders) becomes
+wrong when a filter's setting changes, a folder becomes a repository, or `.gitignore` is under a flag. One fact that
+follows from the index's bytes alone is remembered between readings.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
 
 _ROOT = re.compile(rb"\0(-?[0-9]{1,10}) [0-9]{1,10}\n")
-"""The head of the root in a cache tree: no name, how many entries (-1 where it is out of date), how many folders."""
+"""The root's header in a cache tree: no name, number of entries (-1 if outdated), number of folders."""
 
 _ATTRIBUTES = b".gitattributes"
 _LONGEST = 4096
 """Bytes of a path (PATH_MAX)."""
 _TOO_LARGE = 100 * 1024 * 1024
-"""git looks at no larger `.gitattributes` (2.38.1 and later)."""
+"""git ignores larger `.gitattributes` (2.38.1 and later)."""
 
 
 class IndexCopy:
-    """A copy of the index that one reading works on."""
+    """A copy of the index for one reading."""
 
     def __init__(self, repository: Repository, folder: Path) -> None:
-        """Copy the index into `folder`. Raises: GitFailed for an index that does not read."""
+        """Copy the index into `folder`. Raises: GitFailed for an unreadable index."""
         self.path = folder / "user-index"
-        """What git reads instead of the user's; there may be no file, as there may be no index."""
+        """What git reads instead of the user's; missing if that is."""
         self._folder = folder
         self._remembered = repository.private_dir / "unflagged"
         self._algorithm = repository.algorithm
         read = repository.read_index()
         self._data = read[0] if read else None
         self.found = read[1] if read else None
-        """What the file was when it was read; None where there is none."""
+        """The file's stat when it was read."""
         self._original = repository.index
         self.write(self.path)
 
     @property
     def has_moved(self) -> bool:
-        """Whether the user's index is another file by now, or was written to."""
+        """Whether the user's index was replaced or written since."""
         try:
             return self.found is None or identity(self._original.stat()) != identity(self.found)
         except OSError:
@@ -63,9 +63,9 @@ class IndexCopy:
 
     @functools.cached_property
     def is_whole(self) -> bool:
-        """Whether it is as it was written; git itself does not look when it only reads.
+        """Whether its checksum is right; git does not check it when it only reads.
 
-        Its last bytes are the hash of all others, or zeros where `index.skipHash` is set (gitformat-index).
+        The last bytes are the hash of the others, or zeros with `index.skipHash` (gitformat-index).
         """
         if self._data is None or not any(self._name):
             return True
@@ -74,7 +74,7 @@ class IndexCopy:
 
     @functools.cached_property
     def unflagged(self) -> bool:
-        """True when an index of the same content was found to have no entry under a flag (`git ls-files -v`)."""
+        """True when an index of the same content is known to have no flagged entries (`git ls-files -v`)."""
         if not any(self._name) or not self.is_whole:
             return False
         try:
@@ -83,7 +83,7 @@ class IndexCopy:
             return False
 
     def remember_unflagged(self) -> None:
-        """Remember for the next reading that it has no entry under a flag, where that can be written."""
+        """Remember that it has no flagged entries, if that can be written."""
         if any(self._name) and self._folder.parent == self._remembered.parent:
             temporary = self._folder / "unflagged"
             with contextlib.suppress(OSError):  # it is only slower without
@@ -95,9 +95,9 @@ class IndexCopy:
         return self._data[-hashlib.new(self._algorithm).digest_size :] if self._data is not None else b""
 
     def write(self, target: Path, *, cold: bool = False) -> None:
-        """Write it to a file, with its time: git's racy check compares entries with that.
+        """Write it with its time, which git's racy check compares with entries.
 
-        With `cold` the file is a second older than every other, so that git trusts no entry.
+        `cold` makes the file older than every entry, so that git trusts none.
         """
         if self._data is None or self.found is None:
             return
@@ -106,10 +106,10 @@ class IndexCopy:
         os.utime(target, ns=(time, time))
 
     def gives_attributes(self, top: bytes, paths: Iterable[bytes]) -> bool:
-        """Return whether git may take attributes of these paths from the index, which is where no file has them.
+        """Return whether git may read attributes of these paths from the index, as files lack them.
 
-        A `.gitattributes` that lies in the worktree under `top` stands for the one in the index (`read_attr` in
-        attr.c, when files are checked in), but for a link. Up to version 3 every path stands whole in the index.
+        A `.gitattributes` file under `top` replaces that of the index (`read_attr` in attr.c, when files are checked
+        in), unless it is a link. Up to version 3 the index has every path whole.
         """
         data = self._data or b""
         if int.from_bytes(data[4:8], "big") > 3:
@@ -128,14 +128,14 @@ class IndexCopy:
 
     @functools.cached_property
     def known_tree(self) -> TreeOid | None:
-        """The tree of what is staged where the index itself names it; None where `git write-tree` must make it.
+        """The tree of what is staged if the index names it; None where `git write-tree` is needed.
 
-        git takes the same word for it (`cache_tree_fully_valid`), but for looking whether the tree is there.
+        git trusts it too (`cache_tree_fully_valid`), but checks that the tree exists.
         """
         return _cached_tree(self._data, self._algorithm) if self._data is not None and self.is_whole else None
 
     def write_tree(self, git: Git) -> TreeOid | None:
-        """Return the tree of what is staged, written where `git` writes; None while the index is unmerged."""
+        """Return the staged tree, written where `git` writes; None while the index is unmerged."""
         copy = self._folder / "staged"
         self.write(copy)
         git = git.with_env(GIT_INDEX_FILE=os.fspath(copy))
@@ -146,10 +146,10 @@ class IndexCopy:
 
 
 def _cached_tree(data: bytes, algorithm: str) -> TreeOid | None:
-    """Return the root of an index's cache tree, where that stands for all of its entries (gitformat-index).
+    """Return the root of a valid cache tree in an index (gitformat-index).
 
-    Where the entries end is not written down. The extension is looked for from the end, and taken only where it and
-    what follows it fill the file up to its hash.
+    The end of the entries is not recorded: the extension is searched from the end, and accepted only if it and its
+    successors fill the file up to its hash.
     """
     width = hashlib.new(algorithm).digest_size
     end = at = len(data) - width
@@ -162,14 +162,14 @@ def _cached_tree(data: bytes, algorithm: str) -> TreeOid | None:
 
 
 def _fills(data: bytes, at: int, end: int) -> bool:
-    """Return whether extensions that follow one another, from `at` on, end where the file's hash begins."""
+    """Return whether consecutive extensions from `at` end exactly at the file's hash."""
     while at + 8 <= end and data[at : at + 4].isalpha():
         at += 8 + int.from_bytes(data[at + 4 : at + 8], "big")
     return at == end
 
 
 def _is_read(file: bytes) -> bool:
-    """Return whether git reads a `.gitattributes` where it lies, and so not from the index."""
+    """Return whether git reads this `.gitattributes` file instead of the index."""
     try:
         found = os.lstat(file)
     except OSError:

@@ -1,9 +1,8 @@
-"""Which state of a history brought each line of a tree: what `git blame` would answer, of trees alone.
+"""Which state of a history brought each line of a tree: `git blame` for trees.
 
-The states need no commits. One `git diff-tree`, blind to configuration and attributes, compares each with those before
-it, and its hunks are followed back from the last state to the first, the way blame.c does: an identical file is passed
-on whole, then the same path, then what the file was renamed from. Only a file that became several at once is followed
-to one of them.
+One `git diff-tree`, independent of configuration and attributes, compares each state with those before it, and hunks
+are followed backwards as in blame.c: first an identical file, then the same path, then the old name of a rename. A file
+copied to several is followed to one of them.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass
 
 LARGE = 32 * 1024 * 1024
-"""A file of more bytes has no lines here; git takes one for binary (`THRESHOLD` in `patch`)."""
+"""Bytes; larger files have no lines here, as git takes them for binary (`THRESHOLD` in `patch`)."""
 BINARY = 8000
-"""Bytes of a file in which git looks for a NUL, to tell binary from text (xdiff-interface.c)."""
+"""Bytes in which git looks for a NUL, to detect binary files (xdiff-interface.c)."""
 _OPTIONS = (
     "-r", "--raw", "--patch", "--full-index", "--find-renames=50%", "-l1000",
     "--no-ext-diff", "--no-textconv", "--no-color", "--no-relative", "--diff-algorithm=myers", "--indent-heuristic",
@@ -36,17 +35,17 @@ _HEADERS = (
     b"diff --git ", b"old mode ", b"new mode ", b"deleted file mode ", b"new file mode ", b"similarity index ",
     b"dissimilarity index ", b"rename from ", b"rename to ", b"index ", b"--- ", b"+++ ", b"Binary files ", b"@@ ",
 )  # fmt: skip
-"""How the lines of a patch begin that are not lines of a file."""
+"""Prefixes of patch lines that are not lines of a file."""
 _HUNK = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 @dataclass(frozen=True)
 class TreeState:
-    """A tree, and the states that it came from; lines of one that came from none are nobody's."""
+    """A tree and the states before it; lines of one without are nobody's."""
 
     tree: TreeOid
     before: tuple[int, ...] = ()
-    """Their places in the history, all of them earlier; the first is asked first."""
+    """Their indices, all smaller; the first is asked first."""
 
 
 class Lines(NamedTuple):
@@ -56,9 +55,9 @@ class Lines(NamedTuple):
     """From 1."""
     last: int
     state: int
-    """Its place in the history."""
+    """Its index."""
     sha256: str
-    """Of their bytes, line ends included."""
+    """Of their bytes with line ends."""
 
 
 @dataclass(frozen=True)
@@ -67,22 +66,22 @@ class Traced:
 
     path: bytes
     lines: tuple[Lines, ...]
-    """In order; without those that are nobody's, and none where the file is no text."""
+    """In order, without nobody's lines; none for a binary file."""
     states: tuple[int, ...]
-    """The states that changed it on its way, content or mode, oldest first."""
+    """The states that changed its content or mode, oldest first."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What is between a tree and the last one of a history."""
+    """The differences between a tree and the last one of a history."""
 
     files: tuple[Traced, ...]
-    """What was changed or added, by path."""
+    """Changed and added files, by path."""
     deleted: tuple[bytes, ...]
 
 
 class _Hunk(NamedTuple):
-    """Lines of the old file, counted from 0, and the lines of the new one that stand in their place."""
+    """Lines of the old file, from 0, and their replacement."""
 
     old: int
     old_count: int
@@ -91,7 +90,7 @@ class _Hunk(NamedTuple):
 
 
 class _Delta(NamedTuple):
-    """How one path came to be what it is."""
+    """The change of one path."""
 
     status: Literal["A", "D", "M", "R", "T"]
     old_path: bytes
@@ -105,7 +104,7 @@ class _Delta(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Some lines of the last tree's file, and where they stand in an earlier one."""
+    """Lines of the last tree's file, and their place in an earlier one."""
 
     final: int
     at: int
@@ -113,15 +112,15 @@ class _Piece(NamedTuple):
 
 
 _Diff = Mapping[bytes, _Delta]
-"""What differs between two trees, by the path in the second one."""
+"""A diff by path in the second tree."""
 _Diffs = Mapping[tuple[TreeOid, TreeOid], _Diff]
 
 
 def trace_lines(repository: Repository, histories: Sequence[tuple[TreeOid, Sequence[TreeState]]]) -> list[Trace]:
-    """Find in several histories which state brought each line of its last tree that another tree has not.
+    """Find which state of a history brought each line of its last tree that the other tree lacks.
 
-    Which lines those are the diff between the two says; no other file and no other line is looked at. The number of git
-    processes is the same however many there are. Raises: CouldNotTell when an object is missing.
+    Only those lines, by the diff of the two, are followed. The number of git processes is constant. Raises:
+    CouldNotTell when an object is missing.
     """
     pairs = {(old, history[-1].tree) for old, history in histories}
     for _, history in histories:
@@ -144,7 +143,7 @@ def _trace(repository: Repository, changed: _Diff, diffs: _Diffs, history: Seque
 
 
 def _split(repository: Repository, delta: _Delta) -> list[bytes]:
-    """Return the lines of a file, each with its end; none where it is binary, too large, or a submodule."""
+    """Return a file's lines with their ends; none for a binary or large file, or a submodule."""
     if delta.mode == SUBMODULE:
         return []
     found = repository.objects.find(delta.oid, limit=LARGE)
@@ -162,9 +161,9 @@ def _split(repository: Repository, delta: _Delta) -> list[bytes]:
 def _follow(
     history: Sequence[TreeState], diffs: _Diffs, path: bytes, count: int, brought: list[_Piece]
 ) -> tuple[list[int], tuple[int, ...]]:
-    """Return the state that brought each line of a file of the last tree, and all that changed the file.
+    """Return the state that brought each line of a file, and all states that changed it.
 
-    Only the lines that are `brought` are followed. What was taken away and put back on the way is none of them.
+    Only the `brought` lines are followed, not those removed and restored on the way.
     """
     owners = [0] * count
     touched: set[int] = set()
@@ -195,7 +194,7 @@ def _follow(
 
 
 def _find_same(steps: Sequence[tuple[int, _Delta | None]]) -> tuple[int, _Delta | None] | None:
-    """Return the first state before that has the very same file: under its name, else under the one it had."""
+    """Return the first earlier state with the same file, under its name or its old one."""
     for status in "MR":
         for before, came in steps:
             if (came is None and status == "M") or (came and came.status == status and came.old_oid == came.oid):
@@ -204,7 +203,7 @@ def _find_same(steps: Sequence[tuple[int, _Delta | None]]) -> tuple[int, _Delta 
 
 
 def _divide(pieces: Sequence[_Piece], hunks: Sequence[_Hunk] | None) -> tuple[list[_Piece], list[_Piece]]:
-    """Return the pieces that hunks brought, and those that were there before, with their places there."""
+    """Return the pieces that hunks brought, and those from before, with their old places."""
     if hunks is None:
         return list(pieces), []
     kept: list[_Piece] = []
@@ -227,7 +226,7 @@ def _divide(pieces: Sequence[_Piece], hunks: Sequence[_Hunk] | None) -> tuple[li
 
 
 def _spans(hunks: Sequence[_Hunk]) -> Iterator[tuple[int, int, int | None]]:
-    """Yield the new file from end to end: where each stretch begins and ends, and how far it was moved, None if new."""
+    """Yield the stretches of the new file: begin, end, and offset in the old one, None if new."""
     at = shift = 0
     for hunk in hunks:
         yield at, hunk.new, shift
@@ -238,7 +237,7 @@ def _spans(hunks: Sequence[_Hunk]) -> Iterator[tuple[int, int, int | None]]:
 
 
 def _runs(owners: Sequence[int], text: Sequence[bytes], history: Sequence[TreeState]) -> Iterator[Lines]:
-    """Yield the lines of a file that are somebody's, those that follow each other together."""
+    """Yield runs of lines with the same owner."""
     at = 0
     for owner, group in itertools.groupby(owners):
         first, at = at, at + len(list(group))
@@ -247,14 +246,14 @@ def _runs(owners: Sequence[int], text: Sequence[bytes], history: Sequence[TreeSt
 
 
 def _compare(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]]) -> _Diffs:
-    """Return what differs between the two trees of each pair, all in one process. Raises: CouldNotTell."""
+    """Return the differences in each pair of trees, in one process. Raises: CouldNotTell."""
     with private_folder(repository) as folder:
         answers = diff_pairs(repository, bare_git(repository, folder), _OPTIONS, pairs)
         return {pair: _read_diff(b"".join(lines)) for pair, lines in answers}
 
 
 def _read_diff(answer: bytes) -> _Diff:
-    """Read one comparison: all paths in raw form, an empty line, then the patch of each."""
+    """Read one comparison: raw lines, an empty line, then patches."""
     deltas: list[_Delta] = []
     at = 0
     while answer.startswith(b":", at):
@@ -273,7 +272,7 @@ def _read_diff(answer: bytes) -> _Diff:
 
 
 def _read_patch(out: bytes, at: int) -> tuple[list[_Hunk] | None, int]:
-    """Read the patch of one file; its lines themselves are passed over by their number, whatever is in them."""
+    """Read a file's patch; content lines are skipped by count, whatever they hold."""
     hunks: list[_Hunk] | None = []
     while out.startswith(_HEADERS, at):
         if out.startswith(b"Binary files ", at):

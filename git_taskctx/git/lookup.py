@@ -1,4 +1,4 @@
-"""A file in a tree by its path, through the links on the way as the file system would go, and what it says."""
+"""Find a file in a tree by path, following links like a file system, and read it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from git_taskctx.git.objects import ObjectStore
 from git_taskctx.model.oids import BlobOid, TreeOid
 
 MAX_LINKS = 8
-"""Links on one way, before it is taken for a circle."""
+"""Links followed before it counts as a loop."""
 
 
 def find_file(objects: ObjectStore, tree: TreeOid, path: bytes) -> tuple[bytes, BlobOid] | None:
-    """Return where a file of a tree really lies, and its blob; None where there is no file, or it lies outside.
+    """Return a file's real path and blob, None if it is missing or outside. Raises: CouldNotTell.
 
-    `path` is relative to the tree; `..` in it, or in a link, means the folder above. Raises: CouldNotTell.
+    `path` is relative to the tree; `..` in it, or in a link, is the folder above.
     """
     for _ in range(MAX_LINKS):
         path = posixpath.normpath(path)
@@ -36,10 +36,7 @@ def find_file(objects: ObjectStore, tree: TreeOid, path: bytes) -> tuple[bytes, 
 
 
 def read_blob(objects: ObjectStore, oid: BlobOid, *, limit: int) -> bytes | None:
-    """Return the content of a file; None, and nothing held in memory, where it has more than `limit` bytes.
-
-    Raises: CouldNotTell when it is missing.
-    """
+    """Return a file's content, None above `limit` bytes without reading it. Raises: CouldNotTell when it is missing."""
     found = objects.find(oid, limit=limit)
     if found is None or found.kind != "blob":
         raise CouldNotTell(f"the blob {oid} is not in this repository", hint="git fsck")

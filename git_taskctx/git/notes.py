@@ -1,7 +1,7 @@
-"""`refs/notes/taskctx`: lines attached to objects, in a fanned-out tree that git's own `git notes` reads.
+"""`refs/notes/taskctx`: lines attached to objects, in the fan-out tree of `git notes`.
 
-Lines are only ever added. The tree is spliced along one path, so that a write costs the same however many notes
-there are; notes written by git or by others under another fan-out are found and kept.
+Lines are only added. The tree is changed along one path, so that a write costs the same however many notes there are;
+notes of other fan-outs are found and kept.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from git_taskctx.model.oids import CommitOid
 
 NOTES_REF = "refs/notes/taskctx"
 WIDE = 64
-"""A folder with more notes than this gets sub-folders."""
+"""A folder with more notes gets sub-folders."""
 LONGEST = 64 * 1024 * 1024
-"""Bytes; a note from elsewhere that is longer is no record of ours."""
+"""Bytes; longer notes are not ours."""
 
 
 def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str]:
-    """Return the lines attached to `target` in the notes `commit`, in order; none where there is no note."""
+    """Return the lines attached to `target` in the notes `commit`, in order."""
     if commit is None:
         return []
     blobs = find_notes(objects, commit, [target])[target]
@@ -34,9 +34,9 @@ def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str
 
 
 def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dict[str, list[str]]:
-    """Return the blobs that are attached to each of many objects in the notes `commit`; none where there is no note.
+    """Return the blobs attached to each of many objects in the notes `commit`.
 
-    All are looked up side by side, a level of the fan-out at a time, so that each tree is read once.
+    They are looked up together, by level of the fan-out, so that each tree is read once.
     """
     found: dict[str, list[str]] = {target: [] for target in targets}
     level: dict[str, list[tuple[str, bytes]]] = {
@@ -59,12 +59,11 @@ def find_notes(objects: ObjectStore, commit: str, targets: Sequence[str]) -> dic
 
 
 def note_lines(data: bytes) -> list[str]:
-    """Return the lines of a note's blob."""
     return [line for line in data.decode("utf-8", "surrogateescape").split("\n") if line]
 
 
 def grep_notes(repository: Repository, commits: Sequence[str], pattern: str) -> list[str]:
-    """Return the lines of all notes in which an extended regular expression is found; some stand there many times."""
+    """Return the lines of all notes that match an extended regular expression, with repetitions."""
     # grep.lineNumber, grep.column and color.grep would change what it prints (git-grep, CONFIGURATION).
     found = repository.git.with_env(GIT_NO_REPLACE_OBJECTS="1").run(
         "grep", "-h", "-a", "-E", "--no-color", "--no-textconv", "--no-line-number", "--no-column",
@@ -81,9 +80,9 @@ def append_notes(
     message: str,
     merged: str | None = None,
 ) -> CommitOid:
-    """Take a notes commit on top of `commit` that adds lines to objects; the caller flushes and moves the ref.
+    """Queue a notes commit on `commit` that adds lines to objects; the caller flushes and moves the ref.
 
-    `merged` becomes its second parent: a commit whose lines are all in it.
+    `merged`, whose lines are all in it, becomes its second parent.
     """
     tree = objects.tree_of(commit) if commit else None
     if additions:
@@ -109,12 +108,10 @@ def write_notes(
     moves: Sequence[RefMove] = (),
     reason: str,
 ) -> None:
-    """Move the notes to the commit that `make` makes on top of the one they are at, and `moves` with them, or nothing.
+    """Move the notes to the commit that `make` builds on the present one, together with `moves`, or nothing.
 
-    By compare-and-swap: where others wrote meanwhile `make` is asked again; None from it leaves all as it is. Objects
-    taken so far are written first.
-
-    Raises: TryAgain when somebody else moved the other refs, or the notes never stood still; ReadOnly; GitFailed.
+    By compare-and-swap: after a concurrent write `make` is called again; None from it changes nothing. Queued objects
+    are written first. Raises: TryAgain when other refs moved, or the notes kept moving; ReadOnly; GitFailed.
     """
     conflict = RefConflict("")
     for _ in tries():
@@ -137,11 +134,9 @@ def write_notes(
 
 
 def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str, list[str]]:
-    """Return the lines that only the notes commit `theirs` has, by the objects that they are attached to.
+    """Return the lines that only the notes commit `theirs` has, by object. Raises: CouldNotTell.
 
-    What is no note there (another path, a file that is none, more than `LONGEST`) is left where it is.
-
-    Raises: CouldNotTell where objects are missing.
+    What is not a note (another path, not a file, longer than `LONGEST`) is ignored.
     """
     objects = repository.objects
     old = objects.tree_of(ours) if ours else objects.empty_tree
@@ -162,7 +157,7 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
 
 
 def _find_place(tree: Tree, target: bytes) -> bytes:
-    """Return the path at which an object's note is, or is to be put."""
+    """Return the path of an object's note, existing or new."""
     folder, rest = tree, target
     while len(rest) > 2 and rest not in folder.entries:
         branch = folder.entries.get(rest[:2])

@@ -1,7 +1,7 @@
 """Objects: read through one `git cat-file --batch`, written through one `git unpack-objects` or `git index-pack`.
 
-Both are git's own doors, so that every store works the same way: packed, alternate, quarantined, sha256, shared
-between users, partial. The number of processes does not depend on the number of objects.
+So every store works: packed, alternate, quarantined, sha256, shared between users, partial. The number of processes
+does not depend on the number of objects.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ FOLDER = "40000"
 _PACK_TYPE = {"commit": 1, "tree": 2, "blob": 3, "tag": 4}
 
 DURABLE = ("core.fsync=committed,loose-object,reference",)
-"""Neither loose objects nor refs are durable by default."""
+"""Loose objects and refs are not durable by default."""
 QUESTIONS = 500
-"""Maximum number of names that fit into a pipe at once, so that nobody waits for the other."""
+"""Maximum number of names in a pipe at once, to avoid a deadlock."""
 HELD = 16 * 1024 * 1024
-"""Bytes of new objects that are held in memory, where others can be put aside."""
+"""Bytes of new objects in memory, before they are put aside."""
 OBJECT = 400
-"""Bytes that one of them costs beside its content."""
+"""Overhead of an object in bytes."""
 TINY = 300
-"""Objects with fewer bytes are not compressed."""
+"""Smaller objects are not compressed."""
 FEW = 100
-"""Maximum number of objects that are written loose, beyond they stay in one pack: where git itself draws the line
-(`transfer.unpackLimit`)."""
+"""Maximum number of objects written loose; more stay in a pack, as in git (`transfer.unpackLimit`)."""
 _HEX = re.compile(rb"[0-9a-fA-F]+")
 _ONCE = re.compile(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
 _WHO = re.compile(rb"author [^\n]*\ncommitter ([^\n]*)(?:\n|\Z)")
@@ -53,13 +52,11 @@ _READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only f
 
 
 class Object(NamedTuple):
-    """An object as read."""
-
     oid: str
     kind: Kind
     data: bytes
     whole: bool = True
-    """False where it is larger than was asked for; `data` is empty then."""
+    """False if larger than the limit; `data` is empty then."""
 
 
 class _Missing(CouldNotTell):
@@ -67,8 +64,6 @@ class _Missing(CouldNotTell):
 
 
 class TreeEntry(NamedTuple):
-    """One entry of a tree."""
-
     mode: str
     """As in a raw tree: `40000`, `100644`."""
     name: bytes
@@ -76,20 +71,20 @@ class TreeEntry(NamedTuple):
 
 
 class RawCommit(NamedTuple):
-    """What the head of a raw commit says: cut, grafted and replaced history does not matter."""
+    """The header of a raw commit; shallow history, grafts and replacements have no effect."""
 
     tree: TreeOid
     parents: tuple[CommitOid, ...]
     """Those that git reads."""
     time: int | None
-    """When it was committed, in seconds since the epoch; None where that does not read."""
+    """Committer date, in seconds since the epoch; None if malformed."""
     odd: str | None
-    """What in it git would not have written; None for a plain commit."""
+    """What git would not have written."""
     message: bytes
 
 
 class ObjectStore:
-    """Reads objects, and collects new ones until they are written all at once."""
+    """Reads objects, and collects new ones until they are written together."""
 
     def __init__(
         self,
@@ -100,9 +95,9 @@ class ObjectStore:
         scratch: Path | None = None,
         behind: ObjectStore | None = None,
     ) -> None:
-        """`scratch` is a folder for new objects that are too many to be held.
+        """`scratch` is a folder for new objects that exceed memory.
 
-        `behind` reads all that is there before the first of them is written; its process is asked until then.
+        `behind` reads existing objects, and its process is used until the first write.
         """
         self._behind = behind
         self._git = git.with_env(**AS_WRITTEN)
@@ -112,27 +107,23 @@ class ObjectStore:
         self._entry = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % self._width, re.DOTALL)
         """An entry of a raw tree (git's user manual, "The Object Database")."""
         self.empty_tree = TreeOid(self.hash("tree", b""))
-        """Oid of the tree that holds nothing."""
+        """Oid of the empty tree."""
         self.zero = "0" * (2 * self._width)
-        """The oid that stands for no object."""
+        """The null oid."""
         self._reader: subprocess.Popen[bytes] | None = None
         self._measurer: subprocess.Popen[bytes] | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
         self._ahead: dict[str, Object | None] = {}
         self._held = 0
-        """Bytes of what is pending, with what each object costs beside."""
+        """Pending bytes, overhead included."""
         self._scratch = scratch
         self._spilled: _Body | None = None
 
     def hash(self, kind: Kind, data: bytes) -> str:
-        """Return the oid that `data` would have."""
         return hashlib.new(self._algorithm, b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
 
     def find(self, name: str, *, limit: int | None = None) -> Object | None:
-        """Return the object that `name` (an oid, or `REV:path`) names; None when it is missing.
-
-        What has more than `limit` bytes, as only somebody else can have written it, is not kept in memory.
-        """
+        """Return the object that `name` (an oid, or `REV:path`) names, if any; above `limit` bytes without its data."""
         if name in self._pending:
             kind, data = self._pending[name]
             return Object(name, kind, data)
@@ -148,11 +139,11 @@ class ObjectStore:
         return self._answer(name, limit)
 
     def has(self, name: str) -> bool:
-        """Return whether an object is there; nothing of it is held in memory."""
+        """Return whether an object exists, without reading it."""
         return self.find(name, limit=0) is not None
 
     def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:
-        """Read objects that will be asked for next, many with one question each way. Raises: CouldNotTell."""
+        """Read objects needed next, in batches. Raises: CouldNotTell."""
         wanted = [oid for oid in dict.fromkeys(oids) if oid not in self._pending and oid != self.empty_tree]
         for start in range(0, len(wanted), QUESTIONS):
             some = wanted[start : start + QUESTIONS]
@@ -160,14 +151,14 @@ class ObjectStore:
             self._ahead |= {oid: self._answer(oid, limit) for oid in some}
 
     def begin(self) -> subprocess.Popen[bytes]:
-        """Start the reading process, where it does not run yet."""
+        """Start the reading process, unless it runs."""
         if self._behind is not None:
             self._reader = self._behind.begin()
         self._reader = self._reader or self._git.with_settings(WINDOWS).start(*READER, quiet=True)
         return self._reader
 
     def stand_alone(self) -> None:
-        """Ask nothing of the store behind any more, which sees nothing of what is written from now on."""
+        """Stop using the store behind, which does not see new objects."""
         if self._behind is not None:
             self._reader = self._behind = None
 
@@ -212,13 +203,13 @@ class ObjectStore:
         return words[0], words[1], int(words[2])  # type: ignore[return-value]
 
     def _end_of(self, name: str) -> None:
-        """Read the newline after an object; git that found the damage while it was printing has died."""
+        """Read the newline after an object; git dies if it finds damage while printing."""
         if self._reader is None or self._reader.stdout is None or self._reader.stdout.read(1) != b"\n":
             self._end()
             raise CouldNotTell(f"the object {name} is damaged", hint="git fsck")
 
     def get(self, name: str, kind: Kind) -> bytes:
-        """Return the content of an object of `kind`. Raises: CouldNotTell when it is missing."""
+        """Return an object's content. Raises: CouldNotTell when it is missing or of another kind."""
         found = self.find(name)
         if found is None:
             raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
@@ -229,12 +220,12 @@ class ObjectStore:
         return found.data
 
     def sizes(self, oids: Collection[str]) -> dict[str, int]:
-        """Return the size in bytes of each object that is there, read in one process."""
+        """Return the size in bytes of each existing object, in one process."""
         self.flush()
         return self._look_up(oids) if oids else {}
 
     def size(self, oid: str) -> int | None:
-        """Return the size in bytes of one object, None where it is missing; one process answers all such questions."""
+        """Return an object's size in bytes, if it exists; one process answers all calls."""
         if oid in self._pending:
             return len(self._pending[oid][1])
         if self._measurer is None:
@@ -249,7 +240,7 @@ class ObjectStore:
         return int(words[2]) if len(words) == 3 else None
 
     def read_pieces(self, oid: str) -> Iterator[bytes]:
-        """Yield the content of an object in pieces of at most `PIECE` bytes. Raises: CouldNotTell."""
+        """Yield an object's content in pieces of at most `PIECE` bytes. Raises: CouldNotTell."""
         self.flush()
         self._ask([oid])
         left = self._header(oid)[2]
@@ -266,7 +257,7 @@ class ObjectStore:
                 self._end()  # what is not read yet would be taken for the next answer
 
     def add(self, kind: Kind, data: bytes) -> str:
-        """Take an object to be written by the next `flush`; return its oid."""
+        """Queue an object for the next `flush`; return its oid."""
         oid = self.hash(kind, data)
         if oid not in self._pending and (self._spilled is None or oid not in self._spilled):
             self._pending[oid] = (kind, data)
@@ -276,21 +267,21 @@ class ObjectStore:
         return oid
 
     def add_blob(self, data: bytes) -> BlobOid:
-        """Take a blob to be written; return its oid."""
+        """Queue a blob; return its oid."""
         return BlobOid(self.add("blob", data))
 
     def add_tree(self, entries: list[TreeEntry]) -> TreeOid:
-        """Take a tree to be written; `entries` in any order."""
+        """Queue a tree, with `entries` in any order."""
         return TreeOid(self.add("tree", _raw_tree(entries)))
 
     def name_tree(self, entries: list[TreeEntry]) -> TreeOid:
-        """Return the oid that a tree would have; nothing is written."""
+        """Return a tree's oid without writing it."""
         return TreeOid(self.hash("tree", _raw_tree(entries)))
 
     def read_tree(self, oid: str, names: Collection[bytes] | None = None) -> list[TreeEntry]:
-        """Return the entries of one tree, not recursively; with `names` only those that have one of them.
+        """Return a tree's entries, not recursively; `names` selects some.
 
-        Raises: CouldNotTell, also where it is no tree at all.
+        Raises: CouldNotTell, also for another object.
         """
         data = self.get(oid, "tree")
         entries: list[tuple[bytes, bytes, bytes]] = self._entry.findall(data)
@@ -301,19 +292,16 @@ class ObjectStore:
         ]
 
     def find_entry(self, tree: str, name: bytes) -> TreeEntry | None:
-        """Return one entry of a tree; None without. Raises: CouldNotTell."""
+        """Return one entry of a tree, if any. Raises: CouldNotTell."""
         return next(iter(self.read_tree(tree, (name,))), None)
 
     def tree_of(self, commit: str) -> TreeOid:
-        """Return the tree of a commit. Raises: CouldNotTell when it is missing."""
+        """Return the tree of a commit. Raises: CouldNotTell."""
         data = self.get(commit, "commit")
         return TreeOid(data[5 : data.index(b"\n")].decode())
 
     def flush(self) -> None:
-        """Write every object taken so far in one process, durably unless they are in quarantine.
-
-        Raises: ReadOnly, GitFailed.
-        """
+        """Write every queued object in one process, durably unless in quarantine. Raises: ReadOnly, GitFailed."""
         if not self._pending and self._spilled is None:
             return
         body, self._spilled = self._spilled, None
@@ -334,7 +322,7 @@ class ObjectStore:
         self._held = 0
 
     def _spill(self) -> None:
-        """Put what is pending aside, compressed, but for what is there already. Raises: ReadOnly, GitFailed."""
+        """Put pending objects aside, compressed, without existing ones. Raises: ReadOnly, GitFailed."""
         self._spilled = self._spilled if self._spilled is not None else _Body(self._algorithm, self._scratch)
         there = self._look_up(self._pending).keys()
         self._add_to(self._spilled, self._pending.keys() - there)
@@ -374,7 +362,7 @@ class ObjectStore:
         return body.pieces()
 
     def close(self) -> None:
-        """End the reading processes, and forget what was not written."""
+        """End the reading processes, and discard queued objects."""
         self.stand_alone()
         self._end()
         if self._spilled is not None:
@@ -390,7 +378,7 @@ class ObjectStore:
 
 
 class _Body:
-    """The objects of a pack as they come; on disk where a folder is given, which is somebody else's to remove."""
+    """The growing objects of a pack, on disk where a folder is given (its owner removes it)."""
 
     def __init__(self, algorithm: str, folder: Path | None) -> None:
         self._algorithm = algorithm
@@ -425,7 +413,7 @@ class _Body:
 
 
 def _stored(data: bytes) -> bytes:
-    """Return a few bytes as zlib does without compression (RFC 1950, 1951): setting up a compressor takes longer."""
+    """Return small data as an uncompressed zlib stream (RFC 1950, 1951): a compressor takes longer to set up."""
     size = len(data)
     return b"\x78\x01\x01%b%b%b%b" % (
         size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), data, zlib.adler32(data).to_bytes(4, "big"),
@@ -451,11 +439,11 @@ def _pack_header(kind: int, size: int) -> bytes:
 
 
 def read_head(data: bytes, *, digits: int) -> RawCommit:
-    """Read a raw commit of a repository whose oids have so many digits. Raises: CouldNotTell for what git cannot read.
+    """Read a raw commit with oids of `digits` digits. Raises: CouldNotTell for what git cannot read.
 
-    git takes the `parent` lines that stand directly after `tree`, in either case, and looks at no others
-    (`parse_commit_buffer` in commit.c, up to git 2.54; `git fsck --strict` passes both). What git would not have
-    written itself makes the commit odd; a parent that it cannot read ends the list.
+    git takes the `parent` lines directly after `tree`, in either case, and no others (`parse_commit_buffer` in
+    commit.c, up to git 2.54; `git fsck --strict` passes both). What git would not have written makes the commit odd; an
+    unreadable parent ends the list.
     """
     at, tree = len(b"tree ") + digits + 1, data[5 : 5 + digits]
     if not data.startswith(b"tree ") or data[at - 1 : at] != b"\n" or not _HEX.fullmatch(tree):

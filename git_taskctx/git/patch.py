@@ -1,8 +1,8 @@
-"""A diff between two trees that is the same bytes on every machine, under every configuration.
+"""A diff between two trees with the same bytes on every machine and configuration.
 
-git runs over our own empty git dir (no configuration, attributes, replacements or grafts) and the repository's
-objects, so that nothing can change its output; and binary files are written as stored literals by our own hand,
-because the bytes of a compressed one depend on the zlib at hand. The patch applies with `git apply --binary`.
+git runs in an empty git dir (no configuration, attributes, replacements or grafts) with the repository's objects. We
+write binary files as stored literals, as compressed bytes depend on the zlib version. The patch applies with `git apply
+--binary`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,16 @@ if TYPE_CHECKING:
     import gzip
 
 LARGE = 10 * 1024 * 1024
-"""A diff over this many bytes usually means a binary that nobody meant to add. The content of a binary file over it
-is left out: git applies such a patch where the blob is there, which our refs see to."""
+"""Bytes; a larger diff usually has a binary added by mistake.
+
+Larger binary content is left out: git applies such a patch if the blob exists, which our refs ensure.
+"""
 THRESHOLD = 32 * 1024 * 1024
-"""Files over this are binary, whatever is in them (`core.bigFileThreshold`)."""
+"""Larger files are binary for git (`core.bigFileThreshold`)."""
 CHUNK = 64 * 1024
-"""About so many bytes of a diff are put together at once."""
+"""Approximate bytes of a diff joined at once."""
 HURRIED = 1
-"""How well large data is compressed."""
+"""Compression level for large data."""
 
 _OPTIONS = (
     "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
@@ -51,11 +53,11 @@ _OPTIONS = (
 _INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
 _HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _PLACE = re.compile(rb"(?<=[-+])\d+(?=[, ])")
-"""The line at which a side of a hunk begins."""
+"""The start line of one side of a hunk."""
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
-"""All that the caller's environment may tell the git that makes diffs."""
+"""The only caller's variables for the git that makes diffs."""
 _BATCH = 52 * 4096
-"""Bytes that are encoded at once: whole lines of a binary patch, and whole groups of base85."""
+"""Bytes encoded at once: whole lines of a binary patch, and whole groups of base85."""
 _BLOCK = 65535
 """The longest stored block of RFC 1951."""
 
@@ -66,14 +68,14 @@ class Added(NamedTuple):
     name: str
     """Quoted path."""
     old: str
-    """Oid of the blob before; zeros where there was none."""
+    """Oid of the blob before; zeros for none."""
     new: str
     lines: list[tuple[int, bytes]]
-    """By their number in the new file."""
+    """With their number in the new file."""
 
 
 class Patch:
-    """A diff as text, with the numbers that people look at; a large one is held compressed."""
+    """A diff as text with its statistics; a large one is kept compressed."""
 
     def __init__(
         self,
@@ -88,19 +90,17 @@ class Patch:
         self.added = added
         self.deleted = deleted
         self.binaries = binaries
-        """New blobs that are in it as binary literals."""
+        """New blobs included as binary literals."""
         self.size = len(data) if size is None else size
-        """Bytes of it all."""
+        """Bytes in all."""
         self._data = data
         self._packed = packed
 
     def pieces(self) -> Iterator[bytes]:
-        """Yield it in pieces."""
         return iter((self._data,)) if self._packed is None else unpacked(self._packed, limit=self.size)
 
     @property
     def data(self) -> bytes:
-        """All of it."""
         return b"".join(self.pieces())
 
     def lines(self) -> Iterator[bytes]:
@@ -113,14 +113,14 @@ class Patch:
 
     @functools.cached_property
     def sha(self) -> str:
-        """sha256 of the diff with LF line ends and a final newline, as two platforms agree on it."""
+        """sha256 of the diff with LF and a final newline, equal on all platforms."""
         return sha_of(self.pieces())
 
     @functools.cached_property
     def identity(self) -> str:
-        """sha256 of the diff without the places where it applies, as `git patch-id --verbatim` sees it.
+        """sha256 of the diff without line numbers, as `git patch-id --verbatim`.
 
-        The names of blobs go with them, but for files whose content is not in the diff.
+        Blob names are removed too, except of files whose content is left out.
         """
         hashed = hashlib.sha256()
         for part in _without_places(self.lines()):
@@ -133,11 +133,11 @@ class Patch:
         return f"+{self.added} -{self.deleted}"
 
     def compressed(self) -> bytes:
-        """Return the gzipped diff; the same diff is the same file."""
+        """Return the gzipped diff, reproducible."""
         return compress(self._data) if self._packed is None else self._packed
 
     def added_lines(self) -> Iterator[Added]:
-        """Yield each file that has new lines, with those lines."""
+        """Yield each file with its added lines."""
         name, number, lines = "", 0, list[tuple[int, bytes]]()
         in_hunk, old, new = False, "", ""
         for line in self.lines():
@@ -162,7 +162,7 @@ class Patch:
 
 
 def conflicted(patch: Patch) -> tuple[str, ...]:
-    """Return the paths in which a diff adds the lines that git writes around both sides of a conflict."""
+    """Return the paths in which a diff adds conflict markers."""
     tail = b"\n"
     for piece in patch.pieces():
         if b"\n+<<<<<<< " in tail + piece:
@@ -179,7 +179,7 @@ def conflicted(patch: Patch) -> tuple[str, ...]:
 
 
 def sha_of(pieces: Iterator[bytes]) -> str:
-    """Return the sha256 of a diff in pieces, with LF line ends and a final newline."""
+    """Return the sha256 of a diff in pieces, with LF and a final newline."""
     hashed, held, last = hashlib.sha256(), b"", b""
     for piece in pieces:
         text = held + piece
@@ -193,7 +193,7 @@ def sha_of(pieces: Iterator[bytes]) -> str:
 
 
 class _Growing:
-    """A diff as it comes: held as it is up to `LARGE` bytes, compressed beyond."""
+    """A growing diff: plain up to `LARGE` bytes, compressed beyond."""
 
     def __init__(self) -> None:
         self._data = bytearray()
@@ -222,7 +222,7 @@ class _Growing:
 
 
 def compress(data: bytes) -> bytes:
-    """Gzip without a time or a name in the header, so that equal data makes equal files; large data in a hurry."""
+    """Gzip without time and name, reproducibly; large data at a faster level."""
     buffer = io.BytesIO()
     level = 6 if len(data) <= LARGE else HURRIED
     import gzip
@@ -239,12 +239,10 @@ def make_patches(
     binaries: bool = True,
     apart: Collection[bytes] = (),
 ) -> list[Patch]:
-    """Return the diff of each pair of trees; the same pair is compared once, and all of them in one process.
+    """Return the diff of each pair of trees, each once, in one process. Raises: CouldNotTell.
 
-    Without `binaries` the content of binary files is left out: such a patch is to be read, not applied. Paths `apart`
-    are files over `THRESHOLD`: git would read those that are new or gone whole, only to say that they are binary.
-
-    Raises: CouldNotTell when objects are missing.
+    Without `binaries` binary content is left out: such a patch is to be read, not applied. Paths `apart` are over
+    `THRESHOLD`: git would read new and deleted ones whole, only to call them binary.
     """
     made = dict.fromkeys(pairs, Patch())
     wanted = [(old, new) for old, new in made if old != new]
@@ -258,7 +256,7 @@ def make_patches(
 
 
 def find_large(top: Path, changes: Iterable[Change]) -> frozenset[bytes]:
-    """Return the new files over `THRESHOLD`, by their sizes in the worktree."""
+    """Return the new files over `THRESHOLD` in the worktree."""
     found = set[bytes]()
     for change in changes:
         if change.status == "A" and change.mode != LINK:
@@ -269,7 +267,7 @@ def find_large(top: Path, changes: Iterable[Change]) -> frozenset[bytes]:
 
 
 def _sections(repository: Repository, pair: tuple[TreeOid, TreeOid], apart: Collection[bytes]) -> dict[bytes, bytes]:
-    """Return what git would write about the files that it does not look at, by path."""
+    """Return git's text about the files left apart, by path."""
     sections = {}
     for change in compare_trees(repository, *pair):
         if change.path in apart and change.status in "AD":
@@ -285,7 +283,7 @@ def _sections(repository: Repository, pair: tuple[TreeOid, TreeOid], apart: Coll
 
 
 def _merged(lines: Iterable[bytes], added: Mapping[bytes, bytes]) -> Iterator[bytes]:
-    """Yield a diff with sections put in where git would have them: by the bytes of their paths."""
+    """Yield a diff with sections inserted in git's order, by path bytes."""
     waiting = sorted(added)
     for line in lines:
         if waiting and line.startswith(b"diff --git "):
@@ -298,7 +296,7 @@ def _merged(lines: Iterable[bytes], added: Mapping[bytes, bytes]) -> Iterator[by
 
 
 def _path_of(line: bytes) -> bytes:
-    """Return the path in a `diff --git` line: without renames both names are the same."""
+    """Return the path in a `diff --git` line; both are equal without renames."""
     names = line.removeprefix(b"diff --git ").rstrip(b"\n")
     if names.startswith(b'"'):
         return unquote(names[: len(names) // 2].decode()).removeprefix(b"a/")
@@ -306,7 +304,7 @@ def _path_of(line: bytes) -> bytes:
 
 
 def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -> Git:
-    """Return a git that sees the repository's objects and nothing else of it; what it writes goes to a new folder."""
+    """Return a git that sees only the repository's objects, and writes to a new folder."""
     for name in ("objects", "refs"):
         (folder / name).mkdir()
     (folder / "HEAD").write_text("ref: refs/heads/none\n")
@@ -370,7 +368,7 @@ def _parse(lines: Iterable[bytes], objects: ObjectStore | None) -> Patch:
 
 
 def _size(objects: ObjectStore, oid: bytes) -> int:
-    """Return the size of a blob; 0 where there is none, or none here."""
+    """Return a blob's size; 0 if missing."""
     return objects.size(oid.decode()) or 0 if oid.strip(b"0") else 0
 
 
@@ -394,7 +392,7 @@ def _without_places(lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _new_name(line: bytes) -> str:
-    """Return the quoted path of a `+++` line; git ends one that holds a blank with a tab."""
+    """Return the quoted path of a `+++` line; git ends one with a blank by a tab."""
     if line.startswith(b"+++ b/"):  # most often
         return quote(line[6:].rstrip(b"\n").removesuffix(b"\t"))
     name = line.removeprefix(b"+++ ").rstrip(b"\n").removesuffix(b"\t")
@@ -402,7 +400,7 @@ def _new_name(line: bytes) -> str:
 
 
 def _literal(objects: ObjectStore, oid: bytes) -> bytes:
-    """Write a blob as a literal of a binary patch: zlib, stored uncompressed, in base85 lines of 52 bytes."""
+    """Return a binary patch literal: zlib, stored uncompressed, in base85 lines of 52 bytes."""
     name = oid.decode()
     if set(name) == {"0"}:
         data = b""
@@ -425,7 +423,7 @@ def _literal(objects: ObjectStore, oid: bytes) -> bytes:
 
 
 def _stored(data: bytes) -> bytes:
-    """Return `data` as a zlib stream (RFC 1950) of stored blocks: the same bytes under every zlib."""
+    """Return a zlib stream (RFC 1950) of stored blocks: the same bytes with every zlib."""
     blocks = [data[start : start + _BLOCK] for start in range(0, len(data), _BLOCK)] or [b""]
     body = b"".join(
         bytes([index == len(blocks) - 1])

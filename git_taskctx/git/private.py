@@ -1,4 +1,4 @@
-"""Our own folder in the git dir: temporary, swept after a kill, and never in the worktree."""
+"""Our temporary folder in the git dir: never in the worktree, swept after a kill."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.system import sync
 
 ROOM = 16 * 1024 * 1024
-"""Bytes that must be free for our folder to lie in the git dir."""
+"""Free bytes needed to use the git dir."""
 INODES = 256
-"""Minimum number of files that must still be possible there."""
+"""Free inodes needed there."""
 FEW = 256
-"""Maximum number of objects that are made durable one by one; beyond, one sync of the system is faster."""
+"""Objects made durable one by one; for more, one sync of the system is faster."""
 
 
 def quarantine(repository: Repository, folder: Path) -> dict[str, str]:
-    """Make `folder`; return the environment in which new objects go there and others are read where they are."""
+    """Make `folder`; return the environment that writes objects there and reads existing ones."""
     folder.mkdir()
     real = os.fspath(repository.object_dir)
     more = repository.git.environment().get("GIT_ALTERNATE_OBJECT_DIRECTORIES")
@@ -33,9 +33,9 @@ def quarantine(repository: Repository, folder: Path) -> dict[str, str]:
 
 
 def release(quarantined: Path, store: Path) -> None:
-    """Move every object out of quarantine into the store, durably; what is there already is only made young again.
+    """Move all objects out of quarantine, durably; existing ones get a new time.
 
-    As git does when it takes in a push (`tmp_objdir_migrate`): packs before their indexes, so that nobody sees half.
+    As git does for a push (`tmp_objdir_migrate`): packs before their indexes, so that nobody sees half.
     """
     names = [
         path
@@ -86,10 +86,9 @@ def _fsync(path: Path) -> None:
 
 @contextlib.contextmanager
 def private_folder(repository: Repository) -> Iterator[Path]:
-    """Create a folder of our own for the time of the call, in the git dir where it can be written.
+    """Create a temporary folder of ours, in the git dir if writable, never in the worktree.
 
-    It never lies in the worktree. Folders of killed runs are swept: the kernel's lock on a folder dies with its
-    process.
+    Folders of killed runs are swept: the kernel's lock on a folder dies with its process.
     """
     folder = repository.private_dir / f"tmp-{os.urandom(8).hex()}"
     descriptor = None
@@ -110,9 +109,10 @@ def private_folder(repository: Repository) -> Iterator[Path]:
 
 
 def make_held_folder(folder: Path) -> int:
-    """Create a folder in ours; return what holds its lock. Nobody sweeps meanwhile: it would go before it is held.
+    """Create a folder in ours; return its lock. Raises: OSError.
 
-    Its name begins with `tmp-`, and those of killed processes beside it are removed. Raises: OSError.
+    Sweeping waits: it would remove a folder not yet locked. Names begin with `tmp-`; those of killed processes are
+    removed.
     """
     home = folder.parent
     home.mkdir(mode=0o700, exist_ok=True)
@@ -128,14 +128,14 @@ def make_held_folder(folder: Path) -> int:
 
 
 def _require_room(home: Path) -> None:
-    """Check that a disk is not so full that a reading would fail half-way. Raises: OSError."""
+    """Check that the disk has room for a reading. Raises: OSError."""
     found = os.statvfs(home)
     if found.f_bavail * found.f_frsize < ROOM or (found.f_files and found.f_favail < INODES):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), home)
 
 
 def _outside(repository: Repository) -> str | None:
-    """Choose a folder for temporary files that is not in the worktree; None is the system's."""
+    """Choose a temporary folder outside the worktree; None is the system's."""
     import tempfile
 
     top = repository.toplevel.resolve()
@@ -145,7 +145,7 @@ def _outside(repository: Repository) -> str | None:
 
 
 def remove_folder(folder: Path) -> None:
-    """Remove a folder as far as that can be done, also where somebody took the right to write from what is in it."""
+    """Remove a folder as far as possible, also with write permissions removed inside."""
     import shutil
 
     shutil.rmtree(folder, ignore_errors=True)
@@ -159,7 +159,7 @@ def remove_folder(folder: Path) -> None:
 
 
 def sweep_folders(home: Path, *, but: Path | None = None) -> None:
-    """Remove what killed processes left: the kernel's lock on a folder dies with its process."""
+    """Remove folders of killed processes, by the kernel's lock."""
     for folder in home.glob("tmp-*"):
         if folder == but:
             continue
@@ -172,7 +172,7 @@ def sweep_folders(home: Path, *, but: Path | None = None) -> None:
 
 
 def _c_quote(path: str) -> str:
-    """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES where it holds the separator or a quote."""
+    """Quote a path for GIT_ALTERNATE_OBJECT_DIRECTORIES if it has the separator or a quote."""
     if os.pathsep in path or path.startswith('"') or "\n" in path:
         return '"' + path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
     return path

@@ -1,4 +1,4 @@
-"""Runs git, with an environment in which nothing prompts, fetches, pages or takes locks it need not take."""
+"""Run git in an environment without prompts, fetches, pagers and optional locks."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from git_taskctx.git.quoting import quote, shown
 from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
-"""Seconds after which a git process counts as stuck (a FIFO that git opened, a dead network file system)."""
+"""Seconds after which git counts as stuck (a FIFO, a dead network file system)."""
 PATIENCE = 5.0
-"""Seconds that nearly every git process ends in."""
+"""Seconds in which nearly every git process ends."""
 GRACE = 2.0
-"""Seconds that a git process has to tidy up when it is asked to end."""
+"""Seconds that git gets to clean up when asked to end."""
 NETWORK_LIMIT = 3600.0
-"""Seconds; the same for one that talks to another machine, or to the person at the keyboard."""
+"""Seconds; the limit for one that uses the network, or asks a person."""
 
 _LOCKED = re.compile(
     r"^(?!remote: ).*(?:Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists)",
@@ -34,15 +34,13 @@ _LOCKED = re.compile(
 
 @dataclass(frozen=True)
 class Result:
-    """What a git process left."""
-
     code: int
     out: bytes
     err: bytes
 
     @property
     def complaint(self) -> str:
-        """git's first complaint, without its `fatal:`; one line."""
+        """git's first complaint, without `fatal:`, as one line."""
         for line in self.err.decode("utf-8", "replace").splitlines():
             match = re.match(r"(?:fatal|error): (.*)", line)
             if match:
@@ -57,32 +55,30 @@ class Git:
 
     cwd: Path
     environ: Mapping[str, str]
-    """The caller's environment, as it is."""
     overlay: Mapping[str, str | None] = field(default_factory=dict)
-    """What to set in it, or to drop (None)."""
+    """Variables to set, or to remove (None)."""
     settings: tuple[str, ...] = ()
     """`-c` settings of every call."""
     time_limit: float = TIME_LIMIT
     network_limit: float = NETWORK_LIMIT
     patience: float = PATIENCE
-    """Seconds after which it is looked at what git may be waiting for."""
+    """Seconds before looking for what git may be waiting for."""
     foreground: bool = False
-    """True: it may ask the terminal, which only the process group that is in front may read."""
+    """True: it may use the terminal, which only the foreground process group can read."""
 
     def with_env(self, **variables: str | None) -> Git:
-        """Return the same git with more environment variables set, or dropped (None)."""
+        """Return this git with more environment variables set, or removed (None)."""
         return replace(self, overlay={**self.overlay, **variables})
 
     def with_settings(self, settings: Iterable[str]) -> Git:
-        """Return the same git with more `-c` settings."""
+        """Return this git with more `-c` settings."""
         return replace(self, settings=(*self.settings, *settings))
 
     def in_foreground(self) -> Git:
-        """Return the same git where it may ask for a password, and may take as long as a network takes."""
+        """Return this git, allowed to ask for a password and to take as long as a network takes."""
         return replace(self, foreground=True, time_limit=self.network_limit)
 
     def environment(self) -> dict[str, str]:
-        """Return the environment that a process gets."""
         result = ahead.environment(self.environ)
         for key, value in self.overlay.items():
             if value is None:
@@ -98,13 +94,12 @@ class Git:
     def run(self, *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Result:
         """Run git to its end.
 
-        Raises: GitFailed when it ends with a code that is not in `ok`; TryAgain after the time limit; Fatal when
-        there is no git.
+        Raises: GitFailed for an exit code outside `ok`; TryAgain after the time limit; Fatal when there is no git.
         """
         return self.finish(self.start(*args), *args, stdin=stdin, ok=ok)
 
     def feed(self, *args: str | bytes, stdin: Iterable[bytes], ok: Sequence[int] = (0,)) -> Result:
-        """Run git to its end on what comes in pieces; raises as `run`."""
+        """Run git to its end with input in pieces; raises as `run`."""
         process = self.start(*args)
         try:
             with contextlib.suppress(BrokenPipeError):  # its code tells
@@ -118,7 +113,7 @@ class Git:
     def finish(
         self, process: subprocess.Popen[bytes], *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)
     ) -> Result:
-        """Wait for a process that `start` began with the same `args`; raises as `run`."""
+        """Wait for a process from `start` with the same `args`; raises as `run`."""
         began = time.perf_counter()
         try:
             out, err = self._wait(process, stdin)
@@ -138,11 +133,11 @@ class Git:
         return result
 
     def trace(self, began: float, code: int, args: Sequence[str | bytes]) -> None:
-        """Write down how long a process took, by `time.perf_counter`, and how it ended."""
+        """Trace a process's time, by `time.perf_counter`, and exit code."""
         trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {code}  {_words(args)}")
 
     def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
-        """Wait for a process; where it takes long, look what it may be waiting for. Raises: Fatal, TimeoutExpired."""
+        """Wait for a process, looking for what blocks it if it takes long. Raises: Fatal, TimeoutExpired."""
         try:
             return process.communicate(stdin, timeout=min(self.patience, self.time_limit))
         except subprocess.TimeoutExpired:
@@ -155,10 +150,9 @@ class Git:
             return process.communicate(timeout=max(self.time_limit - self.patience, 0))
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
-        """Start git with pipes on all three ends, in a process group of its own.
+        """Start git with pipes for all streams in its own process group, or take one started ahead.
 
-        With `quiet` nobody reads what it complains of, so that a full pipe never stops it. One that was begun ahead is
-        taken.
+        `quiet` discards its complaints, so that a full pipe never stops it.
         """
         argv, env = self.argv(args), self.environment()
         begun = ahead.take(argv, env, os.fspath(self.cwd))
@@ -183,7 +177,7 @@ class Git:
 
 
 def trace(environ: Mapping[str, str], text: str) -> None:
-    """Write a line of tracing where `GIT_TASKCTX_TRACE` says: 1 is stderr, an absolute path a file."""
+    """Write a trace line where `GIT_TASKCTX_TRACE` says: 1 is stderr, an absolute path a file."""
     target = environ.get("GIT_TASKCTX_TRACE", "")
     if target in ("", "0", "false"):
         return
@@ -202,7 +196,7 @@ def _write_line(target: str, line: bytes) -> None:
 
 
 def stop(process: subprocess.Popen[bytes], *, gently: bool = False) -> None:
-    """Kill a git process with all that it started, and reap it; `gently` lets it remove its locks first."""
+    """Kill and reap a git process with its children; `gently` lets it remove its locks first."""
     if gently and process.poll() is None:
         _send(process, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -234,7 +228,7 @@ def _words(args: Sequence[str | bytes]) -> str:
 
 
 def way_out(result: Result, folder: Path) -> str | None:
-    """Return what to type about git's complaint; the lock that a killed git left is named, and never removed."""
+    """Return the command for git's complaint; a leftover lock is named, and never removed."""
     text = os.fsdecode(result.err)
     match = re.search(r"git config --global --add safe\.directory .*", text)
     if match:

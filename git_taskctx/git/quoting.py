@@ -1,7 +1,7 @@
-"""Paths are bytes to git and text to everybody else; this is the one way between the two.
+"""Paths are bytes to git and text elsewhere: the one conversion.
 
-A path that is valid UTF-8 without control characters, quotes or backslashes stands as it is; any other is quoted as
-git quotes it (`quote.c` with core.quotePath=false), so that nothing is lost and nothing reaches a terminal raw.
+Valid UTF-8 without control characters, quotes or backslashes stays as it is; other paths are quoted as git does
+(`quote.c` with core.quotePath=false), so that nothing is lost and nothing reaches a terminal raw.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from git_taskctx.errors import BadData
 _NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _UNNAMED = {name: byte for byte, name in _NAMED.items()}
 _PLAIN = re.compile(rb"[ !#-\[\]-~]*")
-"""Most paths: nothing in them is to be looked at one by one."""
+"""Most paths need no quoting."""
 _ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
 
 
 def quote(path: bytes) -> str:
-    """Return `path` as text."""
     if _PLAIN.fullmatch(path):
         return path.decode("ascii")
     try:
@@ -31,17 +30,14 @@ def quote(path: bytes) -> str:
 
 
 def quote_ascii(path: bytes) -> bytes:
-    """Return `path` as git writes it by default (core.quotePath): all but plain ASCII is escaped."""
+    """Return `path` as git writes it by default (core.quotePath): everything but plain ASCII is escaped."""
     if path.isascii() and not quote(path).startswith('"'):
         return path
     return b'"%s"' % "".join(map(_escape, path)).encode()
 
 
 def unquote(text: str) -> bytes:
-    """Return the path that `quote` turned into `text`; also reads core.quotePath=true.
-
-    Raises: BadData where nothing can have been turned into `text`.
-    """
+    """Undo `quote`; also reads core.quotePath=true. Raises: BadData for any other text."""
     try:
         raw = text.encode("utf-8", "surrogateescape")
         if not (len(text) >= 2 and text.startswith('"') and text.endswith('"')):
@@ -71,5 +67,5 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def shown(text: str) -> str:
-    """Return an address, or a text with some in it, as it may be shown: without a name or a password in it."""
+    """Return a text with addresses without user names and passwords."""
     return re.sub(r"(?<=://)[^/\s]*@", "", text)

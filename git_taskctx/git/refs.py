@@ -1,4 +1,4 @@
-"""Refs, moved by compare-and-swap: a value that somebody else changed meanwhile is never overwritten."""
+"""Refs, moved by compare-and-swap: concurrent changes are never overwritten."""
 
 from __future__ import annotations
 
@@ -17,22 +17,21 @@ from git_taskctx.model.values import dataclass
 
 _READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
 _FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
-"""What no retry mends, though git says `cannot lock ref` as it does of a conflict."""
+"""Failures that no retry fixes, though git says `cannot lock ref` as for a conflict."""
 _CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
 _LOCKED = re.compile(rb"Unable to create '(.*?\.lock)': File exists", re.DOTALL)
 _BROKEN = re.compile(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
 BRANCHES = "refs/heads/"
-"""Where branches are."""
 STALE = 10.0
-"""Seconds after which the lock of a ref of ours is what a killed git left: git holds it for milliseconds."""
+"""Seconds after which a lock of our ref is a killed git's: git holds it for milliseconds."""
 
 
 ATTEMPTS = 50
-"""How often a write is tried while others write to the same place."""
+"""How often a write is tried while others write."""
 
 
 class RefConflict(GitFailed):
-    """A ref was not where it was expected to be, or another process holds it; read again and retry."""
+    """A ref has another value than expected, or is locked; read again and retry."""
 
     code = "ref-conflict"
 
@@ -47,9 +46,9 @@ class RefMove:
 
 
 def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
-    """Return every ref under `prefixes` (whole names or folders) with its oid. Raises: BadData for one that is damaged.
+    """Return every ref under `prefixes` (whole names or folders) with its oid. Raises: BadData for a damaged one.
 
-    git leaves those out, which would be taken for refs that are not there.
+    git leaves damaged refs out, as if they did not exist.
     """
     found = git.run("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
     broken = _BROKEN.search(found.err)
@@ -62,17 +61,15 @@ def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
 
 
 def find_ref(git: Git, ref: str) -> str | None:
-    """Return the oid of one ref, named whole; None where it does not exist.
+    """Return the oid of a ref by its full name.
 
-    `git rev-parse --verify` would also find a branch that is called `refs/notes/taskctx`.
+    `git rev-parse --verify` would also find a branch called `refs/notes/taskctx`.
     """
     return read_refs(git, ref).get(ref)
 
 
 def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
-    """Move all refs or none, durably; the reflog tells `reason`.
-
-    A lock that a killed git left on one of them is broken.
+    """Move all refs or none, durably, with `reason` in the reflog; leftover locks are broken.
 
     Raises: RefConflict when a ref is not at `old`, ReadOnly where refs cannot be written, GitFailed.
     """
@@ -106,10 +103,7 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
 
 
 def tries(*, pause: float = 0.002) -> Iterator[None]:
-    """Yield `ATTEMPTS` times: at once, then after pauses that grow by `pause` seconds each.
-
-    How much of a pause is waited is drawn by lot, so that two writers do not keep step.
-    """
+    """Yield `ATTEMPTS` times: at once, then after growing pauses, randomized so that writers get out of step."""
     yield
     for attempt in range(1, ATTEMPTS):
         import random
@@ -119,7 +113,7 @@ def tries(*, pause: float = 0.002) -> Iterator[None]:
 
 
 class Refs:
-    """Some refs as they were last read, and as we moved them since; every move is checked against what they are."""
+    """Refs as last read or moved; every move is checked against the real ones."""
 
     def __init__(self, git: Git, *prefixes: str) -> None:
         self._git = git
@@ -128,22 +122,21 @@ class Refs:
         self.reread()
 
     def reread(self) -> None:
-        """Read them again."""
         self._known = read_refs(self._git, *self._prefixes)
 
     def find(self, ref: str) -> str | None:
-        """Return the oid of one ref, None where it does not exist."""
+        """Return a ref's oid, if it exists."""
         if any(ref == prefix or ref.startswith(prefix + "/") for prefix in self._prefixes):
             return self._known.get(ref)
         return find_ref(self._git, ref)
 
     def under(self, folder: str) -> dict[str, str]:
-        """Return the last parts of the names of what lies in a folder, with their oids."""
+        """Return a folder's refs by the last part of their names, with their oids."""
         place = folder + "/"
         return {ref.removeprefix(place): oid for ref, oid in self._known.items() if ref.startswith(place)}
 
     def move(self, moves: Sequence[RefMove], *, reason: str) -> None:
-        """Move refs as `move_refs` does; raises what it raises."""
+        """Move refs as `move_refs` does."""
         move_refs(self._git, moves, reason=reason)
         for move in moves:
             if move.new is not None:
@@ -153,13 +146,13 @@ class Refs:
 
 
 def break_left(said: bytes) -> bool:
-    """Remove the lock of a ref of ours that git complains of, where a killed git left it; tell whether it went."""
+    """Remove the lock in git's complaint if a killed git left it; return whether it did."""
     found = _LOCKED.search(said)
     return found is not None and b"/refs/taskctx/" in found[1] and _break(Path(os.fsdecode(found[1])))
 
 
 def sweep_locks(common_dir: Path, *refs: str) -> None:
-    """Remove the locks that a killed git left of these refs, and of those in folders of these names."""
+    """Remove locks that a killed git left on these refs, or in these folders."""
     for ref in refs:
         place = common_dir / ref
         for lock in (place.with_name(f"{place.name}.lock"), *place.rglob("*.lock")):
@@ -167,7 +160,7 @@ def sweep_locks(common_dir: Path, *refs: str) -> None:
 
 
 def _break(lock: Path) -> bool:
-    """Remove a lock that nobody can be holding any more; one at a time, so that no younger one goes in its place."""
+    """Remove a stale lock; one at a time, so that no newer one is removed instead."""
     try:
         folder = lock_folder(lock.parent)
     except OSError:

@@ -1,6 +1,6 @@
-"""Another repository, by its name or address: what refs it has, and refs fetched from it and pushed to it.
+"""Another repository, by name or address: list, fetch and push refs.
 
-The only place that uses the network. git may ask for a password here as it does elsewhere; no hook of the user's runs.
+The only use of the network. git may ask for a password as usual; no user's hook runs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _ALONE = (
     "push.gpgSign=false",
     "push.followTags=false",
 )
-"""Settings under which only the refs that are named come and go, and a fetch leaves nothing else behind."""
+"""Settings under which only the named refs are transferred, without side effects."""
 _LOST_RACE = re.compile(
     r"fetch first|non-fast-forward|stale info|cannot lock ref|failed to (?:update|lock) ref|incorrect old value|"
     r"reference already exists|unable to (?:lock|create)|failed to (?:update|write)"
 )
-"""What a push is answered that came second; the next try may be first."""
+"""The answers to a push that lost a race; the next try may succeed."""
 _LOCK_THERE = re.compile(rb"^remote: .*Unable to create '(.*?\.lock)': File exists", re.MULTILINE)
 
 
@@ -43,21 +43,21 @@ class Sent:
     ref: str
     oid: str
     expected: str | None
-    """What the other side has there; None is no ref."""
+    """The remote's value; None is no ref."""
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """A ref that the other side did not take."""
+    """A ref that the remote refused."""
 
     ref: str
     reason: str
     lock: str | None = None
-    """The file on the other side that is in the way, by what its git says."""
+    """The file on the remote that blocks it, according to its git."""
 
     @property
     def lost_race(self) -> bool:
-        """True where somebody else was faster, so that another try may do."""
+        """True where another push was faster, so that a retry may succeed."""
         return _LOST_RACE.search(self.reason) is not None
 
 
@@ -67,7 +67,7 @@ def remotes_of(git: Git) -> tuple[str, ...]:
 
 
 def brought(git: Git, ref: str) -> tuple[tuple[str, str | None], ...]:
-    """Return the remotes of git's configuration, each with where a line of it lets `git fetch` put its `ref`."""
+    """Return the configured remotes, each with where `git fetch` puts its `ref`."""
     found = git.run("config", "-z", "--get-regexp", r"^remote\..*\.(url|fetch)$", ok=(0, 1)).out
     entries = (entry.partition("\n") for entry in found.decode("utf-8", "replace").split("\0")[:-1])
     named = ((key.removeprefix("remote.").rpartition("."), value) for key, _, value in entries)
@@ -75,7 +75,7 @@ def brought(git: Git, ref: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _place(refspec: str, ref: str) -> str | None:
-    """Return where a refspec puts a ref; None for nowhere."""
+    """Return where a refspec puts a ref, if anywhere."""
     source, _, target = refspec.lstrip("+").partition(":")
     head, star, tail = source.partition("*")
     found = re.fullmatch(f"{re.escape(head)}({'.*' if star else ''}){re.escape(tail)}", ref)
@@ -83,14 +83,14 @@ def _place(refspec: str, ref: str) -> str | None:
 
 
 def url_of(git: Git, remote: str) -> str:
-    """Return where a push to `remote` goes; a password in it is left out."""
+    """Return the address that a push to `remote` uses, without password."""
     found = git.run("remote", "get-url", "--push", "--end-of-options", remote, ok=(0, 2, 128, 129))
     url = found.out.decode("utf-8", "replace").strip() if found.code == 0 else remote
     return shown(url)
 
 
 def require_remote(repository: Repository, remote: str) -> str:
-    """Return `remote`, which must be a configured one or an address. Raises: Refused for a word that is neither."""
+    """Return `remote`, a configured one or an address. Raises: Refused for anything else."""
     if remote in remotes_of(repository.git) or any(mark in remote for mark in "/:\\."):
         return remote
     known = ", ".join(remotes_of(repository.git)) or "none"
@@ -98,7 +98,7 @@ def require_remote(repository: Repository, remote: str) -> str:
 
 
 def default_remote(repository: Repository) -> str:
-    """Return the remote that `git fetch` would take: the branch's, the only one, or origin. Raises: Fatal."""
+    """Return the remote of `git fetch`: the branch's, the only one, or origin. Raises: Fatal."""
     git, names = repository.git, remotes_of(repository.git)
     branch = repository.head().branch
     if branch is not None:
@@ -114,14 +114,14 @@ def default_remote(repository: Repository) -> str:
 
 
 def list_remote(git: Git, remote: str, *patterns: str) -> dict[str, str]:
-    """Return the refs of `remote` that match, with their oids. Raises: GitFailed."""
+    """Return the matching refs of `remote` with their oids. Raises: GitFailed."""
     listed = _talk(git, "ls-remote", "--refs", "--end-of-options", remote, *patterns)
     pairs = (line.split("\t", 1) for line in listed.out.decode("utf-8", "replace").splitlines())
     return {ref: oid for oid, ref in pairs}
 
 
 def fetch_refs(git: Git, remote: str, refspecs: Sequence[str], *words: str) -> None:
-    """Fetch just these refs, and no tags; `words` say how much history, as in `--depth=1`. Raises: GitFailed."""
+    """Fetch just these refs, without tags; `words` limit the history, as `--depth=1`. Raises: GitFailed."""
     # Also where refs are named git moves the remote-tracking branches that remote.*.fetch maps them to; an empty
     # --refmap keeps it from that (git-fetch).
     alone = ("--no-tags", "--no-write-fetch-head", "--refmap=")
@@ -129,9 +129,9 @@ def fetch_refs(git: Git, remote: str, refspecs: Sequence[str], *words: str) -> N
 
 
 def fetch_ref(git: Git, remote: str, ref: str, place: str, *more: str, words: Sequence[str] = ()) -> None:
-    """Fetch one ref to a place of ours, and `more`; refs below that place, which it cannot stand beside, go.
+    """Fetch one ref to a place of ours, and `more`; refs below that place are deleted. Raises: GitFailed.
 
-    They come along with a pattern as long as the other side has refs below its own. Raises: GitFailed.
+    A pattern brings those while the remote has refs below its own.
     """
     try:
         fetch_refs(git, remote, [f"+{ref}:{place}", *more], *words)
@@ -144,9 +144,9 @@ def fetch_ref(git: Git, remote: str, ref: str, place: str, *more: str, words: Se
 
 
 def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, ...]:
-    """Push just these refs, each only where the other side has it as expected; return those that were not taken.
+    """Push just these refs, each only if the remote's is as expected; return the rejected ones.
 
-    Raises: GitFailed where nothing could be asked.
+    Raises: GitFailed where the remote cannot be asked.
     """
     # A lease with nothing expected is refused where the ref is there already (git-push).
     leases = (f"--force-with-lease={one.ref}:{one.expected or ''}" for one in refs)

@@ -1,4 +1,4 @@
-"""Finds the repository and answers what is true of it now: HEAD, branch, operation in progress, configuration."""
+"""Find the repository, and read its state: HEAD, branch, operation in progress, configuration."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ _OPERATIONS: tuple[tuple[str, Operation], ...] = (
 )
 
 BLOB_LIMIT = 1024 * 1024
-"""Bytes of a file that a commit holds for us: policy, macros, signers, a task."""
+"""Bytes of a committed file that we read: policy, macros, signers, a task."""
 DISCOVERY_LIMIT = 20.0
-"""Seconds that git may take to say where the repository is; it reads three small files for that."""
+"""Seconds for git to find the repository, which takes three small files."""
 _WAITED_FOR = (
     "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
     "refs/notes/taskctx",
 )  # fmt: skip
-"""Files of a git dir that git opens without a look at what they are: it waits for ever where one is a FIFO."""
+"""Files of a git dir that git opens unchecked: a FIFO makes it wait for ever."""
 
 
 _MADE = (
     "objects", "refs/notes", "refs/taskctx", "reftable", "packed-refs", "logs/refs/notes", "logs/refs/taskctx",
     "FETCH_HEAD", "taskctx",
 )  # fmt: skip
-"""Where we, or git for us, make files in a git dir."""
+"""Where we, or git for us, create files in a git dir."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Head:
 
 
 class Repository:
-    """One worktree of one repository; or the repository alone, for who needs no worktree."""
+    """One worktree of a repository, or the repository alone where no worktree is needed."""
 
     def __init__(
         self,
@@ -80,24 +80,24 @@ class Repository:
         self.git = git
         """Runs git at the top of the worktree."""
         self.toplevel = toplevel
-        """The top of the worktree; the git dir where there is none."""
+        """The top of the worktree, else the git dir."""
         self.has_worktree = has_worktree
         self.git_dir = git_dir
         """The git dir of this worktree."""
         self.common_dir = common_dir
         self.index = index
-        """The index in force: `GIT_INDEX_FILE` holds."""
+        """The index in force, by `GIT_INDEX_FILE`."""
         self.algorithm = algorithm
         """`sha1` or `sha256`."""
         self._asked: subprocess.Popen[bytes] | None = None
-        """The process that reads the settings, begun and not heard yet."""
+        """The process that reads the settings, not yet read."""
         self.compared: dict[tuple[TreeOid, TreeOid], list[Change]] = {}
-        """What `compare_trees` has found so far; two trees never differ otherwise later."""
+        """Results of `compare_trees`; trees never change."""
         self.kept_trees: dict[str, TreeOid] = {}
-        """Trees of commits that somebody kept, by commit, for when the commit itself is gone."""
+        """Trees of commits, kept for when the commit is gone."""
 
     def view(self, **variables: str) -> Repository:
-        """Return the same repository as git sees it with more variables set."""
+        """Return the same repository for git with more variables."""
         view = object.__new__(Repository)
         view.__dict__.update(self.__dict__)
         view.__dict__.pop("objects", None)  # the settings stay: they are the same
@@ -107,43 +107,39 @@ class Repository:
 
     @property
     def object_dir(self) -> Path:
-        """Where new objects go."""
         named = self.git.environment().get("GIT_OBJECT_DIRECTORY")
         return self.toplevel / named if named else self.common_dir / "objects"
 
     @property
     def as_written(self) -> Git:
-        """A git that sees history as the commits have it: without replacements (git-replace) and grafts."""
+        """A git that ignores replacements (git-replace) and grafts."""
         return self.git.with_env(GIT_NO_REPLACE_OBJECTS="1", GIT_GRAFT_FILE=os.devnull)
 
     @functools.cached_property
     def objects(self) -> ObjectStore:
-        """The object store, read through one long-running process."""
+        """The object store, with one long-running reader."""
         return ObjectStore(self.git, self.algorithm)
 
     @functools.cached_property
     def core(self) -> dict[str, str | None]:
-        """git's settings that say how worktree and index are read, and hooks that are configured; last one wins."""
+        """git's settings for reading worktree and index, and configured hooks; the last of a key wins."""
         return {key: value for key, value, _ in self.settings if not key.startswith(("taskctx.", "color.", "pager."))}
 
     @functools.cached_property
     def settings(self) -> list[tuple[str, str | None, str]]:
-        """What of git's configuration concerns us: key, value (None where only the key stands), where it comes from."""
+        """Our part of git's configuration: key, value (None without `=`), origin."""
         process, self._asked = self._asked or self.git.start(*SETTINGS), None
         found = self.git.finish(process, *SETTINGS, ok=(0, 1))
         return parse_settings(found.out.decode("utf-8", "replace"))
 
     def begin(self) -> None:
-        """Let git read what is asked next, its settings and objects, while the caller loads what it needs."""
+        """Start reading settings and objects, while the caller loads modules."""
         if "settings" not in self.__dict__ and self._asked is None:
             self._asked = self.git.start(*SETTINGS)
         self.objects.begin()
 
     def read_index(self) -> tuple[bytes, os.stat_result] | None:
-        """Return the bytes of the index and what the file was then; None where there is none.
-
-        Raises: GitFailed for anything but a regular file, and where it does not read.
-        """
+        """Return the index's bytes and stat. Raises: GitFailed for an unreadable or special file."""
         try:
             descriptor = os.open(self.index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -161,27 +157,27 @@ class Repository:
 
     @property
     def is_bare(self) -> bool:
-        """Return whether the repository itself has no worktree; others may be linked to it."""
+        """Return whether the repository has no main worktree; others may be linked."""
         return not self.has_worktree and self.git.run("rev-parse", "--is-bare-repository").out == b"true\n"
 
     @property
     def is_shallow(self) -> bool:
-        """Return whether history is cut, now: a fetch may bring more."""
+        """Return whether history is cut now; a fetch may deepen it."""
         return (self.common_dir / "shallow").exists()
 
     @property
     def is_partial(self) -> bool:
-        """Return whether objects may be left out that git would fetch (a partial clone)."""
+        """Return whether objects may be missing that git would fetch (a partial clone)."""
         return any(key.endswith(".promisor") or key == "extensions.partialclone" for key in self.core)
 
     @property
     def has_split_index(self) -> bool:
-        """Return whether a part of the index may stand in another file."""
+        """Return whether another file may hold a part of the index."""
         return any(self.git_dir.glob("sharedindex.*"))
 
     @property
     def has_replacements(self) -> bool:
-        """Return whether git may show one object in the place of another (git-replace)."""
+        """Return whether git may replace objects (git-replace)."""
         if "GIT_REPLACE_REF_BASE" in self.git.environ:
             return True
         if self.core.get("extensions.refstorage", "files") != "files":
@@ -196,7 +192,7 @@ class Repository:
     def is_indexed(self, name: str) -> bool:
         """Return whether the index holds `name` or anything below it.
 
-        Most often its bytes tell at once: up to version 3 every path stands whole in it (gitformat-index).
+        Usually its bytes suffice: up to version 3 it has every path whole (gitformat-index).
         """
         read = self.read_index()
         if read is None:
@@ -213,7 +209,7 @@ class Repository:
         return self.git_dir / "taskctx"
 
     def head(self) -> Head:
-        """Read HEAD. Raises: CouldNotTell where it is there and does not read."""
+        """Read HEAD. Raises: CouldNotTell for an unreadable one."""
         symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1))
         branch = symbolic.out.decode("utf-8", "replace").strip() if symbolic.code == 0 else None
         commit = self.find_commit("HEAD")
@@ -224,8 +220,8 @@ class Repository:
     def require_unborn(self) -> None:
         """Check that HEAD's branch has no commit yet. Raises: CouldNotTell.
 
-        A ref that is damaged, or did not read for once, looks the same to `git status` and to `git rev-parse`; only
-        what lists refs complains of it.
+        `git status` and `git rev-parse` take a damaged or unreadable ref for a missing one; only listing refs reports
+        it.
         """
         symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).out.rstrip(b"\n")
         listed = self.git.run("for-each-ref", "--format=%(refname)", symbolic) if symbolic else None
@@ -233,19 +229,19 @@ class Repository:
             raise CouldNotTell("HEAD does not read", hint="git fsck; git reflog   # what it was")
 
     def find_commit(self, revision: str) -> CommitOid | None:
-        """Resolve a revision to a commit; None where there is none."""
+        """Resolve a revision to a commit, if any."""
         found = self.objects.find(f"{revision}^{{commit}}", limit=0)
         return CommitOid(found.oid) if found is not None else None
 
     def resolve_commit(self, revision: str) -> CommitOid:
-        """Resolve a user's words to a commit. Raises: Fatal."""
+        """Resolve a user's revision to a commit. Raises: Fatal."""
         commit = self.find_commit(revision)
         if commit is None:
             raise Fatal(f"'{revision}' names no commit", hint="git log --oneline")
         return commit
 
     def tree_of(self, commit: CommitOid | None) -> TreeOid:
-        """Return the tree of `commit`; the empty tree for None. Raises: CouldNotTell when the commit is missing."""
+        """Return the tree of `commit`; the empty tree for None. Raises: CouldNotTell."""
         if commit is None:
             return self.objects.empty_tree
         if commit in self.kept_trees and not self.objects.has(commit):
@@ -253,25 +249,25 @@ class Repository:
         return self.objects.tree_of(commit)
 
     def parents_of(self, commit: CommitOid) -> tuple[CommitOid, ...]:
-        """Return the parents written in the raw commit, also where history is cut (shallow, grafts)."""
+        """Return the parents in the raw commit, also where history is cut (shallow, grafts)."""
         return self._read_head(commit).parents
 
     def _read_head(self, commit: CommitOid) -> RawCommit:
         return read_head(self.objects.get(commit, "commit"), digits=len(self.objects.zero))
 
     def is_ancestor(self, commit: str, descendant: str) -> bool | None:
-        """Return whether a commit is another or in its history, as written there; None where one is missing."""
+        """Return whether a commit is another or its ancestor, by raw commits; None where one is missing."""
         done = self.as_written.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))
         return {0: True, 1: False}.get(done.code)
 
     @functools.cached_property
     def ignores_case(self) -> bool:
-        """Whether git is to see names that differ in case as one, and the disk does."""
+        """Whether git ignores case, on a disk that does."""
         return self._is_set("core.ignorecase") and not self.ignores_known_case
 
     @functools.cached_property
     def ignores_known_case(self) -> bool:
-        """Whether git is to, and the disk does not: a repository that was copied from another disk."""
+        """Whether git ignores case, on a disk that does not: a repository copied from another disk."""
         if not self._is_set("core.ignorecase"):
             return False
         # As git itself looks when it makes a repository (`init-db.c`), but at the worktree's disk where it can.
@@ -282,22 +278,21 @@ class Repository:
         return key in self.core and (self.core[key] or "true").lower() in ("true", "yes", "on", "1")
 
     def operation(self) -> Operation | None:
-        """Name the operation in progress, as `git status` would."""
+        """Return the operation in progress, as in `git status`."""
         for name, operation in _OPERATIONS:
             if (self.git_dir / name).exists():
                 return operation
         return None
 
     def last_move(self) -> str | None:
-        """Return the reflog's words for how HEAD came here, as in `checkout: moving from main to topic`."""
+        """Return the reflog's words for HEAD's last move, as in `checkout: moving from main to topic`."""
         found = self.git.run("reflog", "-1", "--format=%gs", "HEAD", ok=(0, 128))
         return found.out.decode("utf-8", "replace").strip() or None
 
     def find_blob(self, commit: CommitOid | None, path: str, *, limit: int = BLOB_LIMIT) -> bytes | None:
-        """Return the content of `path` in `commit`; None where there is no such file.
+        """Return the content of `path` in `commit`, if there is such a file.
 
-        Raises: CouldNotTell where there is one that is not in this clone, BadData for one of more than `limit` bytes,
-        of which nothing is held in memory.
+        Raises: CouldNotTell where it is missing in this clone, BadData above `limit` bytes, without reading it.
         """
         if commit is None:
             return None
@@ -310,7 +305,7 @@ class Repository:
         return found.data if found is not None and found.kind == "blob" else None
 
     def _names_blob(self, tree: str, path: bytes) -> bool:
-        """Return whether a tree has a file of that name, whether or not its content is here. Raises: CouldNotTell."""
+        """Return whether a tree has this file, even if its content is missing. Raises: CouldNotTell."""
         name, _, rest = path.partition(b"/")
         entry = self.objects.find_entry(tree, name)
         if entry is None or entry.mode == "160000":
@@ -330,7 +325,7 @@ class Repository:
 
 
 def parse_settings(listed: str) -> list[tuple[str, str | None, str]]:
-    """Return what `git config -z --show-origin` lists: key, value (None where only the key stands), origin."""
+    """Return the lines of `git config -z --show-origin`: key, value (None without `=`), origin."""
     fields = listed.split("\0")[:-1]
     entries = (entry.partition("\n") for entry in fields[1::2])
     return [
@@ -340,7 +335,7 @@ def parse_settings(listed: str) -> list[tuple[str, str | None, str]]:
 
 
 def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = False) -> Repository:
-    """Find the repository that `folder` lies in, as git would with `environ`; with `bare` also one without a worktree.
+    """Find the repository of `folder`, as git would with `environ`; `bare` accepts one without worktree.
 
     Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
     dir that git would take for content, and for a git that is too old.
@@ -381,7 +376,7 @@ def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = Fa
 
 
 def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str, str | None]:
-    """Return the variables that name files from the caller's folder as they are from anywhere."""
+    """Return the file variables as absolute paths."""
     named: dict[str, str | None] = {"GIT_INDEX_FILE": os.fspath(index) if "GIT_INDEX_FILE" in environ else None}
     if environ.get("GIT_OBJECT_DIRECTORY"):
         named["GIT_OBJECT_DIRECTORY"] = os.path.abspath(folder / environ["GIT_OBJECT_DIRECTORY"])  # noqa: PTH100
@@ -389,9 +384,9 @@ def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str
 
 
 def _discover(git: Git, *, bare: bool) -> tuple[Path, Path, Path, Path, str]:
-    """Ask git where all is. With `bare` the top of the worktree is the git dir where there is no worktree.
+    """Ask git for all places; `bare` accepts the git dir for a missing worktree.
 
-    Hooks of a server run in the git dir, with GIT_DIR alone: git takes the git dir for the worktree then, too.
+    A server's hooks run in the git dir with GIT_DIR alone, which git takes for the worktree.
     """
     try:
         return _ask(git, *PLACES_OF[0])

@@ -1,7 +1,7 @@
-"""Signatures by the user's own git signing key, made and checked by git itself.
+"""Signatures by the user's git signing key, made and checked by git.
 
-A text is signed as the message of a commit that nobody keeps, so that everything that git knows of keys (`gpg.format`,
-`user.signingKey`, `gpg.ssh.program`, an agent, a smart card) works here as it does for `git commit -S`.
+A text is signed as the message of a temporary commit, so that all of git's key settings (`gpg.format`,
+`user.signingKey`, `gpg.ssh.program`, an agent, a smart card) work as for `git commit -S`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _AUTHOR = ("git-taskctx", "git-taskctx@localhost", "@0 +0000")
 AUTHOR = "git-taskctx <git-taskctx@localhost> 0 +0000"
 SSH = "-----BEGIN SSH SIGNATURE-----"
 KINDS = (SSH, "-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SIGNED MESSAGE-----")
-"""How a signature begins that git knows; `git log` ends at another one."""
+"""Prefixes of known signatures; `git log` stops at others."""
 LIMIT = 64 * 1024
 """Characters of a signature."""
 PATIENCE = 120.0
-"""Seconds in which a person may type a passphrase."""
+"""Seconds for a person to type a passphrase."""
 _IDENTITY = re.compile(r"[^\n\0<>]{0,500} <[^\n\0<>]{0,500}> [0-9]{1,12} [+-][0-9]{4}")
 _FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS%x00%GK"
 _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minTrustLevel=undefined")
@@ -34,20 +34,20 @@ _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minT
 
 @dataclass(frozen=True)
 class SignatureStatus:
-    """What git says of a signature."""
+    """git's answer about a signature."""
 
     status: str
     """git's `%G?`: G good, U good by an unknown key, B bad, E cannot be checked, N none; X, Y, R expired or revoked."""
     fingerprints: tuple[str, ...]
-    """Of the key, and of its primary key."""
+    """Of the key and its primary key."""
     signer: str
-    """The principal or user id that git names."""
+    """The principal or user id, from git."""
     key: str = ""
-    """What is told of a key that is not here: the end of its fingerprint."""
+    """The end of a missing key's fingerprint."""
 
 
 def find_signature(value: object) -> Signature | None:
-    """Read a signature out of a record; None where it can be none."""
+    """Read a record's signature; None if malformed."""
     if not isinstance(value, Mapping) or set(value) != {"committer", "value"}:
         return None
     committer, text = value["committer"], value["value"]
@@ -59,7 +59,7 @@ def find_signature(value: object) -> Signature | None:
 
 
 def key_in(value: object) -> tuple[str, ...]:
-    """Return the ssh key that a record's signature names, by its fingerprint, unchecked; nothing for another one."""
+    """Return the fingerprint of a signature's ssh key, unchecked; nothing for other kinds."""
     found = find_signature(value)
     lines = found.value.split("\n") if found is not None else []
     if not lines or lines[0] != SSH:
@@ -74,7 +74,7 @@ def key_in(value: object) -> tuple[str, ...]:
 
 
 def sign(repository: Repository, text: str) -> Signature:
-    """Sign a text. Raises: GitFailed where there is no key, or it does not sign."""
+    """Sign a text. Raises: GitFailed without a key, or where it does not sign."""
     author = dict(zip(("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"), _AUTHOR, strict=True))
     with private_folder(repository) as folder:
         # A program that asks for a passphrase must not wait for a terminal that it may not read.
@@ -99,10 +99,7 @@ def sign(repository: Repository, text: str) -> Signature:
 def check_signatures(
     repository: Repository, signed: Sequence[tuple[str, Signature]], allowed_signers: bytes
 ) -> list[SignatureStatus]:
-    """Return what git says of each signed text; all in one git, which starts its program for each.
-
-    Raises: CouldNotTell when git cannot do it at all.
-    """
+    """Return git's answer about each signed text, in one git process. Raises: CouldNotTell where git cannot check."""
     if not signed:
         return []
     with private_folder(repository) as folder:

@@ -1,6 +1,6 @@
-"""A tree that is changed by path: only the folders on the way are read, and only those are written anew.
+"""A tree changed by path: only folders on the way are read, and only those are written anew.
 
-After git-revise, whose trees know their own names: one that nobody changed is named as it was read.
+After git-revise's trees, which compute their own oid.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _Naming = Callable[[list[TreeEntry]], TreeOid]
 
 
 class Tree:
-    """A folder as it was read, and as it was changed since; without an oid a new one."""
+    """A folder with its changes; new without an oid."""
 
     __slots__ = ("_objects", "_oid", "entries")
 
@@ -29,10 +29,10 @@ class Tree:
         self.entries: dict[bytes, TreeEntry | Tree] = {
             entry.name: _as_git_writes(entry) for entry in (objects.read_tree(oid) if oid else ())
         }
-        """By name; a folder that was opened is a tree itself."""
+        """By name; an opened folder is a tree itself."""
 
     def open(self, name: bytes) -> Tree:
-        """Return the folder with a name, made anew where there is none. Raises: CouldNotTell."""
+        """Return a folder, new if there is none. Raises: CouldNotTell."""
         entry = self.entries.get(name)
         if isinstance(entry, Tree):
             return entry
@@ -40,7 +40,7 @@ class Tree:
         return folder
 
     def read_ahead(self, paths: Iterable[bytes]) -> None:
-        """Read the folders on the way to many paths, with one question for each level. Raises: CouldNotTell."""
+        """Read the folders on the way to many paths, one batch a level. Raises: CouldNotTell."""
         level = [(self, {tuple(path.split(b"/")[:-1]) for path in paths})]
         while level:
             below: dict[tuple[Tree, bytes], set[tuple[bytes, ...]]] = {}
@@ -53,7 +53,7 @@ class Tree:
             level = [(tree.open(name), ways) for (tree, name), ways in below.items()]
 
     def find(self, path: bytes) -> TreeEntry | None:
-        """Return the entry of a file, a link or a submodule; None without. Raises: CouldNotTell."""
+        """Return the entry of a file, a link or a submodule, if any. Raises: CouldNotTell."""
         name, _, rest = path.partition(b"/")
         entry = self.entries.get(name)
         if rest:
@@ -61,9 +61,9 @@ class Tree:
         return entry if isinstance(entry, TreeEntry) and entry.mode != FOLDER else None
 
     def put(self, path: bytes, oid: str, mode: str = FILE) -> None:
-        """Set the entry at a path; what is in its way goes, as in git's index (`add_index_entry`).
+        """Set an entry, replacing what is in its way, as git's index does (`add_index_entry`).
 
-        Raises: CouldNotTell where that is a folder that was opened, and still holds something.
+        Raises: CouldNotTell where that is an opened folder that is not empty.
         """
         self._oid = None
         name, _, rest = path.partition(b"/")
@@ -76,7 +76,7 @@ class Tree:
             self.entries[name] = TreeEntry(mode, name, oid)
 
     def remove(self, path: bytes) -> None:
-        """Take away what is at a path, if anything; a folder that has nothing left goes too. Raises: CouldNotTell."""
+        """Remove an entry, if any, with folders left empty. Raises: CouldNotTell."""
         self._oid = None
         name, _, rest = path.partition(b"/")
         if rest and _is_folder(self.entries.get(name)):
@@ -85,7 +85,7 @@ class Tree:
             self.entries.pop(name, None)
 
     def seal(self, path: bytes) -> None:
-        """Write a folder to which nothing will be added, so that it is not held any more. Raises: CouldNotTell."""
+        """Write a finished folder to free its memory. Raises: CouldNotTell."""
         name, _, rest = path.partition(b"/")
         entry = self.entries.get(name)
         if not isinstance(entry, Tree):
@@ -99,15 +99,15 @@ class Tree:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is in it, but for folders of which that is true."""
+        """Whether it has only empty folders."""
         return all(isinstance(entry, Tree) and entry.is_empty for entry in self.entries.values())
 
     def name(self) -> TreeOid:
-        """Return its oid; nothing is written."""
+        """Return its oid without writing it."""
         return self._named(self._objects.name_tree)
 
     def write(self) -> TreeOid:
-        """Take it, and what is new below it, to be written by the store's next `flush`; return its oid."""
+        """Queue it and everything new below; return its oid."""
         return self._named(self._objects.add_tree)
 
     def _named(self, naming: _Naming) -> TreeOid:
@@ -127,9 +127,9 @@ def _is_folder(entry: TreeEntry | Tree | None) -> bool:
 
 
 def _as_git_writes(entry: TreeEntry) -> TreeEntry:
-    """Return an entry with one of the modes that git still writes (`canon_mode` in cache.h).
+    """Return an entry with a mode that git still writes (`canon_mode` in cache.h).
 
-    Old tools wrote 100664 and 040000, and git reads them; a folder that it writes anew has them no more.
+    Old tools wrote 100664 and 040000; git normalizes them in folders that it rewrites.
     """
     if entry.mode in (FILE, PROGRAM, FOLDER, LINK, SUBMODULE):
         return entry

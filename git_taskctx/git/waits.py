@@ -1,4 +1,4 @@
-"""What git may be waiting for: a FIFO that it opened, where nobody writes."""
+"""What git may be waiting for: an opened FIFO without a writer."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from pathlib import Path
 _READ = (".gitattributes", ".gitignore", ".gitmodules", ".mailmap")
 """Files of a worktree that git reads by itself."""
 LOOK = 2.0
-"""Seconds that are looked for it: in a large worktree git is slow without any."""
+"""Seconds for the search: in a large worktree git may simply be slow."""
 
 
 def find_fifo(folder: Path) -> Path | None:
-    """Return a FIFO that a git in `folder` opened and waits for; None where none is found in time."""
+    """Return a FIFO that a git in `folder` waits for, if found in time."""
     end = time.monotonic() + LOOK
     for path in _opened(folder):
         if time.monotonic() > end:
@@ -29,7 +29,7 @@ def find_fifo(folder: Path) -> Path | None:
 
 
 def _is_waited_for(fifo: Path) -> bool:
-    """Return whether somebody has a FIFO open to read: without a reader it cannot be opened to write, see fifo(7)."""
+    """Return whether a FIFO has a reader: only then can it be opened to write, see fifo(7)."""
     try:
         os.close(os.open(fifo, os.O_WRONLY | os.O_NONBLOCK))
     except OSError:
@@ -49,7 +49,7 @@ def _opened(folder: Path) -> Iterator[Path]:
 
 
 def _git_dirs(folder: Path) -> list[Path]:
-    """Return the git dir, and the one that its worktrees share; the folder itself where it is one."""
+    """Return the git dir and the common one; the folder itself if it is one."""
     place = folder / ".git"
     if place.is_file():
         place = folder / place.read_text(errors="surrogateescape").removeprefix("gitdir: ").rstrip("\n")

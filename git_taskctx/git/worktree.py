@@ -1,8 +1,7 @@
 """Worktree to tree: the fingerprint, exactly as git itself would write it.
 
-Two engines give the same tree. The fast one takes git's word for what changed and hashes only that; it declines
-wherever it is not sure, and the exact one lets git do everything. Neither touches the user's index, refs or files,
-and without `keep` no object is left behind.
+Two engines give the same tree. The fast one hashes only what git says changed, and declines if unsure; the exact one
+lets git do everything. Neither touches the user's index, refs or files, and without `keep` no object stays.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from git_taskctx.model.snapshot import Change, HiddenChange
 
 
 class Reading:
-    """A worktree as it was read; what is asked for beside its tree is read once, when it is asked for."""
+    """A reading of the worktree; facts beside its tree are read once, on demand."""
 
     def __init__(
         self,
@@ -49,7 +48,7 @@ class Reading:
         lasting: bool,
     ) -> None:
         self.repository = view
-        """The repository, with the objects of the reading in quarantine."""
+        """The repository, with the reading's objects in quarantine."""
         self.tree = tree
         """Tracked files plus untracked files that are neither ignored nor an editor's own."""
         self._real = repository
@@ -62,7 +61,7 @@ class Reading:
 
     @property
     def objects(self) -> ObjectStore:
-        """Reads the objects of the reading, kept or not."""
+        """The objects of the reading, kept or not."""
         return self.repository.objects
 
     @property
@@ -72,7 +71,7 @@ class Reading:
         return self.repository.git.with_env(GIT_INDEX_FILE=NO_INDEX)
 
     def keep(self) -> None:
-        """Move the objects of the reading into the repository, durably. Raises: ReadOnly, GitFailed."""
+        """Move the reading's objects into the repository, durably. Raises: ReadOnly, GitFailed."""
         self._staged.wait()  # it writes there too
         self.objects.flush()
         try:
@@ -89,32 +88,31 @@ class Reading:
 
     @functools.cached_property
     def index_tree(self) -> TreeOid | None:
-        """The tree of what is staged; None while the index is unmerged."""
+        """The staged tree; None while the index is unmerged."""
         return self._scan.index_tree if self._scan is not None else self._staged.result()
 
     @functools.cached_property
     def head(self) -> Head:
-        """Where HEAD is."""
         return self._scan.head if self._scan is not None else self.repository.head()
 
     @functools.cached_property
     def status(self) -> bytes:
-        """git's own status, porcelain v2 with NULs, as the user's index has it."""
+        """git's status, porcelain v2 with NULs, of the user's index."""
         return self._status if self._status is not None else _status_git(self.repository).run(*STATUS).out
 
     def find_hash(self, path: bytes) -> tuple[str, int] | None:
-        """Return the sha256 of a file's bytes, and how many they are, where they were read for the tree."""
+        """Return sha256 and size of a file that was read for the tree."""
         return self._scan.hashes.find(path) if self._scan is not None else None
 
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
-        """What no tree can show: dirty submodules, and edits under assume-unchanged or skip-worktree."""
+        """Content that no tree shows: dirty submodules, and edits under assume-unchanged or skip-worktree."""
         listing = self._listing.result() if self.flagged else b""
         return find_hidden(self.repository, self.status, listing, _state_of)
 
     @functools.cached_property
     def temporary(self) -> tuple[str, ...]:
-        """Files that an editor keeps beside those that are open in it, which the tree leaves out: quoted and sorted."""
+        """Editors' files beside open ones, which the tree leaves out: quoted and sorted."""
         return tuple(sorted(map(quote, find_temporary(self.status))))
 
     @functools.cached_property
@@ -134,11 +132,9 @@ def read_worktree(
 ) -> Iterator[Reading]:
     """Read the worktree into a tree.
 
-    With `keep` its objects go to the repository at once; otherwise they are in quarantine, gone afterwards unless
-    `Reading.keep` is called. `exact` lets git do all of it; `cold`, too, and makes git read every file again, whatever
-    times and sizes say. With `lasting` our own folder keeps what makes the next reading quicker.
-
-    Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
+    `keep` writes its objects to the repository at once; otherwise they are discarded unless `Reading.keep` is called.
+    `exact` lets git do all of it; `cold` too, and reads every file again. `lasting` keeps what makes the next reading
+    faster. Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
     with private_folder(repository) as folder:
         index = IndexCopy(repository, folder)
@@ -198,7 +194,7 @@ def _without(view: Repository, tree: TreeOid, paths: Collection[bytes]) -> TreeO
 
 
 def _untracked(view: Repository) -> bytes:
-    """Return the untracked files as git's status has them, which does not read where HEAD's tree is lost."""
+    """Return the untracked files of git's status, which fails without HEAD's tree."""
     listed = view.git.run("ls-files", "--others", "--exclude-standard", "-z").out
     return b"".join(b"? %s\0" % path for path in listed.split(b"\0") if path)
 
@@ -208,16 +204,16 @@ def _status_git(view: Repository) -> Git:
 
 
 def _state_of(repository: Repository) -> str:
-    """Name the whole state of a worktree, hidden changes included."""
+    """Return a name for a worktree's whole state, hidden changes included."""
     with read_worktree(repository, keep=False, lasting=False) as reading:
         nested = "".join(f"{change.path}\0{change.sha256}\0" for change in reading.hidden)
         return hashlib.sha256(f"{reading.tree}\0{nested}".encode()).hexdigest()
 
 
 def _no_config_hooks(repository: Repository) -> dict[str, str]:
-    """Return the variables that switch off the hooks that git 2.54 and later take from the configuration.
+    """Return the variables that disable hooks in the configuration (git 2.54 and later).
 
-    Not `-c`, which ends a key at its first `=`, and a hook's name may hold one.
+    Not `-c`, which ends a key at its first `=`, as a hook's name may have one.
     """
     off = {setting.rpartition(".")[0] for setting in QUIET}
     names = sorted({key.rsplit(".", 1)[0] for key in repository.core if key.startswith("hook.")} - off)
