@@ -1,4 +1,4 @@
-"""The door: runs the command line, and turns every ending into one message and one exit code."""
+"""The door: run the command line, and turn every ending into one message and one exit code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _OPENING = frozenset({
     "status", "start", "snapshot", "diff", "block", "unblock", "update", "verify", "record-qa", "compare-qa", "attach",
     "evidence", "list", "log", "report", "get", "fingerprint", "hook",
 })  # fmt: skip
-"""Verbs that open the repository first of all."""
+"""Verbs that first open the repository."""
 _READING = frozenset({"status", "snapshot", "verify", "fingerprint"})
-"""Those that read the worktree next, where a task is active; `start` does so only where another one begins."""
+"""Verbs that then read the worktree, if a task is active; `start` only for another agent."""
 INTERRUPTED = 130
 CLOSED = 141
 
@@ -58,7 +58,7 @@ def _fill_streams() -> None:
 
 
 def main(argv: Sequence[str], *, alone: bool = False) -> int:
-    """Run one verb and return its exit code; never raises. `alone` tells that nothing else runs in this process."""
+    """Run one verb and return its exit code; never raises. `alone`: this process does nothing else."""
     if _is_hook(argv) and os.environ.get("GIT_TASKCTX") == "0":
         return 0
     if sys.platform == "win32":  # before anything is imported that Windows lacks
@@ -119,7 +119,7 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
 
 
 def _begin(argv: Sequence[str]) -> None:
-    """Let git answer what the verb will ask first while we load what it needs."""
+    """Let git answer the verb's first questions while we load modules."""
     from git_taskctx.agents.here import FOLDER, find_worktree, is_active
     from git_taskctx.git import ahead
 
@@ -136,7 +136,7 @@ def _begin(argv: Sequence[str]) -> None:
 
 
 def _stopped(stopped: KeyboardInterrupt) -> int:
-    """Return the code of what Ctrl-C ended; another signal ends the process itself."""
+    """Return the exit code for Ctrl-C; another signal ends the process itself."""
     if stopped.args:
         from git_taskctx.cli.signals import end_by
 
@@ -150,7 +150,7 @@ def _is_hook(argv: Sequence[str]) -> bool:
 
 
 def _closed() -> int:
-    """Give up on a stdout that nobody reads any more, as git's own commands do."""
+    """Give up on a closed stdout, as git's own commands do."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return CLOSED
 
@@ -206,7 +206,7 @@ def _say_bug(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _wants_json(argv: Sequence[str]) -> bool:
-    """Return whether the caller asked for JSON, also when the rest of the line did not parse."""
+    """Return whether JSON was asked for, even if the line cannot be parsed."""
     pairs = itertools.pairwise([*argv, ""])
     return any(word == "--format=json" or (word == "--format" and after == "json") for word, after in pairs)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class TaskctxError(Exception):
-    """Base of all expected errors; a subclass fixes the exit code and the machine-readable `code`."""
+    """Base of all expected errors; a subclass has the exit code and the machine-readable `code`."""
 
     exit_code = 70
     code = "internal"
@@ -46,11 +46,11 @@ class TaskctxError(Exception):
         super().__init__(message)
         self.message = message
         self.situation = situation
-        """What `report.advice` is asked about; None where `hint` says it, or nobody can mend it."""
+        """Input of `report.advice`; None where `hint` suffices, or nothing helps."""
         self.hint = hint
-        """The command to type next, or what to do; None when nobody can mend it."""
+        """The command to type next, or what to do; None when nothing helps."""
         self.paths = tuple(paths)
-        """The paths that the error is about, quoted as git quotes them."""
+        """The paths concerned, quoted as git quotes them."""
 
 
 class Refused(TaskctxError):
@@ -61,14 +61,14 @@ class Refused(TaskctxError):
 
 
 class CouldNotTell(TaskctxError):
-    """Neither yes nor no: something that the answer rests on is missing or still moving."""
+    """Neither yes nor no: something needed is missing or still changing."""
 
     exit_code = 3
     code = "could-not-tell"
 
 
 class TryAgain(TaskctxError):
-    """Something transient was in the way; the same command may work in a moment."""
+    """A temporary obstacle; the same command may work in a moment."""
 
     exit_code = 75
     code = "try-again"
@@ -82,19 +82,19 @@ class Fatal(TaskctxError):
 
 
 class BadData(Fatal):
-    """A file that we wrote, or were given, does not hold what it should."""
+    """A file that we wrote, or were given, has wrong content."""
 
     code = "bad-data"
 
 
 class BadConfig(Fatal):
-    """The committed policy or the personal configuration does not read."""
+    """The committed policy or the personal configuration cannot be read."""
 
     code = "bad-config"
 
 
 class GitFailed(Fatal):
-    """A git process ended with an error that we pass on."""
+    """A git process failed."""
 
     code = "git"
 
@@ -118,11 +118,11 @@ _MACHINE = {
     errno.EACCES: None,
     errno.EPERM: None,
 }
-"""What the machine can refuse at any step: no bug of ours, and what to look at."""
+"""Failures of the machine at any step, not bugs of ours, and what to look at."""
 
 
 def find_refusal(error: Exception) -> Fatal | None:
-    """Return what the machine refused, as an error of ours; None for anything else."""
+    """Return the error for a failure of the machine; None for anything else."""
     if not isinstance(error, OSError) or error.errno not in _MACHINE:
         return None
     name = error.filename if isinstance(error.filename, str) else ""
@@ -148,5 +148,5 @@ def _find_locked_out(name: str) -> str | None:
 
 
 def hint_in(complaint: str) -> str | None:
-    """Return what to type about something that the machine refused to another program, by what that says of it."""
+    """Return the advice on a machine's failure in another program's message."""
     return next((hint for number, hint in _MACHINE.items() if hint and os.strerror(number) in complaint), None)

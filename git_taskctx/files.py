@@ -1,7 +1,6 @@
-"""Files that are written whole or not at all, behind one lock, and never through a link.
+"""Files written whole or not at all, behind one lock, and never through a link.
 
-Everything under `.agent-output` goes through here. A hostile repository may have put links, FIFOs or devices where
-we expect our own files; nothing here follows or opens one.
+A hostile repository may have put links, FIFOs or devices where we expect our files; nothing here follows or opens one.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from git_taskctx.system import sync
 LOCK_SECONDS = 10.0
 MAX_READ = 512 * 1024 * 1024
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that ask for an end: what goes on is taken back in order, as git does."""
+"""Signals that ask for an end: work in progress is undone in order, as in git."""
 TEMPORARY = ".tmp-taskctx-"
-"""How the name of a file begins that is not yet in its place."""
+"""Prefix of temporary files."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class ReadOnly(Fatal):
-    """The place cannot be written at all."""
+    """The place cannot be written."""
 
     code = "read-only"
 
 
 @contextlib.contextmanager
 def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold the kernel's lock on `path`, which dies with its process; what the file says changes each time.
+    """Hold the kernel's lock on `path`, which dies with its process; the file's text changes each time.
 
-    Raises: TryAgain after `seconds`; Fatal where `path` is no regular file; ReadOnly.
+    Raises: TryAgain after `seconds`; Fatal where `path` is not a regular file; ReadOnly.
     """
     require_plain(path)
     descriptor = _lock_at_once(path)
@@ -68,7 +67,7 @@ def held_lock(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 def _mark(descriptor: int) -> None:
-    """Write into a lock what it has never said, and close it; on a full disk its time says that it was held."""
+    """Write something new into a lock and close it; on a full disk its time shows that it was held."""
     try:
         os.pwrite(descriptor, os.urandom(16), 0)
     except OSError:
@@ -79,11 +78,9 @@ def _mark(descriptor: int) -> None:
 
 
 def _lock_at_once(path: Path) -> int | None:
-    """Take the lock that filelock takes, where nobody holds it.
+    """Take filelock's lock if it is free; return its descriptor, None where filelock must wait or report.
 
-    Loading filelock 4.3 takes 110 ms of CPU, and a whole `status` takes 71: it is asked only when it must wait.
-
-    Returns: the descriptor that holds it; None where filelock must wait, or say what is wrong.
+    Loading filelock 4.3 takes 110 ms of CPU, a whole `status` 71.
     """
     descriptor = None
     try:
@@ -100,10 +97,7 @@ def _lock_at_once(path: Path) -> int | None:
 
 @contextlib.contextmanager
 def held_folder(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
-    """Hold the kernel's lock on a folder itself, which leaves no file behind.
-
-    Raises: TryAgain after `seconds`; Fatal, ReadOnly.
-    """
+    """Hold the kernel's lock on a folder, without a lock file. Raises: TryAgain after `seconds`; Fatal, ReadOnly."""
     end, descriptor = time.monotonic() + seconds, None
     while descriptor is None:
         try:
@@ -124,9 +118,9 @@ def held_folder(path: Path, *, seconds: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 def lock_folder(path: Path, *, wait: bool = True, flags: int = 0) -> int:
-    """Return what holds the kernel's lock on a folder, until it is closed or its process ends.
+    """Return the kernel's lock on a folder, held until it is closed or its process ends.
 
-    `flags` are more of those of `open`. Raises: OSError; BlockingIOError where somebody else holds it, without `wait`.
+    `flags` are for `open`. Raises: OSError; BlockingIOError if it is held, without `wait`.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags)
     try:
@@ -138,7 +132,7 @@ def lock_folder(path: Path, *, wait: bool = True, flags: int = 0) -> int:
 
 
 def require_plain(path: Path, *, folder: bool = False) -> bool:
-    """Return whether `path` exists, as a regular file or as a folder. Raises: Fatal when it is anything else."""
+    """Return whether `path` exists, as a regular file or a folder. Raises: Fatal for anything else."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -152,7 +146,7 @@ def require_plain(path: Path, *, folder: bool = False) -> bool:
 
 
 def make_folder(path: Path) -> None:
-    """Create `path` (0700) when it is missing; its parent must exist. Raises: Fatal, ReadOnly."""
+    """Create `path` (0700) if missing; its parent must exist. Raises: Fatal, ReadOnly."""
     if not require_plain(path, folder=True):
         try:
             path.mkdir(mode=0o700)
@@ -165,8 +159,8 @@ def make_folder(path: Path) -> None:
 def write_atomic(path: Path, data: bytes, *, settle: bool = True, mode: int = 0o600) -> None:
     """Replace `path` by `data`: temporary file beside it, fsync, rename, fsync of the folder.
 
-    A crash at any moment leaves the old bytes or the new ones; the umask holds for `mode`. Without `settle` the folder
-    is left to the caller, who has more to write there. Raises: Fatal, ReadOnly.
+    A crash leaves the old bytes or the new ones; the umask applies to `mode`. Without `settle` the caller syncs the
+    folder. Raises: Fatal, ReadOnly.
     """
     require_plain(path)
     with naming(path):
@@ -176,9 +170,9 @@ def write_atomic(path: Path, data: bytes, *, settle: bool = True, mode: int = 0o
 
 
 def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = False) -> None:
-    """Put a file in the place of whatever is at `path`; `fsync_folder` makes that durable.
+    """Replace whatever is at `path`, unless it fails; `fsync_folder` makes it durable. Raises: OSError.
 
-    `exact` gives it all of `mode`, whatever the umask is. Raises: OSError; then `path` is as it was.
+    `exact` ignores the umask.
     """
     temporary = temporary_of(path)
     try:  # an interrupt may come as soon as the file is there
@@ -196,12 +190,12 @@ def replace_file(path: Path, data: bytes, *, mode: int = 0o600, exact: bool = Fa
 
 
 def temporary_of(path: Path) -> Path:
-    """Return a name beside `path` that nothing has."""
+    """Return an unused name beside `path`."""
     return path.with_name(f"{_left_by(path)}{os.urandom(6).hex()}")
 
 
 def sweep_beside(path: Path) -> None:
-    """Remove what interrupted writes to `path` left; call it while nobody else writes there. Raises: OSError."""
+    """Remove leftovers of writes to `path`, while nobody writes there. Raises: OSError."""
     sweep_temporaries(path.parent, _left_by(path))
 
 
@@ -210,9 +204,9 @@ def _left_by(path: Path) -> str:
 
 
 def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
-    """Return the bytes of a regular file, None where there is none.
+    """Return the bytes of a regular file, if any.
 
-    Raises: Fatal for a link or an odd file, BadData over `limit` bytes.
+    Raises: Fatal for a link or a special file, BadData over `limit` bytes.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -286,7 +280,7 @@ def _give(folder: int, name: str, owner: os.stat_result, *, depth: int) -> None:
 
 
 def sweep_temporaries(folder: Path, begins: str = ".tmp-") -> None:
-    """Remove what an interrupted write left in `folder`; call it with the lock held."""
+    """Remove leftovers of interrupted writes; requires the lock."""
     for entry in folder.glob(".tmp-*"):
         if entry.name.startswith(begins) and entry.is_file() and not entry.is_symlink():
             entry.unlink(missing_ok=True)
@@ -303,7 +297,7 @@ def fsync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Hold back the signals that ask for an end until the block is done."""
+    """Delay the signals that ask for an end until the block is done."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
@@ -313,7 +307,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Name `path` in what the system refuses meanwhile. Raises: Fatal, ReadOnly."""
+    """Name `path` in errors of the system. Raises: Fatal, ReadOnly."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Bounds for what others can write: bytes, depth and, through both, time. What is read from a file passes here.
+"""Limits for untrusted files: bytes, depth and so time.
 
-A bound is checked before the work that it bounds is done, and never after.
+Limits are checked before the work that they bound.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 MAX_BYTES = 8 * 1024 * 1024
-"""A document of ours that is larger than this is not read: nothing we write comes near it."""
+"""Larger documents of ours are not read: nothing we write comes near it."""
 MAX_DEPTH = 32
 """Levels of a document, and parts of a key."""
 UNPACKED = 2 * 1024 * 1024 * 1024
-"""Bytes that a compressed file may hold; they are never in memory together."""
+"""Bytes in a compressed file, which are never in memory together."""
 PIECE = 1024 * 1024
-"""Bytes in memory at once of what is read in pieces."""
+"""Bytes read at once."""
 LINE = 64 * 1024
-"""Bytes of one line of a file of ours that is read by lines."""
+"""Bytes of a line in our files."""
 BITS = 63
 """Bits of a number of TOML, beside its sign."""
 
@@ -28,13 +28,13 @@ _STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 class TooLarge(Exception):
-    """Something holds more than it may."""
+    """Something exceeds its limit."""
 
 
 def unpacked(packed: bytes, *, limit: int = UNPACKED) -> Iterator[bytes]:
-    """Yield what a gzip file holds, in pieces.
+    """Yield the content of a gzip file in pieces.
 
-    Raises: zlib.error for what is damaged, or cut; TooLarge once it is more than `limit` bytes.
+    Raises: zlib.error if damaged or cut; TooLarge above `limit` bytes.
     """
     unpacker, total = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS), 0
     data = packed
@@ -50,7 +50,7 @@ def unpacked(packed: bytes, *, limit: int = UNPACKED) -> Iterator[bytes]:
 
 
 def lines_of(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines of what comes in pieces, without their ends. Raises: TooLarge for a line over `LINE` bytes."""
+    """Yield the lines of pieces, without their ends. Raises: TooLarge for a line over `LINE` bytes."""
     rest = b""
     for piece in pieces:
         *lines, rest = (rest + piece).split(b"\n")
@@ -93,5 +93,5 @@ def load_toml(text: str) -> dict[str, Any]:
 
 
 def _parts(line: str) -> int:
-    """Return how many parts the longest dotted key on a line may have."""
+    """Return the number of parts in a line's longest dotted key."""
     return max(run.count(".") for run in _BETWEEN_KEYS.split(_STRING.sub("q", line))) + 1

@@ -1,7 +1,7 @@
-"""Where somebody stands who has something to do next: named where it is found, answered by `report.advice`.
+"""Situations that need advice: named where they are found, answered by `report.advice`.
 
-Rooms below the reports know what is wrong and not what to type: an error, a verdict or a remark of theirs carries a
-situation, and whoever shows it asks for the commands.
+Lower rooms know what is wrong and not what to type: their errors, verdicts and remarks carry a situation, from which
+the commands are chosen when shown.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 
 ASIDE = {"aside": True}
-"""Metadata of a field that is for the rooms above alone: it stands in no JSON document and in no schema."""
+"""Metadata of a field for upper rooms alone, in no JSON document or schema."""
 
 
 class Situation:
-    """What kind of situation it is, and its facts."""
+    """A kind of situation and its facts."""
 
     __slots__ = ("facts", "kind")
 

@@ -1,6 +1,6 @@
-"""The layout of `.agent-output`: where a context's files are, written in an order that survives a crash.
+"""The layout of `.agent-output`, written in an order that survives a crash.
 
-Only the command line writes here. Nothing is opened through a link, and what others left in the folder stays.
+Only the command line writes here. Links are not followed, and foreign files stay.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _STAGING = f"{files.TEMPORARY}staging-"
 
 
 class Store:
-    """The files of the contexts of one worktree."""
+    """The files of one worktree's contexts."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -36,9 +36,9 @@ class Store:
         self._common = repository.common_dir
 
     def check(self) -> None:
-        """Refuse a folder that is not ours alone, and see that git ignores it.
+        """Refuse a folder that is not ours alone, and make git ignore it.
 
-        Raises: Fatal when `.agent-output` is a link or no folder, or is tracked by git.
+        Raises: Fatal when `.agent-output` is a link or not a folder, or is tracked by git.
         """
         if self._repository.is_indexed(FOLDER):
             raise Fatal(f"{FOLDER} is tracked by git", hint=f"git rm -r --cached {FOLDER}")
@@ -50,9 +50,9 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """Hold the one lock for everything under here; leftovers of interrupted writes are cleaned.
+        """Hold the one lock for this folder, and clean up leftovers.
 
-        Raises: TryAgain when it is held for more than ten seconds; Fatal, ReadOnly.
+        Raises: TryAgain after ten seconds; Fatal, ReadOnly.
         """
         self.check()
         if not self._repository.has_worktree:
@@ -77,9 +77,9 @@ class Store:
 
     @contextlib.contextmanager
     def staging(self) -> Iterator[Path]:
-        """Make a folder for files that are about to be renamed into the worktree; gone afterwards, or at the next lock.
+        """Make a folder for files to be renamed into the worktree; removed afterwards, or at the next lock.
 
-        Call it with the lock held. Raises: Fatal, ReadOnly.
+        Requires the lock. Raises: Fatal, ReadOnly.
         """
         folder = self.root / f"{_STAGING}{os.urandom(6).hex()}"
         try:
@@ -89,9 +89,9 @@ class Store:
             _remove_folder(folder)
 
     def active(self) -> str | None:
-        """Return the active task's id; None where no context is active here. Raises: Fatal, BadData.
+        """Return the active task's id, if any. Raises: Fatal, BadData.
 
-        Where a kill came between the two notes of it, or before the last of them was gone, the git dir's note decides.
+        Where a kill left only one of its two notes, the git dir's decides.
         """
         path = self.root / "active"
         data = files.read_plain(path, limit=4096)
@@ -104,17 +104,17 @@ class Store:
         return None if self._is_put_away(text) else text
 
     def marker(self) -> str | None:
-        """Return the active context's id as the git dir remembers it, also when the folder is gone."""
+        """Return the active context's id by the git dir, even if the folder is gone."""
         active = files.read_plain(self.root / "active", limit=4096) or b""
         return None if self._is_put_away(active.decode("utf-8", "replace").strip()) else _read_marker(self._marker)
 
     @property
     def is_idle(self) -> bool:
-        """Whether no context is active here, by either of the two notes of it."""
+        """Whether no context is active here, by either of its two notes."""
         return self.active() is None and self.marker() is None
 
     def _is_put_away(self, active: str) -> bool:
-        """Return whether the context that is noted as active lies in the archive: only the notes of it are left."""
+        """Return whether the context noted as active is in the archive already."""
         if is_task_id(active) and files.require_plain(self.folder(active), folder=True):
             return False
         marker = _read_marker(self._marker)
@@ -125,7 +125,7 @@ class Store:
         return data is not None and f'"context_id": "{context_id}"'.encode() in data
 
     def activate(self, task: str, context_id: str, program: Path | None = None) -> None:
-        """Make a context the active one of this worktree; hooks find `program` also where PATH lacks its folder."""
+        """Make a context active; hooks find `program` even if PATH lacks it."""
         files.make_folder(self._private)
         if program is not None:
             files.write_atomic(self._private / "program", os.fsencode(program.absolute().parent) + b"\n")
@@ -133,13 +133,13 @@ class Store:
         files.write_atomic(self.root / "active", task.encode() + b"\n")
 
     def deactivate(self) -> None:
-        """Leave no context active. Doing it twice is no error."""
+        """Make no context active; idempotent."""
         for note in (self.root / "active", self._marker):
             with files.naming(note):
                 note.unlink(missing_ok=True)
 
     def clone(self) -> str:
-        """Return a name for this clone, drawn once, that its worktrees share; it says nothing of the machine."""
+        """Return this clone's name, drawn once for its worktrees; it reveals nothing about the machine."""
         path = self._common / "taskctx" / "clone"
         data = files.read_plain(path, limit=64)
         if data is None:
@@ -149,36 +149,36 @@ class Store:
         return data.decode("ascii", "replace").strip()
 
     def alive_here(self, context_id: str) -> bool:
-        """Return whether a context is the active one, by either of the two notes of it."""
+        """Return whether a context is the active one, by either of its two notes."""
         active = self.active()
         return self.marker() == context_id or (active is not None and self._holds(active, context_id))
 
     def alive_elsewhere(self, context_id: str) -> Path | None:
-        """Return another worktree in which this context is active; its git dir where it cannot be told."""
+        """Return another worktree in which this context is active, or its git dir if unknown."""
         for marker in (self._common / "taskctx" / "context", *self._common.glob("worktrees/*/taskctx/context")):
             if marker != self._marker and _read_marker(marker) == context_id:
                 return _worktree_of(marker.parent.parent)
         return None
 
     def folder(self, task: str) -> Path:
-        """Return the folder of a task; it need not exist."""
+        """Return the folder of a task; it may not exist."""
         return self.root / "tasks" / task
 
     def runs(self, task: str) -> list[int]:
-        """Return the numbers of the runs of a task's pipeline, in order."""
+        """Return the numbers of a task's pipeline runs, in order."""
         return sorted(int(name) for name in self._names(self.folder(task) / "runs") if name.isdecimal())
 
     def run_folder(self, task: str, number: int) -> Path:
-        """Return the folder of a run; it need not exist."""
+        """Return the folder of a run; it may not exist."""
         return self.folder(task) / "runs" / str(number)
 
     def attempts(self, task: str, number: int, stage: str) -> list[int]:
-        """Return the numbers of the attempts of a stage in a run, in order."""
+        """Return the numbers of a stage's attempts in a run, in order."""
         names = self._names(self.run_folder(task, number) / "stages" / stage) if "/" not in stage else []
         return sorted(int(name) for name in names if name.isdecimal())
 
     def make_run(self, task: str) -> int:
-        """Make the folder of the next run beside the others, and return its number. Raises: Fatal, ReadOnly."""
+        """Make the folder of the next run, and return its number. Raises: Fatal, ReadOnly."""
         number = max(self.runs(task), default=0) + 1
         files.make_folder(self.run_folder(task, number))
         return number
@@ -192,7 +192,7 @@ class Store:
         return [name for name in self._names(self.root / "archive") if is_context_id(name)]
 
     def read(self, task: str, name: str) -> bytes | None:
-        """Return one file of a task; None where there is none. Raises: Fatal, BadData."""
+        """Return one file of a task, if it exists. Raises: Fatal, BadData."""
         return self._read(self.folder(task) / name)
 
     def read_archived(self, context_id: str, name: str) -> bytes | None:
@@ -200,16 +200,16 @@ class Store:
         return self._read(self.root / "archive" / context_id / name)
 
     def _read(self, path: Path) -> bytes | None:
-        """Read a file, every folder on the way looked at: none of them may be a link."""
+        """Read a file without any link on the way."""
         folders = [self.root.joinpath(*parts) for parts in _ways(path.relative_to(self.root).parts)]
         if not all(files.require_plain(folder, folder=True) for folder in folders):
             return None
         return files.read_plain(path)
 
     def write(self, task: str, contents: Mapping[str, bytes]) -> None:
-        """Write those files of a task that changed, and `context.json` once the others are durable.
+        """Write a task's changed files, `context.json` after the others are durable.
 
-        Call it with the lock held. Raises: Fatal, ReadOnly.
+        Requires the lock. Raises: Fatal, ReadOnly.
         """
         folder = self.folder(task)
         below = sorted({(folder / name).parent for name in contents} - {folder})
@@ -225,7 +225,7 @@ class Store:
                     files.fsync_folder(folder)
 
     def archive(self, task: str, context_id: str) -> None:
-        """Move a task's folder to the archive. Doing it twice is no error."""
+        """Move a task's folder to the archive; idempotent."""
         source, target = self.folder(task), self.root / "archive" / context_id
         if not files.require_plain(source, folder=True):
             return
@@ -239,7 +239,7 @@ class Store:
             files.fsync_folder(target.parent)
 
     def unarchive(self, task: str, context_id: str) -> bool:
-        """Move an archived context back to its task's folder; False where it is not in the archive."""
+        """Move an archived context back; False if it is not in the archive."""
         source, target = self.root / "archive" / context_id, self.folder(task)
         if not files.require_plain(source, folder=True):
             return False
@@ -252,13 +252,13 @@ class Store:
         return True
 
     def remember_left(self, place: str, task: str, context_id: str) -> None:
-        """Note that a context, about to be archived, belongs to a branch. Call it with the lock held."""
+        """Note the branch of a context about to be archived; requires the lock."""
         note = self._note_of(place)
         files.make_folder(note.parent)
         files.write_atomic(note, f"{context_id} {task}\n".encode())
 
     def find_left(self, place: str) -> str | None:
-        """Return the task that was archived when this branch was left, and still is; one look, however many are."""
+        """Return the archived task of this branch; one lookup, however many there are."""
         if not all(files.require_plain(folder, folder=True) for folder in (self.root, self.root / "archive")):
             return None
         data = files.read_plain(self._note_of(place), limit=4096) or b""
@@ -271,7 +271,7 @@ class Store:
         return self.root / "archive" / f"left-{sha256_hex(place.encode('utf-8', 'surrogateescape'))[:32]}"
 
     def remove_archived(self, context_id: str) -> None:
-        """Delete an archived context's files, following no link. Doing it twice is no error."""
+        """Delete an archived context's files, following no link; idempotent."""
         folder = self.root / "archive" / context_id
         if context_id in self.archived():
             import shutil
@@ -299,12 +299,12 @@ def _remove_folder(folder: Path) -> None:
 
 
 def _ways(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return what leads to a file, from the outermost folder in."""
+    """Return the folders on the way to a file, outermost first."""
     return [parts[:depth] for depth in range(len(parts))]
 
 
 def _worktree_of(git_dir: Path) -> Path:
-    """Return the worktree of a git dir, as gitrepository-layout(5) has it; a relative `gitdir` is git 2.48's."""
+    """Return a git dir's worktree (gitrepository-layout(5)); a relative `gitdir` is git 2.48's."""
     data = files.read_plain(git_dir / "gitdir", limit=MAX_BYTES)
     dot_git = Path(os.path.normpath(git_dir / os.fsdecode(data.rstrip(b"\n")))) if data else git_dir
     return dot_git.parent if dot_git.name == ".git" else dot_git

@@ -1,4 +1,4 @@
-"""What one of the systems lacks, with its way round: /proc is Linux's, and macOS syncs in its own way."""
+"""Replacements for what some systems lack: /proc is Linux's, and macOS syncs in its own way."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 PROC = "/proc"
 _SET_CHILD_SUBREAPER = 36
-"""Of prctl(2), Linux 3.4."""
+"""prctl(2), Linux 3.4."""
 _PS = ("ps", "-A", "-o", "pid=,ppid=,etime=,args=")
-"""POSIX has it; the words of a command line stand divided by blanks there, whatever is in them."""
+"""POSIX; it separates the words of a command line by blanks, whatever they contain."""
 
 
 class Process:
-    """A process that runs: what started it, its command line, and for how many seconds at least it has run."""
+    """A running process: its parent, its command line, and its minimum age in seconds."""
 
     __slots__ = ("age", "parent", "words")
 
@@ -25,7 +25,7 @@ class Process:
 
 
 def sync(descriptor: int) -> None:
-    """Have the disk keep what was written."""
+    """Make written data durable."""
     if sys.platform == "darwin":  # fsync(2) there: the drive may still lose it
         with contextlib.suppress(OSError):  # a file system that has no such call
             fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)
@@ -34,7 +34,7 @@ def sync(descriptor: int) -> None:
 
 
 def become_subreaper() -> None:
-    """Let orphans below this process become its children, where the kernel can do that."""
+    """Make orphans below this process its children, if the kernel can."""
     if sys.platform == "linux":
         import ctypes
 
@@ -43,7 +43,7 @@ def become_subreaper() -> None:
 
 
 def parents() -> dict[int, int]:
-    """Return every process that is shown, with its parent."""
+    """Return every visible process with its parent."""
     with contextlib.suppress(OSError):
         names = [name for name in os.listdir(PROC) if name.isdecimal()]  # noqa: PTH208 - thousands of names
         found = {int(name): _stat(int(name)) for name in names}
@@ -52,7 +52,7 @@ def parents() -> dict[int, int]:
 
 
 def process(pid: int) -> Process | None:
-    """Return a process; None where it is gone, or is not shown."""
+    """Return a process, if it is visible."""
     if not os.path.isdir(f"{PROC}/{os.getpid()}"):  # noqa: PTH112
         return _listed().get(pid)
     try:
@@ -66,7 +66,7 @@ def process(pid: int) -> Process | None:
 
 
 def has_variable(pid: int, begins: bytes) -> bool:
-    """Return whether the environment of a process holds what begins so; where it is not shown, it does not."""
+    """Return whether a process's environment has a variable with this prefix; False if not shown."""
     try:
         return any(one.startswith(begins) for one in _read(f"{pid}/environ").split(b"\0"))
     except OSError:
@@ -79,7 +79,7 @@ def _read(name: str) -> bytes:
 
 
 def _stat(pid: int) -> list[bytes]:
-    """Return the fields of proc(5) behind the name, the state first; none where the process is gone."""
+    """Return the fields of proc(5) behind the name, state first; none if the process is gone."""
     try:
         return _read(f"{pid}/stat").rpartition(b")")[2].split()
     except OSError:
@@ -87,7 +87,7 @@ def _stat(pid: int) -> list[bytes]:
 
 
 def _listed() -> Mapping[int, Process]:
-    """Return what ps(1) shows; nothing where there is none."""
+    """Return the processes of ps(1), if any."""
     import subprocess
 
     try:
@@ -99,7 +99,7 @@ def _listed() -> Mapping[int, Process]:
 
 
 def _seconds(elapsed: bytes) -> float:
-    """Return what ps means by `[[dd-]hh:]mm:ss`."""
+    """Return the seconds of ps's `[[dd-]hh:]mm:ss`."""
     days, dash, rest = elapsed.rpartition(b"-")
     total = 0
     for part in rest.split(b":"):

@@ -1,4 +1,4 @@
-"""Hints that go on as the actor who was named with `--actor`."""
+"""Add the named `--actor` to hints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _ACTS = re.compile(
     r"git taskctx (?:start|snapshot|update|block|unblock|resolve-drift|record-qa|attach)"
     r"""(?: (?![ #&])(?:"[^"]*"|'[^']*'|[^\s"'])+)*"""
 )
-"""A command that acts for somebody, without the comment or the command behind it."""
+"""A command with an actor, without a comment or a following command."""
 _AGENT = re.compile(r"--agent (\S+)")
 
 
 def keep_actor(text: str, actor: str, agent: str | None) -> str:
-    """Return a hint in which the commands of the same agent, or of none, name the actor as well."""
+    """Return a hint whose commands of the same agent, or of none, name the actor too."""
 
     def named(found: re.Match[str]) -> str:
         whose = _AGENT.search(found[0])

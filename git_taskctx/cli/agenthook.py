@@ -1,4 +1,4 @@
-"""The door of the agents' hooks: read before anything else is, because agents come through it at every tool call."""
+"""Fast path of the agents' hooks, before other imports: agents call it at every tool call."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 _OPTIONS = ("--agent", "--role")
 _AGENTS = ("claude", "codex", "gemini", "cursor")
 _STOPS = ("stop", "subagentstop", "afteragent")
-"""Events after which the worktree must be on record, as the agents call them."""
+"""The agents' names of events that require a recorded worktree."""
 _CHUNK = 1 << 20
 _MOST = 33 << 20
 """Bytes of stdin that are kept: more than any payload that is read."""
 
 
 def run_plainly(argv: Sequence[str]) -> int | None:
-    """Run `agent-hook` as agents call it; None where the line is not so plain."""
+    """Run a plain `agent-hook` line; None for any other."""
     given: dict[str, str] = {}
     events = []
     words = iter(argv)
@@ -41,7 +41,7 @@ def run_plainly(argv: Sequence[str]) -> int | None:
 
 
 def run_hook(event: str, agent: str, role: str | None) -> int:
-    """Answer one call of a hook on stdout. Returns: 0, whatever happens: a fault of ours stops no agent."""
+    """Answer one hook call on stdout. Returns 0 always: our faults stop no agent."""
     try:
         from git_taskctx.agents import payload
 
@@ -76,20 +76,20 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
 
 
 def _now() -> datetime:
-    """Read the clock that every verb reads; it takes a while to load, and is seldom asked."""
+    """Return the time; the clock takes long to load and is seldom needed."""
     from git_taskctx.cli.call import now
 
     return now()
 
 
 def _note(text: str) -> None:
-    """Write one line to stderr, where there is one."""
+    """Write one line to stderr, if it is open."""
     if sys.stderr is not None:
         sys.stderr.write(f"git-taskctx: {ascii(text)[1:-1]}\n")
 
 
 def _read_stdin() -> bytes:
-    """Read all of stdin, so that nobody writes into a closed pipe; what is too much is let go. None from a terminal."""
+    """Read all of stdin, so that the writer gets no closed pipe, keeping the beginning; None from a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return b""
     stream = getattr(sys.stdin, "buffer", None)
@@ -103,7 +103,7 @@ def _read_stdin() -> bytes:
 
 
 def _begin(worktree: tuple[str, str], *, scan: bool) -> None:
-    """Let git answer what is asked first while we load what it needs; with `scan` that is the worktree too."""
+    """Let git answer the first questions while we load modules, with `scan` also about the worktree."""
     from git_taskctx.agents.here import FOLDER
     from git_taskctx.git import ahead
 
@@ -114,7 +114,7 @@ def _begin(worktree: tuple[str, str], *, scan: bool) -> None:
 
 
 def _find_concerned(sent: object, folder: str) -> tuple[str, str] | None:
-    """Return the worktree, and its git dir, where a context may be active: where a call comes from or will write."""
+    """Return the worktree and git dir that may have a context: where a call comes from or writes."""
     from git_taskctx.agents.here import begins_in, find_worktree, is_active, places_of
     from git_taskctx.agents.payload import HookPayload
 

@@ -164,7 +164,7 @@ def _planned(
 
 
 def _commits(call: Call, agent: Agent, names: list[str]) -> tuple[Step, ...]:
-    """Advise to commit the files before a task begins, but for those that git ignores."""
+    """Advise to commit the files before a task begins, except ignored ones."""
     from git_taskctx.agents.dialects import DIALECTS
     from git_taskctx.model.step import Step
 

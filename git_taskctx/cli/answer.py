@@ -20,16 +20,16 @@ class Answer:
     text: Callable[[Document], object] | None = None
     """Writes what a person reads, to stdout."""
     notes: Callable[[Document], object] | None = None
-    """Writes what is said beside it, to stderr: warnings and hints."""
+    """Writes warnings and hints to stderr."""
     code: int = 0
     """0, or 1, 3 or 75 where the answer is not yes."""
     reason: str | None = None
-    """One sentence for the `error` of the JSON document when the code is not 0."""
+    """One sentence for the JSON document's `error` when the code is not 0."""
     hints: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
     raw: bytes | Iterable[bytes] | None = None
-    """Bytes for stdout as they are, whole or in pieces."""
+    """Bytes for stdout, whole or in pieces."""
     screen: Callable[[Mapping[str, str]], Iterable[str]] | None = None
-    """Returns what a screen shows in place of `raw`, in the colours of a palette."""
+    """Replaces `raw` on a screen; takes a palette."""
     paged: str = ""
-    """The name by which git's configuration chooses the pager; none where it is not to be paged."""
+    """The name for git's pager settings; empty for no paging."""

@@ -1,4 +1,4 @@
-"""The command line as typer reads it: every line that is not plain, and what is wrong with it."""
+"""The command line read by typer: every line that is not plain, and errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import Usage
 
 _USAGE_ERROR: Any = typer.BadParameter.__base__
-"""click's UsageError, wherever typer has its click from: it ships one of its own."""
+"""click's UsageError, wherever typer has its click from: it may ship its own."""
 
 
 def run_app(argv: list[str]) -> int:
-    """Parse and run. Raises: Usage for a command line that makes no sense, and whatever the verb raises."""
+    """Parse and run. Raises: Usage for a bad command line, and the verb's errors."""
     begun: list[Call] = []
     try:
         code = app(args=argv, prog_name="git taskctx", standalone_mode=False, obj=begun)
@@ -37,21 +37,21 @@ def run_app(argv: list[str]) -> int:
 
 
 class _Root(typer.core.TyperGroup):
-    """All verbs; its help is ours."""
+    """All verbs, with our own help."""
 
     def get_help(self, ctx: Any) -> str:
         return render_help().removesuffix("\n")
 
 
 class _Command(typer.core.TyperCommand):
-    """One verb; its help is ours."""
+    """One verb, with our own help."""
 
     def get_help(self, ctx: Any) -> str:
         return render_verb(VERBS[self.name or ""]).removesuffix("\n")
 
 
 def _root(ctx: typer.Context, *, folder: str | None, version: bool, **values: Any) -> None:
-    """Take what stands before the verb."""
+    """Read the options before the verb."""
     if version:
         typer.echo(f"git-taskctx {__version__}")
         raise typer.Exit
@@ -71,7 +71,7 @@ def _command(verb: Verb) -> Callable[..., None]:
 
 
 def _with_parameters(run: Callable[..., None], parameters: Iterable[Parameter]) -> Callable[..., None]:
-    """Give a function the signature from which typer makes a command."""
+    """Give a function the signature that typer reads."""
     signature = inspect.Signature(
         [
             inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context),

@@ -1,5 +1,6 @@
-"""What every verb gets from its surroundings, and how its answer leaves: the only place that reads the environment,
-the current folder or the terminal.
+"""What every verb gets from its surroundings, and how its answer leaves.
+
+Only this module reads the environment, the current folder or the terminal.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 
 OF_THE_TASK = frozenset({"compare-qa", "diff", "evidence", "get", "list", "log", "report", "status"})
-"""Verbs that answer for the task's own worktree, in a tree that a run made for one of its stages."""
+"""Verbs that answer for the main worktree when called in a stage's own tree."""
 IN_ANY_TREE = frozenset({None, "agent-hook", "config", "doctor", "fingerprint", "hook"})
-"""Verbs for which that tree is as any other."""
+"""Verbs that treat such a tree like any other."""
 
 
 @dataclass
@@ -44,7 +45,6 @@ class Call:
     format: str = "text"
     actor: str | None = None
     agent: str | None = None
-    """Whom the verb acts for."""
     verb: str | None = None
     force_secrets: bool = False
     deep: bool = False
@@ -52,15 +52,15 @@ class Call:
     """What the verb does without a worktree: `reads`, `writes`; None where it needs one."""
     folder: Path = field(default_factory=lambda: current_folder())
     answer: Answer | None = None
-    """What the verb said; written once the command line is done with, whose library has ideas of its own on pipes."""
+    """The verb's answer, written after typer returns, as typer handles pipes in its own way."""
     settings: dict[str, str | None] = field(default_factory=dict)
-    """git's configuration, as far as the verb has read it; the last of a key wins."""
+    """git's configuration as far as read; the last of a key wins."""
     _repository: Repository | None = None
     _bar: Bar | None = None
 
     @property
     def repository(self) -> Repository:
-        """The repository that the current folder lies in."""
+        """The repository of the current folder."""
         if self._repository is None:
             from git_taskctx.git.repository import open_repository
 
@@ -71,7 +71,7 @@ class Call:
         return self._repository
 
     def _leave_stage(self) -> None:
-        """Answer for the main worktree where this is a tree that a run made for one of its stages. Raises: Refused."""
+        """In a stage's own tree, answer for the main worktree. Raises: Refused."""
         from git_taskctx.pipeline.here import whose_tree
 
         here = self._repository
@@ -88,12 +88,12 @@ class Call:
         self._repository = open_repository(self.folder, environ, bare=self.bare is not None)
 
     def require_worktree(self, hint: str = "run it inside the worktree of a repository") -> None:
-        """Refuse to go on without a worktree, where a verb can do something without one. Raises: Fatal."""
+        """Refuse to go on without a worktree, where a verb needs none for something else. Raises: Fatal."""
         if not self.repository.has_worktree:
             raise Fatal("there is no worktree here", hint=hint)
 
     def caller(self, *, named: bool = True) -> Caller:
-        """Return who calls, where and when; without `named` it is about the active task, whatever is named."""
+        """Return the caller; with `named` false it ignores the task that is named."""
         from git_taskctx.context.caller import Caller
         from git_taskctx.model.oids import check_task_id
         from git_taskctx.store import Store
@@ -113,7 +113,7 @@ class Call:
         )
 
     def _show_progress(self, progress: Progress) -> None:
-        """Show how far long work is, where there is a terminal to show it on."""
+        """Show progress, on a terminal."""
         if self._bar is None:
             if 0 <= progress.total <= progress.done or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
                 return
@@ -123,7 +123,7 @@ class Call:
         self._bar.show(progress)
 
     def config(self, commit: CommitOid | None) -> Config:
-        """Return the configuration in force, its policy as committed in `commit`."""
+        """Return the configuration in force, with the policy committed in `commit`."""
         from git_taskctx.config import PYPROJECT_LIMIT, load_config
 
         repository = self.repository
@@ -141,9 +141,9 @@ class Call:
             raise
 
     def uncommitted_policy(self, commit: CommitOid | None) -> tuple[str, ...]:
-        """Name the policy files that say something else in the worktree than in `commit`, which is what counts.
+        """Return the policy files that differ in the worktree from `commit`, which counts.
 
-        None where `commit` is not HEAD's, or there is no worktree: no commit that is made here would change it.
+        Empty unless `commit` is HEAD's: only a commit made here could change it.
         """
         from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, differs
         from git_taskctx.files import read_plain
@@ -159,14 +159,14 @@ class Call:
         return tuple(found)
 
     def from_top(self, pattern: str) -> str:
-        """Return a pattern, given in the current folder, as it is from the top of the worktree; `:/` is the top."""
+        """Return a pattern from the current folder as one from the top of the worktree (`:/`)."""
         if pattern.startswith(":/"):
             return pattern.removeprefix(":/")
         prefix = os.path.relpath(self.folder.resolve(), self.repository.toplevel.resolve())
         return os.path.normpath(os.path.join(prefix, pattern))  # noqa: PTH118 - the pattern is no path yet
 
     def find_actor(self) -> tuple[str, str]:
-        """Return who acts, and which option, variable or setting says so."""
+        """Return the actor, and the option, variable or setting that names it."""
         for name, origin in self._names():
             text = (name or "").strip()
             if text:
@@ -208,7 +208,7 @@ def current_folder() -> Path:
 
 
 def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
-    """Run a verb with the values of its parameters; what many verbs take goes into the call."""
+    """Run a verb with its parameters; common options go into the call."""
     own, call.bare, call.agent, call.verb = dict(values), verb.bare, values.get("agent"), verb.name
     for name in verb.common:
         value = own.pop(name, None)
@@ -231,7 +231,7 @@ def perform(verb: Verb, call: Call, values: Mapping[str, Any]) -> None:
 
 
 def finish(call: Call) -> int:
-    """Write the answer of a call and return its exit code. Raises: Fatal when it cannot be written."""
+    """Write a call's answer and return its exit code. Raises: Fatal when it cannot be written."""
     if call.answer is None:
         return 0
     name = call.answer.paged if call.format == "text" else ""
@@ -263,7 +263,7 @@ def begin(values: Mapping[str, Any], folder: str | None) -> Call:
 
 
 def emit(answer: Answer, call: Call) -> None:
-    """Write an answer: data to stdout, everything else to stderr; what is to be typed goes on as the actor named."""
+    """Write an answer: data to stdout, the rest to stderr, with the actor in commands."""
     form, wish = call.format, wished_colour(call.settings, answer.paged)
     if answer.raw is not None and form != "json":
         colour = use_colour(sys.stdout, wish)
@@ -304,17 +304,17 @@ def emit(answer: Answer, call: Call) -> None:
 
 
 def give_up(stream: Any) -> None:
-    """Let what is left in a stream that takes nothing more go nowhere, also when the process ends."""
+    """Discard what a closed stream cannot take, also at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def write_text(text: str) -> None:
-    """Write text to stdout as UTF-8, whatever the locale says."""
+    """Write text to stdout as UTF-8, whatever the locale is."""
     write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
 def write_bytes(data: bytes) -> None:
-    """Write to stdout: into a pipe or a file as it is, to a screen with all that it would obey made visible."""
+    """Write to stdout: unchanged to a pipe or file, with control characters made visible to a screen."""
     if is_screen(sys.stdout):
         from git_taskctx.report.document import printable
 
@@ -325,12 +325,12 @@ def write_bytes(data: bytes) -> None:
 
 
 def is_screen(stream: Any) -> bool:
-    """Return whether a person looks at a stream: on a terminal, or through git's pager."""
+    """Return whether a person reads a stream: on a terminal, or through git's pager."""
     return bool(stream.isatty()) or os.environ.get("GIT_PAGER_IN_USE") == "true"
 
 
 def use_colour(stream: Any, wish: str = "auto") -> bool:
-    """Return whether a stream wants colour: NO_COLOR and FORCE_COLOR decide, then git's configuration, then TERM."""
+    """Return whether a stream gets colour: by NO_COLOR and FORCE_COLOR, git's configuration, then TERM."""
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR") or wish == "always":
@@ -339,7 +339,7 @@ def use_colour(stream: Any, wish: str = "auto") -> bool:
 
 
 def wished_colour(settings: Mapping[str, str | None], paged: str) -> str:
-    """Return `always`, `never` or `auto`, as git-config(1) has it: `color.diff` for what git would page, and `color.ui`."""
+    """Return `always`, `never` or `auto` (git-config(1)): `color.diff` for paged output, and `color.ui`."""
     off = ("false", "no", "off", "0", "never")
     if os.environ.get("GIT_PAGER_IN_USE") == "true" and (settings.get("color.pager") or "true").lower() in off:
         return "never"
@@ -348,13 +348,13 @@ def wished_colour(settings: Mapping[str, str | None], paged: str) -> str:
 
 
 def can_draw() -> bool:
-    """Return whether more than ASCII can be shown: what we write is UTF-8, and locale(7) says who reads that."""
+    """Return whether more than ASCII can be shown: we write UTF-8, and locale(7) says who reads it."""
     named = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     return "utf8" in named.lower().replace("-", "")
 
 
 def find_width(stream: Any) -> int | None:
-    """Return how many columns a terminal has; None where the stream is none."""
+    """Return a terminal's columns; None for another stream."""
     if not is_screen(stream):
         return None
     import shutil
@@ -363,7 +363,7 @@ def find_width(stream: Any) -> int | None:
 
 
 def shared(path: str) -> bytes:
-    """Return a file that comes with the package."""
+    """Return a file of the package."""
     from importlib import resources
 
     return resources.files("git_taskctx").joinpath("share", *path.split("/")).read_bytes()

@@ -1,4 +1,4 @@
-"""The completion scripts of bash, zsh and fish: what `share/completion` has for each, with the table of verbs put in."""
+"""The completion scripts of bash, zsh and fish, from `share/completion` and the table of verbs."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def render_completion(shell: Shell) -> str:
 
 
 def _levels() -> Iterator[tuple[str, Sequence[Parameter]]]:
-    """Yield what may stand before the verb, under no name, and what each verb takes."""
+    """Yield the options before the verb, under an empty name, and what each verb takes."""
     yield "", ROOT
     for verb in VERBS.values():
         yield verb.name, verb.parameters()
 
 
 def _places(parameters: Iterable[Parameter]) -> Iterator[tuple[int, Parameter]]:
-    """Yield the arguments, counted from one."""
+    """Yield the arguments, numbered from one."""
     return enumerate((one for one in parameters if not one.words), start=1)
 
 
 def _offered(parameter: Parameter, *, verbs: Iterable[str] = VERBS) -> list[str]:
-    """Return what completes a value, with the words of the sources that are always the same."""
+    """Return the completions of a value, with the fixed words."""
     from git_taskctx.hooks.shims import EVENTS
 
     fixed = {"<hooks>": EVENTS, "<verbs>": verbs}
@@ -47,7 +47,7 @@ def _offered(parameter: Parameter, *, verbs: Iterable[str] = VERBS) -> list[str]
 
 
 def _excluded(parameter: Parameter, word: str) -> tuple[str, ...]:
-    """Return what makes no sense beside an option: its other names, and what it says."""
+    """Return what an option excludes: its other names, and what it says."""
     spec = parameter.spec
     others = spec.excludes.split() if isinstance(spec, Option) else ()
     return (*(one for one in parameter.words if one != word), *others)
@@ -104,7 +104,7 @@ def _zsh() -> dict[str, Iterable[str]]:
 
 def _fish() -> dict[str, Iterable[str]]:
     verbs: dict[str, list[str]] = {}
-    """Each rule, with the verbs that it is for."""
+    """Each rule with its verbs."""
 
     def offered(parameter: Parameter) -> str:
         names = {
@@ -142,12 +142,12 @@ def _fish() -> dict[str, Iterable[str]]:
 
 
 def _function(source: str) -> str:
-    """Return the function of a script that offers a source; a word is itself."""
+    """Return the script's function for a source; a word is itself."""
     return f"__git_taskctx_{source.strip('<>').replace('-', '_')}" if source.startswith("<") else source
 
 
 def _quoted(text: str) -> str:
-    """Return a text as all three shells read it back."""
+    """Return a text quoted for all three shells."""
     return "'" + text.replace("'", "'\\''") + "'"
 
 

@@ -185,7 +185,7 @@ def status(
 
 
 def _wrong_settings(call: Call) -> Iterator[str]:
-    """Report which personal setting does not read: an active task does not ask for it, what it was is in its context."""
+    """Report unreadable personal settings, which an active task does not use."""
     if any(key.startswith("taskctx.") for key, *_ in call.repository.settings):
         try:
             call.config(call.repository.head().commit)

@@ -1,4 +1,4 @@
-"""What was meant by a command line that makes no sense: the whole line to type instead."""
+"""Correct a command line that makes no sense: the whole line to type instead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BARE: Mapping[str, tuple[str, ...]] = {
     "resolve-drift": ("--note",),
     "restore": ("--agent", "--paths"),
 }
-"""The options that words without one were meant for, by verb, in order."""
+"""The options that bare words were meant for, by verb, in order."""
 EXAMPLES: Mapping[str, str] = {
     "task": "TASK-1",
     "title": "what is to be done",
@@ -42,13 +42,13 @@ EXAMPLES: Mapping[str, str] = {
     "notes": "origin",
     "remote": "origin",
 }
-"""What stands for a value that is missing, by parameter, and by parameter and verb where that matters."""
+"""Examples of missing values, by parameter, and by parameter and verb where that matters."""
 _AGENTS = ("agent", "expect", "start_for")
 """Parameters that name an agent."""
 
 
 def correct(argv: Sequence[str], call: Call) -> str | None:
-    """Return the line that was meant; None where nothing is close."""
+    """Return the intended line; None where nothing is close."""
     line = _read(argv)
     name = _meant_verb(line)
     if name is None:
@@ -62,40 +62,40 @@ def correct(argv: Sequence[str], call: Call) -> str | None:
 
 
 def help_on(argv: Sequence[str]) -> str:
-    """Return the line that asks for help on the verb that was meant; on all of them where nothing is close."""
+    """Return the help command for the intended verb, or for all."""
     name = _meant_verb(_read(argv))
     return shell_words(["git", "taskctx", *([name] if name else []), "-h"])
 
 
 def nearest(word: str, known: Iterable[str], *, cutoff: float = 0.7) -> str | None:
-    """Return the known word that is most like `word`, None where none is."""
+    """Return the most similar known word, if any."""
     near = difflib.get_close_matches(word[:200], list(known), n=1, cutoff=cutoff)
     return near[0] if near else None
 
 
 class _Unclear(Exception):
-    """More than one thing may have been meant."""
+    """Several corrections are possible."""
 
 
 @dataclass
 class _Line:
-    """A command line, whether it makes sense or not."""
+    """A command line, sensible or not."""
 
     verb: str = ""
     before: list[tuple[str, str | None]] = field(default_factory=list)
     """Options before the verb, with their values."""
     after: list[tuple[str, str | None]] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
-    """What stands after the verb without an option."""
+    """Words after the verb that are not options."""
 
 
 def _meant_verb(line: _Line) -> str | None:
-    """Return the verb of a line, or the one most like it."""
+    """Return a line's verb, or the most similar one."""
     return line.verb if line.verb in VERBS else nearest(line.verb, VERBS, cutoff=0.6)
 
 
 def _options(parameters: Iterable[Parameter]) -> dict[str, Parameter | None]:
-    """Return the options among some parameters by how they are typed; that for help is nobody's."""
+    """Return the options by name; help belongs to no parameter."""
     return {word: one for one in parameters for word in one.words} | dict.fromkeys(HELP)
 
 
@@ -104,7 +104,7 @@ def _takes_value(option: Parameter | None) -> bool:
 
 
 def _read(argv: Sequence[str]) -> _Line:
-    """Divide a line into options and words, by what options there are of any verb."""
+    """Split a line into options and words, by the options of all verbs."""
     every = _options([*(one for verb in VERBS.values() for one in verb.parameters()), *ROOT])
     line, rest = _Line(), iter(argv)
     for word in rest:
@@ -123,7 +123,7 @@ def _read(argv: Sequence[str]) -> _Line:
 
 
 def _fix(line: _Line, verb: str, call: Call) -> tuple[list[str], list[str]]:
-    """Return what stands before and after the verb when everything is in its place. Raises: _Unclear."""
+    """Return the line before and after the verb, corrected. Raises: _Unclear."""
     parameters = VERBS[verb].parameters()
     known, at_root = _options(parameters), _options(ROOT)
     before: list[str] = []
@@ -151,7 +151,7 @@ def _fix(line: _Line, verb: str, call: Call) -> tuple[list[str], list[str]]:
 
 
 def _place(words: Sequence[str], verb: str, given: Mapping[str, object], call: Call) -> Iterator[tuple[str, str]]:
-    """Give words without an option the one that they were meant for; the last one takes all that are left."""
+    """Assign bare words to options; the last one takes the rest."""
     left = list(words)
     agents = _chain(call)[2] if left else ()
     free = [name for name in BARE.get(verb, ()) if name not in given]
@@ -172,7 +172,7 @@ def _with_value(name: str, option: Parameter | None, value: str | None, verb: st
 
 
 def _fitting(parameter: Parameter, value: str, verb: str, call: Call) -> str:
-    """Return a value that the parameter takes: the given one, what is most like it, or an example."""
+    """Return a valid value: the given one, the most similar, or an example."""
     if parameter.choices and value not in parameter.choices:
         return nearest(value, parameter.choices, cutoff=0.5) or _example(parameter, verb, call)
     if parameter.type is int and not _is_number(value, parameter):
@@ -203,7 +203,7 @@ def _example(parameter: Parameter, verb: str, call: Call) -> str:
 
 
 def _waiting(call: Call) -> str | None:
-    """Return a task that `recover` would bring back; None where there is none."""
+    """Return a task that `recover` would bring back, if any."""
     from git_taskctx.report.advice.clone import find_recoverable
 
     own = replace(call, _repository=None)
@@ -213,7 +213,7 @@ def _waiting(call: Call) -> str | None:
 
 
 def _chain(call: Call) -> tuple[str, str, tuple[str, ...]]:
-    """Return the owner, who is next, and the agents; those of the default chain where no context is active."""
+    """Return the owner, the next agent, and all agents, by default those of the default chain."""
     from git_taskctx.context.opening import open_session
 
     own = replace(call, _repository=None)

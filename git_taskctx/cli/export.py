@@ -128,7 +128,7 @@ def _check(
 
 
 def _require_proof(proof: Proof, revision: str, attested: list[Attested], *, may_fail: bool) -> None:
-    """Refuse to attest what is not proved. Raises: Refused, CouldNotTell."""
+    """Refuse contradictory options. Raises: Usage."""
     verdict = proof.verdict.value
     then = Situation("proof.nothing_attested", revision=revision, found=proof)
     if verdict == "unproven":
@@ -149,7 +149,7 @@ def _left_out(proof: Proof) -> Iterator[str]:
 def _statements(
     proof: Proof, attested: list[Attested], judged: JudgedBy, resource: str | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the statements of a range, the oldest commit first; where one is violated, that alone."""
+    """Yield the statements of a range, oldest commit first; of a violated range only that."""
     from git_taskctx.report.formats.intoto import failure_of, statements_of
 
     if proof.verdict.value == "violated":
@@ -162,7 +162,7 @@ def _statements(
 
 
 def _traces(call: Call, attested: list[Attested], humans: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the trace of each commit, the oldest first, and what could not be told apart in them."""
+    """Return each commit's trace, oldest first, and what could not be separated in them."""
     from git_taskctx.git.lines import trace_lines
     from git_taskctx.proof.work import works_on
     from git_taskctx.report.formats.agenttrace import trace_record
@@ -245,7 +245,7 @@ def report(
 
 
 def _require_ours(place: Path, given: str) -> None:
-    """Refuse to replace what is no report. Raises: Refused; Fatal for a link or an odd file."""
+    """Refuse to replace another file than a report. Raises: Refused; Fatal for a link or a special file."""
     from git_taskctx import files
     from git_taskctx.model.step import shell_words
     from git_taskctx.report.page import LIMIT, MARK
@@ -262,7 +262,7 @@ def _require_ours(place: Path, given: str) -> None:
 
 
 def _is_a_change(repository: Repository, place: Path) -> tuple[str, ...]:
-    """Warn where the page lies in the worktree, and git does not ignore it."""
+    """Warn where git does not ignore the page in the worktree."""
     folder = place.parent.resolve()
     if not folder.is_relative_to(repository.toplevel.resolve()) or folder.is_relative_to(repository.git_dir.resolve()):
         return ()

@@ -1,4 +1,4 @@
-"""The help, made from the table of verbs: all of them in groups as `git help` has them, or one with what it takes."""
+"""The help, from the table of verbs: in groups as in `git help`, or of one verb."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from git_taskctx.cli.verbs import GROUPS, PLUMBING
 
 WIDTH = 80
 _COLUMN = 24
-"""Where the description of an option begins at the latest."""
+"""Maximum column of an option's description."""
 _END = """\
 'git taskctx help' shows the manual, 'git taskctx help <verb>' one verb, and
 'git taskctx help --all' the plumbing too, and the topics of the manual.
@@ -18,7 +18,7 @@ _END = """\
 
 
 def render_help(*, topics: Iterable[str] = ()) -> str:
-    """Return the verbs by groups, each in one line; with the topics of the manual also the plumbing, and these."""
+    """Return the verbs by group, a line each; with the manual's topics also the plumbing."""
     lines = [*_usage("git taskctx", [*map(_typed, ROOT), "<verb> [<args>]"]), "", _ABOUT]
     groups = {name: group for name, group in GROUPS.items() if topics or name != PLUMBING}
     width = max(len(verb.name) for group in groups.values() for verb in group)
@@ -40,7 +40,7 @@ _ABOUT = "One immutable task context, and a verified handoff, for agents that sh
 
 
 def render_verb(verb: Verb) -> str:
-    """Return what a verb does, and everything that it takes: what many verbs take comes last."""
+    """Return a verb's help with everything it takes, common options last."""
     parameters = verb.parameters()
     needed = [one for one in parameters if one.words and one.default is ...]
     places = [one for one in parameters if not one.words]
@@ -56,7 +56,7 @@ def render_verb(verb: Verb) -> str:
 
 
 def _usage(start: str, words: Iterable[str]) -> list[str]:
-    """Return the line of usage, broken between its parts."""
+    """Return the usage line, wrapped."""
     parts = [word.replace(" ", "\0") for word in words]
     indent = " " * len(f"usage: {start} ")
     lines = textwrap.wrap(
@@ -71,7 +71,7 @@ def _usage(start: str, words: Iterable[str]) -> list[str]:
 
 
 def _typed(parameter: Parameter) -> str:
-    """Return how a parameter is typed, in brackets where it may be left out."""
+    """Return a parameter as typed, in brackets if optional."""
     metavar = parameter.spec.metavar or parameter.name.upper()
     if not parameter.words:
         return metavar
@@ -80,7 +80,7 @@ def _typed(parameter: Parameter) -> str:
 
 
 def _rows(parameters: Sequence[Parameter]) -> Iterator[str]:
-    """Yield what each is for, in two columns."""
+    """Yield the parameters in two columns."""
     for one in parameters:
         metavar = "" if one.is_flag else one.spec.metavar or one.name.upper()
         term = "    " + ", ".join(one.words) + (" " if one.words and metavar else "") + metavar

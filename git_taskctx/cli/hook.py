@@ -68,7 +68,7 @@ def _read_stdin() -> bytes:
 
 
 def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment in which the index is the user's own, and not the one that is being committed.
+    """Return the environment with the user's own index instead of the one being committed.
 
     git commits from `index.lock` with `commit -a`, from `next-index-PID.lock` with `commit -- path`.
     """
@@ -82,7 +82,7 @@ def _with_users_index(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _answer(name: str, error: TaskctxError) -> Answer:
-    """Report what is wrong, which paths, and what to type; only the gate stops git."""
+    """Report an error with paths and advice; only the gate stops git."""
     from git_taskctx.report.advice import advise
 
     advise(error)
@@ -105,7 +105,7 @@ def _refuse(document: Document, error: TaskctxError, *, stops: bool, commits: bo
 
 
 def _in_one_line(hint: str) -> str:
-    """Return the first command of a hint, with the others in the comment behind it."""
+    """Return a hint's first command, with the others as a comment."""
     first, *others = hint.split("\n")
     for other in others:
         command, _, why = other.partition("   # ")
@@ -119,7 +119,7 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 def _advice(line: HookMessage) -> str | None:
-    """Return the first thing to type about a line."""
+    """Return the first command of advice on a line."""
     if line.situation is None:
         return None
     from git_taskctx.report.advice import lines_for
@@ -149,7 +149,7 @@ def _bug(call: Call, name: str, error: Exception) -> Answer:
 
 
 def _is_closed(call: Call) -> bool:
-    """Return whether a bug stops a commit, by the policy of the context or by the configuration; False without either."""
+    """Return whether a bug of ours stops a commit, by the context's policy or the configuration."""
 
     def by_context() -> bool:
         from git_taskctx.context.opening import open_session

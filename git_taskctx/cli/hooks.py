@@ -102,7 +102,7 @@ def uninstall(
 
 
 def _agents_left(top: Path | None) -> Iterator[str]:
-    """Yield what takes our hooks out of the configuration of the coding agents of a worktree."""
+    """Yield the commands that remove our hooks from coding agents' configurations."""
     from git_taskctx.agents import setup
     from git_taskctx.agents.dialects import DIALECTS
 
@@ -162,7 +162,7 @@ def doctor(call: Call) -> Answer:
 
 
 def _examine_store(call: Call) -> Iterator[Problem]:
-    """Find a folder of ours that git tracks, and refs that nobody needs any more."""
+    """Find a folder of ours that git tracks, and expired refs."""
     from git_taskctx.handoff.sweep import policy_ttl, sweep
     from git_taskctx.hooks.doctor import Problem, as_finding
 

@@ -1,6 +1,6 @@
-"""What verbs take: data alone, so that reading a plain command line costs nothing.
+"""What verbs take, as data, so that reading a plain command line is cheap.
 
-A verb is a function, and its signature is the command line. The table of them is in `verbs`.
+A verb is a function whose signature is its command line; `verbs` lists them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Option:
-    """Words of the command line that begin with a dash, and the value after them."""
+    """An option of the command line."""
 
     def __init__(
         self,
@@ -28,19 +28,19 @@ class Option:
         excludes: str = "",
     ) -> None:
         self.names = names
-        """As typed; none where it is the parameter's name."""
+        """As typed; by default the parameter's name."""
         self.help = help
         self.metavar = metavar
         self.min = min
-        """The least number that is accepted."""
+        """Minimum of a number."""
         self.complete = complete
-        """What completes the value: words, and sources as in `<agents>`; choices complete themselves."""
+        """Completions: words, and sources as in `<agents>`; choices are added."""
         self.excludes = excludes
-        """Options that make no sense beside it; completion does not offer them."""
+        """Options that exclude it; completion does not offer them."""
 
 
 class Argument:
-    """A word of the command line that stands for itself."""
+    """A positional word."""
 
     def __init__(self, *, help: str, metavar: str | None = None, complete: str = "") -> None:
         self.help = help
@@ -49,53 +49,52 @@ class Argument:
 
 
 class Parameter:
-    """One parameter of a verb, as its signature has it."""
+    """One parameter of a verb's signature."""
 
     def __init__(self, name: str, kind: Any, spec: Option | Argument, default: Any) -> None:
         self.name = name
         self.kind = kind
-        """The type of its value."""
+        """Its type."""
         self.spec = spec
         self.default = default
-        """`...` where a value must be given."""
+        """`...` where it is required."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """How the option is typed; none for an argument."""
+        """The option as typed; none for an argument."""
         if isinstance(self.spec, Argument):
             return ()
         return self.spec.names or ("--" + self.name.replace("_", "-"),)
 
     @property
     def type(self) -> Any:
-        """The type of a value that is given: `kind` without the None of a default."""
+        """The type of a given value: `kind` without None."""
         if typing.get_origin(self.kind) in (typing.Union, types.UnionType):
             return typing.get_args(self.kind)[0]
         return self.kind
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is an option without a value."""
         return self.kind is bool
 
     @property
     def is_list(self) -> bool:
-        """Whether an option may be repeated; an argument takes all the words that are left."""
+        """Whether an option may be repeated; an argument takes all remaining words."""
         return typing.get_origin(self.type) is list
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """The only values that are accepted; none where any is."""
+        """The only accepted values; none where any is."""
         return typing.get_args(self.type) if typing.get_origin(self.type) is Literal else ()
 
     @property
     def complete(self) -> tuple[str, ...]:
-        """What completes its value: words, and sources in angle brackets."""
+        """Completions of its value: words, and sources in angle brackets."""
         return self.choices or tuple(self.spec.complete.split())
 
 
 class Verb:
-    """A verb: its name, its function, and what it takes besides."""
+    """A verb: its name, its function, and its common options."""
 
     def __init__(
         self, name: str, place: str, *, common: tuple[str, ...], bare: Literal["reads", "writes"] | None = None
@@ -103,29 +102,29 @@ class Verb:
         self.name = name
         self._place = place
         self.common = common
-        """Which of the options that many verbs take; they go into the `Call`."""
+        """Options shared by many verbs; they go into the `Call`."""
         self.bare = bare
-        """What it does where there is no worktree; None where it needs one."""
+        """What it does without a worktree; None where it needs one."""
 
     @property
     def function(self) -> Callable[..., Answer]:
-        """Gets a `Call` and its own parameters, and returns an `Answer`; loads its module, and no other verb's."""
+        """Takes a `Call` and its parameters, returns an `Answer`; imports only its own module."""
         module, _, name = self._place.partition(".")
         function: Callable[..., Answer] = getattr(importlib.import_module(f"git_taskctx.cli.{module}"), name)
         return function
 
     @property
     def help(self) -> list[str]:
-        """The paragraphs of its help, a sentence on the whole first."""
+        """The paragraphs of its help, a summary first."""
         return [" ".join(one.split()) for one in (self.function.__doc__ or "").split("\n\n")]
 
     @property
     def summary(self) -> str:
-        """The first sentence of its help, as a list has it."""
+        """The first sentence of its help."""
         return self.help[0].removesuffix(".")
 
     def parameters(self) -> list[Parameter]:
-        """Return what it takes, its own parameters first."""
+        """Return its parameters, its own first."""
         function = self.function
         hints = typing.get_type_hints(function, include_extras=True)
         del hints["call"], hints["return"]
@@ -183,10 +182,10 @@ _SHARED: dict[str, tuple[Any, Option, Any]] = {
     "version": (bool, Option("--version", help="Print the version."), False),
 }
 COMMON = {name: Parameter(name, *rest) for name, rest in _SHARED.items()}
-"""What many verbs take, and what stands before the verb."""
+"""Options shared by many verbs, and those before the verb."""
 HELP = ("-h", "--help")
-"""What asks for the help of any verb."""
+"""The help option of any verb."""
 READS = ("task", "context_id", "format")
 WRITES = (*READS, "actor", "force_secrets")
 ROOT = tuple(COMMON[name] for name in ("folder", *READS, "version"))
-"""What may stand before the verb."""
+"""Options before the verb."""

@@ -1,7 +1,7 @@
-"""Where a long answer goes on a terminal: through the pager that git would start for it.
+"""Page long answers on a terminal as git would (pager.c).
 
-As git does (pager.c): the pager takes the place of stdout, and of stderr where that is the terminal too, and
-`GIT_PAGER_IN_USE` says that what is written into a pipe is shown on a screen all the same.
+The pager replaces stdout, and stderr if that is the terminal too; `GIT_PAGER_IN_USE` says that a pipe is shown on a
+screen.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 
 IN_USE = "GIT_PAGER_IN_USE"
 _SHELL = frozenset("|&;<>()$`\\\"' \t\n*?[#~=%")
-"""A command with any of these is the shell's to read (git's run-command.c)."""
+"""Characters that make a command the shell's (git's run-command.c)."""
 _DEFAULTS = {"LESS": "FRX", "LV": "-c"}
-"""What git sets for pagers that are not told otherwise."""
+"""git's default settings for pagers."""
 
 
 @contextlib.contextmanager
 def paged(name: str, settings: Mapping[str, str | None]) -> Iterator[None]:
-    """Send what is written meanwhile through the pager; nothing changes where stdout is no terminal."""
+    """Send output through the pager, if stdout is a terminal."""
     pager = _start(name, settings) if name and sys.stdout.isatty() else None
     if pager is None or pager.stdin is None:
         yield
@@ -48,7 +48,7 @@ def paged(name: str, settings: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def _start(name: str, settings: Mapping[str, str | None]) -> subprocess.Popen[bytes] | None:
-    """Start the pager; None where there is to be none, or it cannot be had."""
+    """Start the pager, if there is one."""
     command = _command(name, settings)
     if command in ("", "cat"):
         return None
@@ -62,7 +62,7 @@ def _start(name: str, settings: Mapping[str, str | None]) -> subprocess.Popen[by
 
 
 def _command(name: str, settings: Mapping[str, str | None]) -> str:
-    """Return git's pager for a command (git-config, `pager.<cmd>`): a command of its own, none, or that for all."""
+    """Return git's pager for a command (git-config, `pager.<cmd>`): its own, none, or the general one."""
     chosen = settings.get(f"pager.{name}", "true")
     if chosen is not None and chosen.lower() in ("false", "no", "off", "0", ""):
         return ""
@@ -73,7 +73,7 @@ def _command(name: str, settings: Mapping[str, str | None]) -> str:
 
 
 def _end(pager: subprocess.Popen[bytes], replaced: list[tuple[int, int]]) -> None:
-    """Let the pager show all of it, wait for it, and give the terminal back."""
+    """Wait for the pager to end, and restore the terminal."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for number, _ in replaced:
         os.dup2(nowhere, number)

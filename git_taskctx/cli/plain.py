@@ -1,7 +1,7 @@
-"""The plain command line, read without typer: every word is exactly what a signature names.
+"""Read plain command lines without typer, in which every word is exactly what a signature names.
 
-Agents type such lines hundreds of times a day, and loading typer would cost them more than reading the worktree.
-Anything else (help, abbreviations, mistakes, values that begin with a dash) is declined, and typer decides.
+Agents type them hundreds of times a day, and loading typer would take longer than reading the worktree. Anything else
+(help, abbreviations, mistakes, values that begin with a dash) is left to typer.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from git_taskctx.errors import Usage
 
 
 class NeedsTyper(Exception):
-    """typer must read it."""
+    """Left to typer."""
 
 
 def run_plain(argv: Sequence[str]) -> int | None:
-    """Run a plain command line and return its exit code; None where it is not plain. Raises: what the verb raises."""
+    """Run a plain command line and return its exit code; None for another. Raises: the verb's errors."""
     if not argv or argv[-1] in HELP:
         return _help(argv)
     try:
@@ -34,7 +34,7 @@ def run_plain(argv: Sequence[str]) -> int | None:
 
 
 def _help(argv: Sequence[str]) -> int | None:
-    """Print what `-h` asks for; without any word it goes to stderr, and is a mistake. None where it is not plain."""
+    """Print help for `-h`, or without words to stderr, as a mistake; None for another line."""
     from git_taskctx.cli.help import render_help, render_verb
 
     verb = VERBS.get(argv[0]) if len(argv) == 2 else None
@@ -70,7 +70,7 @@ def read_plain(argv: Sequence[str]) -> tuple[dict[str, Any], Verb, dict[str, Any
 
 
 def _take(words: Iterator[str], parameters: Iterable[Parameter], *, stop: bool) -> tuple[dict[str, Any], list[str]]:
-    """Return the options among the words, and the other words; with `stop` only up to the first of those."""
+    """Return the options and the other words; `stop` ends at the first of those."""
     known = {word: parameter for parameter in parameters for word in parameter.words}
     values: dict[str, Any] = {}
     rest: list[str] = []

@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 ProofFormat = Literal["text", "json", "github", "gitlab", "sarif", "junit"]
 REPORTS = get_args(ProofFormat)[2:]
-"""Formats that only a proof has."""
+"""Formats of proofs only."""
 SUMMARY_LIMIT = 1024 * 1024
-"""Bytes that GitHub takes of a step's summary."""
+"""Bytes of a step summary on GitHub."""
 EVENT_LIMIT = 64 * 1024 * 1024
 """Bytes of an event; GitHub sends at most 25 MB."""
 FILES = {"gitlab": "code-quality.json", "sarif": "proof.sarif", "junit": "junit.xml"}
-"""What `--reports` writes beside `proof.json`."""
+"""Files of `--reports` beside `proof.json`."""
 CODES = {"verified": 0, "violated": 1, "unproven": 3}
 
 
 def prove(
     call: Call, revision: str, *, policy: str | None, commit_map: str | None, form: str, reports: str | None
 ) -> Answer:
-    """Answer whether a commit, or each of a range, is what was validated."""
+    """Prove a commit, or each of a range."""
     found, _ = judge(call, revision, policy=policy, commit_map=commit_map)
     return _answer(call, found, form, reports)
 
 
 def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str, reports: str | None) -> Answer:
-    """Answer whether what a CI job is about is what was validated; what its clone lacks is fetched first."""
+    """Prove a CI job's commits, after fetching what its clone lacks."""
     from git_taskctx.errors import CouldNotTell
     from git_taskctx.git.repository import open_repository
     from git_taskctx.proof.clone import not_told, prove_job
@@ -58,7 +58,7 @@ def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str
 
 
 def _read_event() -> Any:
-    """Return what GitHub tells of the event; None where it tells nothing. Raises: CouldNotTell, Fatal."""
+    """Return GitHub's event, if any. Raises: CouldNotTell, Fatal."""
     import json
 
     from git_taskctx.errors import CouldNotTell
@@ -104,7 +104,7 @@ def judge(
     commit_map: str | None = None,
     keep: dict[CommitOid, Judged] | None = None,
 ) -> tuple[Proof, Rules]:
-    """Return the proof of a commit or a range, and by what it was judged; `keep` as in `prove`."""
+    """Return the proof of a commit or a range, and the rules applied; `keep` as in `prove`."""
     from git_taskctx.agents.here import is_active
 
     repository, notices = call.repository, tuple[str, ...]()
@@ -124,9 +124,9 @@ def judge(
 
 
 def _write_reports(found: Proof, folder: Path) -> None:
-    """Write a proof in every form that machines read.
+    """Write a proof in every machine format.
 
-    Raises: Fatal, also where a link stands in the place of the folder or of a file; what leads there is followed.
+    Raises: Fatal, also for a link as folder or file; links above are followed.
     """
     from git_taskctx.files import make_folder, write_atomic
     from git_taskctx.report.machine import render_json
@@ -138,7 +138,7 @@ def _write_reports(found: Proof, folder: Path) -> None:
 
 
 def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, reports: str | None) -> None:
-    """Refuse what only a proof takes, where the worktree is asked about. Raises: Usage."""
+    """Refuse options of proofs for the worktree. Raises: Usage."""
     given = {
         "--policy": policy,
         "--commit-map": commit_map,
@@ -154,7 +154,7 @@ def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, r
 
 
 def rules_at(call: Call, commit: CommitOid | None) -> Rules:
-    """Return the rules that hold for a range with this base, never those of the change itself."""
+    """Return the rules for a range with this base, never those of the change itself."""
     from git_taskctx.proof.rules import rules_of
 
     def at(other: CommitOid | None) -> Rules:

@@ -168,7 +168,7 @@ def _plan(plan: Any, warnings: tuple[str, ...]) -> Answer:
 
 
 def _log(call: Call, stage: str) -> Answer:
-    """Return what a stage printed in its last attempt."""
+    """Return the output of a stage's last attempt."""
     from git_taskctx.commits.seal import open_task
     from git_taskctx.files import read_plain
 
@@ -184,13 +184,13 @@ def _log(call: Call, stage: str) -> Answer:
 
 
 def _edited(call: Call) -> tuple[str, ...]:
-    """Warn where the worktree has another pipeline than the one that counts."""
+    """Warn where the worktree's pipeline differs from the one in force."""
     names = call.uncommitted_policy(call.repository.head().commit)
     return tuple(f"{name} as it is in the worktree does not count: what is committed is run" for name in names)
 
 
 def _fresh(call: Call) -> "Caller":
-    """Return the caller with a repository of its own: what is read now is as it is now."""
+    """Return the caller with a newly opened repository, to read the present state."""
     from git_taskctx.git.repository import open_repository
     from git_taskctx.store import Store
 
@@ -207,7 +207,7 @@ def _brief(session: "Session", agent: str) -> str:
 
 @contextmanager
 def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["RunEvent"], None]]:
-    """Yield what shows an event: as JSON, as a table on a terminal, as a line elsewhere."""
+    """Yield what shows events: as JSON, as a table on a terminal, or as lines."""
     from git_taskctx.report.pipeline import RunLines, RunTable, render_event
 
     if call.format == "json":
@@ -225,7 +225,7 @@ def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["R
 
 @contextmanager
 def _signals() -> Iterator[Callable[[Callable[[], None]], None]]:
-    """Yield what lets signals end a run: Ctrl-C in order, a second one and any other signal at once."""
+    """Yield what lets signals end a run: Ctrl-C in order, a second or another signal at once."""
     import signal
     import threading
 

@@ -1,4 +1,4 @@
-"""Ctrl-C and its like: what goes on is taken back in order, and the process ends as git's own would."""
+"""Signals: work in progress is undone in order, and the process ends as git's would."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from git_taskctx.files import ENDING
 
 
 def catch_signals() -> None:
-    """Let signals that ask for an end raise KeyboardInterrupt with their number; for a process that is all ours."""
+    """Let signals that ask for an end raise KeyboardInterrupt with their number, in a process of our own."""
     for one in ENDING:
         if signal.getsignal(one) is not signal.SIG_IGN:  # as under nohup
             signal.signal(one, _stop)
 
 
 def ignore_signals() -> None:
-    """Let nothing disturb the process any more: it tidies up, or has nothing left to take back."""
+    """Ignore signals while the process cleans up, or has nothing left to undo."""
     for one in ENDING:
         signal.signal(one, signal.SIG_IGN)
 

@@ -1,7 +1,6 @@
 """Every verb, in the order of the help.
 
-The one table from which both parsers, the help, the completions and "did you mean" are made: whoever adds a verb adds
-a line here and a function where it points.
+Both parsers, the help, the completions and "did you mean" use this table: a new verb needs a line here and a function.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Mapping
 from git_taskctx.cli.options import READS, WRITES, Verb
 
 PLUMBING = "plumbing"
-"""The group that only `help --all` shows."""
+"""The group shown by `help --all` alone."""
 GROUPS: Mapping[str, tuple[Verb, ...]] = {
     "start here": (
         Verb("demo", "plumbing.demo", common=()),
