@@ -1,6 +1,6 @@
-"""What others are told of a proved commit: our own predicate of the in-toto attestation framework.
+"""What others learn about a proved commit: our own predicate of the in-toto attestation framework.
 
-Everything in it is on record; nothing is added. Names of agents and actors are worth what `signatures` says.
+Everything in it is on record. Names of agents and actors are worth what `signatures` says.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from git_taskctx.model.qa import RunStatus
 from git_taskctx.model.values import dataclass
 
 NAMESPACE = "git-taskctx:"
-"""How the URIs begin that name what is ours. They are names alone: nothing can be fetched under them."""
+"""Prefix of our URIs. They are names: nothing can be fetched there."""
 HANDOFF = f"{NAMESPACE}handoff/v1"
-"""The type of the predicate; another number is another meaning."""
+"""The type of the predicate; the number is its version."""
 
 Trust = Literal["verified", "unchecked", "none"]
 
 
 @dataclass(frozen=True)
 class JudgedBy:
-    """The policy that the proof went by."""
+    """The policy applied by the proof."""
 
     commit: CommitOid | None
-    """The commit that it was read from; null where there is none."""
+    """The commit of the policy; null where there is none."""
     sha256: str
     """Of `rules`, as canonical JSON: sorted keys, two blanks of indent, a newline at the end."""
     rules: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Approval:
 
     agent: str
     actor: str | None
-    """Who acted last in that role, as recorded."""
+    """Who last acted in that role."""
     rounds: int
     """How often the tree was handed to it."""
     tree: TreeOid | None
@@ -75,7 +75,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Noted:
-    """Drift that was found, a note that resolved it, or a check that was gone around."""
+    """Drift, a note that resolved it, or a bypassed check."""
 
     record: str
     kind: str
@@ -103,11 +103,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class Signatures:
-    """Whether keys stand behind the names."""
+    """Whether the names are backed by keys."""
 
     state: Trust
-    """`verified`: policy asks for signatures (`proof.require_signed`), and all were checked against the allowed
-    signers. `unchecked`: some records carry one, and nobody looked. `none`: names are what somebody typed."""
+    """`verified`: policy requires signatures (`proof.require_signed`), and all match the allowed signers.
+
+    `unchecked`: some records are signed, but were not checked. `none`: names are as typed.
+    """
     signed: int
     records: int
 
@@ -134,11 +136,11 @@ class Handoff:
     checks: tuple[Checked, ...]
     signatures: Signatures
     notices: tuple[str, ...]
-    """Codes of what is to be known of the proof, and does not count against it."""
+    """Codes of notices, which do not count against the proof."""
     record: str
-    """The record that says that the commit is the task's."""
+    """The record that claims the commit."""
     sha256: str
-    """Of that record's line, which holds the hash of the one before, and so on to the first."""
+    """Of that record's line, which holds the hash of the previous one, and so on to the first."""
 
 
 def uri_of(record: str) -> str:

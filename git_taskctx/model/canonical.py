@@ -39,10 +39,9 @@ def dump_line(value: Mapping[str, Any]) -> str:
 
 
 def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str, Any]:
-    """Parse a JSON object that may come from anybody, and refuse what only an attacker or a disk fault writes.
+    """Parse an untrusted JSON object.
 
-    What is returned can be written again. Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON,
-    holds a key twice, an endless number or half a character, or is no object.
+    Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON, has a duplicate key or is not an object.
     """
     if len(data) > MAX_BYTES:
         raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
@@ -81,7 +80,7 @@ def _finite(number: str) -> float:
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)
-"""Refuses, with a ValueError, a key that stands twice and numbers that JSON has not."""
+"""Raises ValueError for duplicate keys and for numbers outside JSON."""
 
 
 def _check_depth(value: object, *, what: str, hint: str | None) -> None:

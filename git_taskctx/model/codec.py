@@ -1,8 +1,8 @@
 """Frozen dataclasses to plain JSON values and back, by their type hints alone.
 
-What does not fit the hints is refused with the name of the field, so that a hand-edited, truncated or hostile
-file gives one clear error and never a half-filled value. Metadata of a field may say two things more: `key`, its name
-in JSON where that is no word for it here, and `optional`, that it is left out where it has its default.
+What does not fit is refused with the field's name, so that a damaged or hostile file gives one clear error and never a
+half-filled value. Metadata of a field may have `key`, its name in JSON, and `optional`: it is left out where it has its
+default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from git_taskctx.model.values import MISSING, fields, is_dataclass
 
 T = TypeVar("T")
 Build = Callable[[Any, str, "list[str] | None"], Any]
-"""Builds a value from a JSON value; takes what names it in errors, and where unknown fields are listed."""
+"""Builds a value from a JSON value; takes its name for errors, and a list for unknown fields."""
 
 
 def to_plain(value: Any) -> Any:
@@ -38,10 +38,10 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(cls: type[T], value: Any, *, what: str, unknown: list[str] | None = None) -> T:
-    """Build `cls` from a parsed JSON value; `what` names the value in errors.
+    """Build `cls` from a parsed JSON value; `what` names it in errors.
 
-    Fields with a default may be missing. A field that `cls` does not have is refused, or added to `unknown` where that
-    is given. Raises: BadData, naming the field, where the value does not fit.
+    Fields with a default may be missing. Unknown fields are refused, or added to `unknown` if given. Raises: BadData,
+    naming the field.
     """
     return typing.cast(T, _builder(typing.cast(Any, cls))(value, what, unknown))
 
@@ -122,7 +122,7 @@ def _build_dataclass(
 
 
 def _fitting(hint: Any) -> frozenset[type]:
-    """Return the types of JSON values that are values of a type as they are: most are, and are taken at once."""
+    """Return the types of JSON values that need no conversion, as most values do."""
     while hasattr(hint, "__supertype__"):
         hint = hint.__supertype__
     if typing.get_origin(hint) in (typing.Union, types.UnionType):

@@ -40,7 +40,7 @@ class GitState:
     task_file_sha: BlobOid | None
     """Blob oid of the task file as it was read."""
     dirty: tuple[str, ...] = field(default=(), metadata={"optional": True})
-    """Paths that were dirty when the task began, the first 20: nobody's work."""
+    """Paths that were dirty when the task began, the first 20: no agent's work."""
     dirty_count: int = field(default=0, metadata={"optional": True})
 
 
@@ -70,7 +70,7 @@ class StandardsCitation:
     line_span: str
     content_sha: str
     text: str | None = field(default=None, metadata={"optional": True})
-    """Its own lines, the first of them where it is long; null where one cited before holds them, or without room."""
+    """Its own lines, cut if long; null where an earlier citation has them, or without room."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Coordination:
     worktree_snapshot: WorktreeSnapshot | None = None
     """Its last snapshot."""
     drift_budget: int = 0
-    """Failed verifications of its snapshot that stand unresolved."""
+    """Failed verifications of its snapshot that are unresolved."""
 
 
 @dataclass(frozen=True)

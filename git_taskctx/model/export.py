@@ -1,8 +1,8 @@
-"""What one role needs of a context, and no more: the file `context-<agent>.json`.
+"""What one role needs of a context: the file `context-<agent>.json`.
 
-Its parts stand in the order in which they change, and sorted keys keep that order: `common` stands still during a task
-and is the same bytes for every agent, `role` is one agent's own, `state` moves. So a prompt cache can hit on the
-prefix. Nothing here is a time or an id: the same inputs give the same bytes on every machine.
+Parts are in the order in which they change, which sorted keys keep: `common` is constant during a task and the same
+bytes for every agent, `role` is one agent's own, `state` changes. So a prompt cache can hit on the prefix. No time or
+id is in it: the same inputs give the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Common:
     task: Task
     task_id: str
     dirty: Listed | None = field(default=None, metadata={"optional": True})
-    """Paths that were dirty when the task began, and are nobody's work."""
+    """Paths that were dirty when the task began, and are no agent's work."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class ToDo:
     by: str
     text: str
     act: Literal["mend", "close"]
-    """`close` for whoever found it, once it is mended; `mend` for whoever is to see to that."""
+    """`close` for whoever found it, once it is fixed; `mend` for whoever has to fix it."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Handed:
     diff_stat: str | None = field(default=None, metadata={"optional": True})
     """Lines added and deleted since the base commit, as in `+145 -32`."""
     unverified: bool | None = field(default=None, metadata={"optional": True})
-    """True when it was taken on an agent's word (attested), or by whoever accepted drift."""
+    """True when it was attested, or recorded by whoever accepted drift."""
     untracked: Listed | None = field(default=None, metadata={"optional": True})
     """New files that are not tracked, in the newest of these snapshots: part of the work, or scratch that was left."""
     out_of_scope: Listed | None = field(default=None, metadata={"optional": True})
@@ -158,7 +158,7 @@ class State:
     """What moves during a task."""
 
     drift_budgets: Mapping[str, int]
-    """Failed verifications that stand unresolved, by agent; only those above zero."""
+    """Unresolved failed verifications by agent, above zero."""
     evidence: tuple[Attached, ...]
     findings: tuple[ToDo, ...]
     """Open findings that this agent must act on."""

@@ -1,7 +1,7 @@
 """What each kind of record says beside its fixed fields: one class a kind.
 
-A field that has a default may be missing in a record: records of before did not have it, or not in every case. The
-names here are the project's words; those in the line never change, and stand as `key` where they are other ones.
+Fields with a default may be missing: older records lack them, or not every record needs them. Names here are the
+project's words; where the line has another, unchangeable one, it is the `key`.
 """
 
 # No `from __future__ import annotations`: each type would be text, to be compiled at every start.
@@ -17,7 +17,7 @@ from git_taskctx.model.values import dataclass, field
 
 
 class Unset:
-    """The value of a field that a record does not have, where null says something else."""
+    """The value of a missing field, where null has another meaning."""
 
     def __bool__(self) -> bool:
         """Return False: there is nothing."""
@@ -68,7 +68,7 @@ class Origin:
     worktree: str | None = optional()
     """As git names it; `main`, or `bare` where there is none."""
     force_secrets: bool = optional(False)
-    """True where what looks like a secret was let pass."""
+    """True where a suspected secret was recorded by force."""
     stage: StageRun | None = optional()
     """The stage of a pipeline that wrote it."""
 
@@ -88,7 +88,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Misfit(Payload):
-    """Stands for a payload that does not read."""
+    """Replaces a payload that cannot be read."""
 
     why: str
     """What is wrong, naming record and field."""
@@ -104,9 +104,9 @@ class Init(Payload):
     """The blob whose note holds the next records."""
     branch: str | None = None
     capture: Capture | None = optional()
-    """What the text was captured from; not in records of before."""
+    """What the text was captured from; not in older records."""
     commands: tuple[str, ...] | None = optional()
-    """The task's commands; not in records of before."""
+    """The task's commands; not in older records."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class Start(Payload):
     implied: bool = optional(False)
     """True when the owner before had changed nothing since its own start, and needed no snapshot."""
     attest: str | None = optional()
-    """Why an unverified tree is vouched for."""
+    """Why an unverified tree is attested."""
     resume: bool = optional(False)
     """True when the owner itself goes on."""
     note: str | None = optional()
@@ -148,16 +148,16 @@ class Snapshot(Payload):
     diff_stat: str = named("stat", "")
     files_count: int = named("files", 0)
     verified_start: bool = True
-    """False where the agent began with a tree that somebody vouched for."""
+    """False where the agent began with an attested tree."""
     done: bool = optional(False)
     wip: bool = optional(False)
     allow_clean: bool = optional(False)
     attest: str | None = optional()
-    """Why an unverified tree is vouched for."""
+    """Why an unverified tree is attested."""
     accepted: bool = optional(False)
     """True when it was recorded for the owner by somebody who accepted drift."""
     takeover: bool = optional(False)
-    """True when it was recorded for an owner that died or gave up."""
+    """True when it was recorded by a take-over."""
     reopened: tuple[str, ...] = optional(())
     """Paths that changed after this owner's own snapshot, without a start."""
     hidden: tuple[HiddenChange, ...] = optional(())
@@ -286,11 +286,11 @@ class Rebuild(Payload):
     """The text of the task was captured anew."""
 
     fields: tuple[str, ...] = ()
-    """What is no longer what it was."""
+    """The changed fields."""
     capture: Capture | None = optional()
-    """What the text was captured from; not in records of before."""
+    """What the text was captured from; not in older records."""
     commands: tuple[str, ...] | None = optional()
-    """The task's commands; not in records of before."""
+    """The task's commands; not in older records."""
     task_file_sha: BlobOid | None = optional()
     policy_commit: CommitOid | None = optional(key="policy")
     """The commit whose policy was taken."""

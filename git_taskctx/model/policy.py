@@ -98,7 +98,7 @@ class DriftPolicy:
 
 @dataclass(frozen=True)
 class CommitPolicy:
-    """Which commits the gate lets pass, and which ways around it a proof tolerates."""
+    """Which commits the gate allows, and which bypasses a proof tolerates."""
 
     require: Literal["budget", "snapshot", "validated"] = "validated"
     """How far the chain must be: no open drift budget, a snapshot of the owner, or every agent done."""

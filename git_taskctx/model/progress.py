@@ -1,4 +1,4 @@
-"""How far long work is: told by whoever does it, shown by whoever has a terminal."""
+"""Progress of long work, from the worker to a terminal."""
 
 from __future__ import annotations
 
@@ -14,4 +14,4 @@ class Progress:
     done: int
     """Bytes."""
     total: int
-    """Bytes; done when `done` has come to it. Below zero where nobody knows: it is said once that it has begun."""
+    """Bytes; finished when `done` equals it. Below zero if unknown: shown once at the start."""

@@ -19,7 +19,7 @@ class Proven(StrEnum):
 
 
 class Weight(StrEnum):
-    """What a reason does to the verdict."""
+    """The effect of a reason on the verdict."""
 
     VIOLATED = "violated"
     UNPROVEN = "unproven"
@@ -27,7 +27,7 @@ class Weight(StrEnum):
 
 
 class Code(StrEnum):
-    """Why a commit is not proved, or what is to be known of one that is. The values never change."""
+    """Why a commit is not proved, or a notice about a proved one. The values never change."""
 
     TREE_DIFFERS = "tree-differs"
     PARENT_DIFFERS = "parent-differs"
@@ -129,7 +129,7 @@ MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.VOLATILE_KEYS: (Weight.NOTICE, "the task file differs in keys that may change (task.volatile)"),
     Code.NOT_IN_TREE: (Weight.NOTICE, "a dirty submodule, or a hidden edit, was there at the last approval"),
 }
-"""Every code with its weight and its meaning, as the manual tells it."""
+"""Every code with its weight and meaning, as in the manual."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class CommitProof:
     reasons: tuple[Reason, ...] = ()
     """Why it is not verified."""
     notices: tuple[Reason, ...] = ()
-    """What is to be known, and does not count."""
+    """Notices, which do not count."""
 
 
 @dataclass(frozen=True)
@@ -192,12 +192,12 @@ class Proof:
     reasons: tuple[Reason, ...] = ()
     """Why the whole cannot be proved."""
     notices: tuple[Reason, ...] = ()
-    """What is to be known of the whole, and does not count."""
+    """Notices about the whole."""
     hints: tuple[str, ...] = ()
     """Commands to type next."""
     warnings: tuple[str, ...] = ()
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
-    """What `report.advice` is asked about; None once `hints` has its answer."""
+    """Input of `report.advice`; None once `hints` has the answer."""
 
     @property
     def required(self) -> tuple[CommitProof, ...]:
@@ -206,7 +206,7 @@ class Proof:
 
     @property
     def codes(self) -> frozenset[Code]:
-        """Why it is not verified; a merge that rests on unproved parents is so for their reasons, too."""
+        """Why it is not verified; for a merge also the reasons of its unproved parents."""
         codes = {reason.code for reason in self.reasons}
         codes |= {reason.code for one in self.required for reason in one.reasons}
         if Code.PARENT_UNPROVEN in codes:

@@ -1,4 +1,4 @@
-"""What a run of tests or linters came to: what its log says, what its exit code says, and whether the two agree."""
+"""The results of tests and linters: by log, by exit code, and whether the two agree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NAMES_KEPT = 20
 """Maximum number of failures of a tool that are named in the context; the stored log holds all of them."""
 NAME_LENGTH = 160
 RUNS_KEPT = 20
-"""Maximum number of commands that are kept of each agent; the oldest gives way."""
+"""Maximum number of commands kept of each agent; the oldest is dropped."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class QaReport:
     failures_count: int = 0
     """How many failed, named or not."""
     note: str | None = field(default=None, metadata={"optional": True})
-    """Why the status is what it is, where the counts do not say."""
+    """Why the status is what it is, if the counts do not show it."""
 
     def bounded(self) -> QaReport:
         """Return it with the first failures alone, each name cut to size."""
@@ -51,9 +51,9 @@ class QaRun:
     """One run of a command, on record."""
 
     command: str | None
-    """As it was typed; null where nobody said."""
+    """As typed; null if unknown."""
     exit_code: int | None
-    """Null where nobody said."""
+    """Null if unknown."""
     status: RunStatus
     reports: tuple[QaReport, ...]
     """One for each tool that was recognized; none where the log is unknown."""
@@ -74,7 +74,7 @@ class QaRun:
 
     @property
     def vouched(self) -> bool:
-        """True where nothing speaks against it: it passed, or its log is unknown and its exit code is 0."""
+        """True where it passed, or its log is unknown and its exit code is 0."""
         return self.status == "passed" or (self.status == "unknown" and not self.reports and self.exit_code == 0)
 
 
@@ -88,7 +88,7 @@ class QaResults:
 
 
 def elsewhere(ran_on: TreeOid | None, tree: TreeOid) -> str:
-    """Report that a run was on another tree than the one that is asked about."""
+    """Report that a run was on another tree."""
     return f"it ran on tree {ran_on[:12] if ran_on else 'unknown'}, and this is {tree[:12]}"
 
 
@@ -103,10 +103,10 @@ def last_runs(runs: Iterable[QaRun]) -> tuple[QaRun, ...]:
 
 
 def missing_runs(runs: Iterable[QaRun], commands: Sequence[str], tree: TreeOid) -> tuple[str, ...]:
-    """Return what `qa.require` still waits for: the commands without a passing run on record for `tree`.
+    """Return what `qa.require` still lacks: the commands without a passing run for `tree`.
 
-    `runs` are in the order in which they were recorded, whoever did. For a task without commands any passing run will
-    do, as long as no other run on that tree failed.
+    `runs` are in recorded order, by anyone. For a task without commands any passing run suffices if no other run on
+    that tree failed.
     """
     last = {run.key: run for run in runs if run.tree == tree}
     if not commands:
@@ -115,7 +115,7 @@ def missing_runs(runs: Iterable[QaRun], commands: Sequence[str], tree: TreeOid) 
 
 
 def results_of(runs: Iterable[QaRun]) -> QaResults | None:
-    """Return what runs come to; None where there are none."""
+    """Return the results of runs; None without any."""
     kept = tuple(runs)
     return QaResults(worst(run.status for run in kept), kept) if kept else None
 
@@ -129,9 +129,9 @@ def worst(statuses: Iterable[RunStatus]) -> RunStatus:
 
 
 def judge(reports: Sequence[QaReport], exit_code: int | None) -> RunStatus:
-    """Hold what a log says against the exit code. A pass needs both not to object, and one of them to say so.
+    """Compare a log's status with the exit code. A pass needs one of them to say so and neither to object.
 
-    An exit code other than 0 alone is a failure; an exit code of 0 alone does not make a pass of an unknown log.
+    Another exit code than 0 is a failure; 0 alone does not make an unknown log pass.
     """
     said = {report.status for report in reports} - {"measured"}
     if exit_code is None:

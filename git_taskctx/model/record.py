@@ -94,7 +94,7 @@ class Record:
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """Fields that this version does not know; they are kept, and do not count."""
+        """Fields that this version does not know, which are kept and ignored."""
         return self._read[2]
 
     @property
@@ -127,7 +127,7 @@ class Record:
         return dump_line({**fixed, **{key: self.body[key] for key in sorted(self.body)}})
 
     def signed_text(self) -> str:
-        """Return what of it is signed: all but the signature."""
+        """Return the signed part: all but the signature."""
         return replace(self, body={key: value for key, value in self.body.items() if key != SIGNATURE}).to_line()
 
     def with_signature(self, signature: Signature) -> Self:
@@ -144,7 +144,7 @@ FIXED_FIELDS = tuple(name for name in Record.__dataclass_fields__ if name != "bo
 
 
 def body_of(payload: Payload, origin: Origin) -> dict[str, Any]:
-    """Return what follows the fixed fields in the line of a record that says this."""
+    """Return the part of a record's line after the fixed fields."""
     return {**to_plain(payload), **to_plain(origin)}
 
 
@@ -196,7 +196,7 @@ def link(records: Sequence[Record], tip: str | None, sign: Callable[[Record], Re
 
 
 def load_record(line: str, *, what: str = "ledger record") -> Record:
-    """Read one line. Raises: BadData when it is no record of a known version and type."""
+    """Read one line. Raises: BadData unless it is a record of a known version and type."""
     value = load_object(line.encode("utf-8", "surrogateescape"), what=what)
     if value.get("v") != RECORD_VERSION:
         raise BadData(
@@ -213,4 +213,4 @@ def load_record(line: str, *, what: str = "ledger record") -> Record:
 
 
 _FITTING: set[tuple[type, ...]] = set()
-"""Types of all fixed fields, in order, that have been found to fit: thousands of records are read in one proof."""
+"""Known types of all fixed fields, in order: a proof may read thousands of records."""

@@ -1,4 +1,4 @@
-"""JSON schemas of the files that we write, derived from the dataclasses themselves, so that the two cannot differ."""
+"""JSON schemas of our files, derived from the dataclasses, so that the two cannot differ."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def build_schema(name: str) -> dict[str, Any]:
 
 
 def _describe_payloads(body: dict[str, Any], definitions: dict[str, Any]) -> None:
-    """Describe what follows a record's fixed fields: the payload of each type, and fields of later versions."""
+    """Describe a record beyond its fixed fields: the payload of each type, and unknown fields."""
     del body["properties"]["body"]
     body["required"].remove("body")
     body["properties"]["v"] = {"const": RECORD_VERSION}

@@ -90,7 +90,7 @@ class WorktreeSnapshot:
     diff_from_previous: str | None
     incremental_diff_sha: str | None
     incremental_diff_error: str | None
-    """Why there is no incremental diff: objects of the previous snapshot are gone."""
+    """Why there is no incremental diff: objects of the previous snapshot are missing."""
     scope_hash: str
     out_of_scope: tuple[str, ...]
     """Paths that the task changed, whoever did, and no pattern covers."""
@@ -110,7 +110,7 @@ class WorktreeSnapshot:
 
 
 def describe_unfinished(operation: Operation | None, conflicts: tuple[str, ...], *, unmerged: bool) -> tuple[str, ...]:
-    """Return what stands in the way of taking a tree for finished, a sentence each."""
+    """Return why a tree is not finished, a sentence each."""
     sentences = [] if operation is None else [f"{operation} in progress: finish it, or abort it"]
     if unmerged:
         sentences.append("the index is unmerged: `git status` lists what is left to merge")

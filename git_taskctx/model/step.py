@@ -9,25 +9,25 @@ from collections.abc import Iterable
 from git_taskctx.model.values import dataclass, replace
 
 WHY = "   # "
-"""What divides a command from the shell comment behind it."""
+"""Separates a command from its comment."""
 _LIVE = frozenset('"$`\\!')
-"""What a shell reads between double quotes too."""
+"""Characters special to a shell between double quotes too."""
 
 
 class Shell(str):
-    """A word that is left to the shell, as `$PATH`."""
+    """A word for the shell to expand, as `$PATH`."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of shell: a command, those that follow it where it succeeds, and the reason as a comment."""
+    """One line of shell: a command, commands to follow if it succeeds, and the reason as a comment."""
 
     argv: tuple[str, ...]
     why: str = ""
     alternative: bool = False
-    """True where it is typed instead of the step before."""
+    """True where it is typed instead of the previous step."""
     after: tuple[tuple[str, ...], ...] = ()
     """What follows with `&&`."""
 
@@ -64,12 +64,12 @@ def taskctx(*words: str, why: str = "") -> Step:
 
 
 def shell_words(words: Iterable[str]) -> str:
-    """Join words into a line of shell that is read back as the same words, whatever bytes are in them."""
+    """Join words into a line of shell that reads back as the same words, whatever their bytes."""
     return " ".join(map(_word, words))
 
 
 def _word(word: str) -> str:
-    """Quote one word: with double quotes where these are enough, as `$'…'` where it holds what cannot be shown."""
+    """Quote one word: in double quotes if these suffice, as `$'…'` if it is not printable."""
     if isinstance(word, Shell) or shlex.quote(word) == word:
         return word
     if not word.isprintable():

@@ -1,8 +1,8 @@
-"""Dataclasses that cost next to nothing to define, to make and to replace.
+"""Dataclasses that are cheap to define, create and replace.
 
-The standard module imports `inspect`, and its decorator writes and compiles six functions for every class: some
-thirty milliseconds each time a program starts, and agents start this one all day. Here one set of functions serves all
-classes. What they mean is what `dataclasses` says, and type checkers see those.
+The standard module imports `inspect`, and its decorator compiles six functions for every class: some thirty
+milliseconds at each start. Here one set of functions serves all classes. They mean what `dataclasses` says, and type
+checkers see those.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 else:
     MISSING = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
-    """Stands for a default that there is not."""
+    """Marks a missing default."""
 
     class FrozenInstanceError(AttributeError):
-        """A value was about to be changed that never changes."""
+        """A frozen value was about to be changed."""
 
     def field(*, default=MISSING, default_factory=MISSING, repr=True, compare=True, metadata=None) -> Any:
         """Describe a field beyond its type and a plain default."""
@@ -42,11 +42,11 @@ else:
         return tuple(of.__dataclass_fields__.values())
 
     def is_dataclass(of: Any) -> bool:
-        """Return whether something is such a class, or a value of one."""
+        """Return whether something is such a class, or its value."""
         return hasattr(of, "__dataclass_fields__")
 
     def replace(of: Any, /, **changes: Any) -> Any:
-        """Return the same value but for some fields. Raises: TypeError for a field that it has not."""
+        """Return a copy with some fields changed. Raises: TypeError for an unknown field."""
         known, values = of.__dataclass_fields__, of.__dict__
         if not changes.keys() <= known.keys():
             raise TypeError(f"{type(of).__name__} has no {min(changes.keys() - known.keys())}")
@@ -57,7 +57,7 @@ else:
         return made
 
     def dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
-        """Make a dataclass of a class, as `dataclasses.dataclass` would with the same options."""
+        """Make a class a dataclass, as `dataclasses.dataclass` would with the same options."""
         return _make(cls, frozen) if cls is not None else lambda cls: _make(cls, frozen)
 
 
@@ -84,7 +84,7 @@ def _make(cls: Any, frozen: bool) -> Any:
 
 
 def _field_of(cls: Any, name: str) -> Any:
-    """Return the field that an annotation makes; the class keeps its default alone, as the standard one does."""
+    """Return an annotation's field; the class keeps only its default, as in the standard module."""
     default = cls.__dict__.get(name, MISSING)
     made: Any = default if isinstance(default, Field) else field(default=default)
     made.name = name

@@ -10,7 +10,7 @@ from git_taskctx.situation import ASIDE, Situation
 
 
 class Outcome(StrEnum):
-    """Yes, no, or neither; the last is never shown as a pass."""
+    """Yes, no, or could not tell; the last is never shown as a pass."""
 
     YES = "yes"
     NO = "no"
@@ -49,11 +49,11 @@ class Cause:
     path: str | None = None
     """Quoted as git quotes it; None when the cause is about HEAD, the index or the repository."""
     detail: str | None = None
-    """What a person needs to recognise it: the old path, the modes, the reflog's own words."""
+    """What helps a person: the old path, the modes, the reflog's words."""
     expected: str | None = field(default=None, metadata={"optional": True})
     """Git's name of the content that was recorded (`git hash-object`); null where nothing was there."""
     present: str | None = field(default=None, metadata={"optional": True})
-    """Git's name of the content that is there now; of what no tree shows the sha256 of its state."""
+    """Git's name of the present content; of hidden content the sha256 of its state."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Verdict:
     hints: tuple[str, ...] = ()
     """Commands to type next."""
     warnings: tuple[str, ...] = ()
-    """What is odd about the records themselves: a file edited by hand, lines that are none of ours."""
+    """Problems of the records: a file edited by hand, foreign lines."""
     budget: int | None = None
     """The expected agent's drift budget after this verification; None when it was not counted."""
     allowance: int = field(default=0, repr=False, metadata=ASIDE)
@@ -83,7 +83,7 @@ class Verdict:
     in_use: bool = field(default=False, repr=False, metadata=ASIDE)
     """Whether nothing can be said because the expected agent is at work."""
     situation: Situation | None = field(default=None, repr=False, compare=False, metadata=ASIDE)
-    """What `report.advice` is asked about; None once `hints` has its answer."""
+    """Input of `report.advice`; None once `hints` has the answer."""
 
 
 def count_of(drifts: int, allowance: int) -> str:
