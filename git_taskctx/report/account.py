@@ -1,6 +1,6 @@
-"""A task as it can be told here: of an active or archived context, or of a commit from the notes alone.
+"""What is known here of a task: from an active or archived context, or from a commit's notes alone.
 
-What is not in this clone is a gap, and every gap is told; nothing that is missing ever counts as good.
+Everything missing in this clone is reported as a gap, and never counts as good.
 """
 
 from __future__ import annotations
@@ -46,69 +46,69 @@ from git_taskctx.report.turns import Bypassed, Drifted, Raised, Turn, all_bypass
 from git_taskctx.situation import Situation
 
 STEPS = 40
-"""Maximum number of steps that are shown with their diffs, the last ones."""
+"""Maximum number of steps shown with diffs, the last ones."""
 DIFF_LIMIT = 2 * 1024 * 1024
-"""Bytes that are kept of a diff that is to be shown."""
+"""Bytes kept of a diff."""
 AT_ONCE = 8
-"""Maximum number of diffs that are made by one git."""
+"""Maximum number of diffs made by one git process."""
 Trees = tuple[TreeOid, TreeOid]
 RulesAt = Callable[[CommitOid | None], Rules]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A diff that is to be read; what is binary is only named in it."""
+    """A diff to be read; binary files are only named."""
 
     data: bytes
     is_whole: bool
-    """False where it is longer than what is kept of it."""
+    """False where it was cut."""
     added: int
     deleted: int
 
 
 @dataclass(frozen=True)
 class Account:
-    """All that can be told of a task."""
+    """Everything known of a task."""
 
     task: str
     context_id: str
     records: tuple[Record, ...]
-    """Oldest first; as the note has them where they do not make one chain."""
+    """Oldest first; as in the note where they do not form one chain."""
     context: Context | None = None
     """With the task's text; None where only the records are here."""
     chain: Chain | None = None
-    """None where the records do not add up."""
+    """None where the records cannot be folded."""
     aside: tuple[Record, ...] = ()
-    """Records of the sides of forks that do not hold."""
+    """Records on losing sides of forks."""
     later: tuple[Record, ...] = ()
-    """Records after the one that says which commit is the task's; no proof has looked at them."""
+    """Records after the one that claims the task's commit; no proof considers them."""
     proof: Proof | None = None
-    """On the task's commit, where it has one that is here."""
+    """Of the task's commit, if it is here."""
     verdict: Verdict | None = None
-    """On the worktree, where the task goes on in it."""
+    """On the worktree, while the task goes on in it."""
     signatures: Mapping[str, str | None] = field(default_factory=dict)
-    """Of each record what stands against its signature, None where it is good; nothing where none is signed."""
+    """What is wrong with each record's signature, None where it is good; empty without signatures."""
     qa: Comparison | None = None
     turns: tuple[Turn, ...] = ()
     shown: frozenset[Trees] = frozenset()
-    """The trees of those steps whose diffs are to be shown."""
+    """The trees of the steps shown with diffs."""
     differences: Mapping[Trees, Difference] = field(default_factory=dict)
-    """Those diffs; what cannot be made here is missing."""
+    """Those diffs; missing where objects are."""
     drifts: tuple[Drifted, ...] = ()
     bypasses: tuple[Bypassed, ...] = ()
     findings: tuple[Raised, ...] = ()
     gaps: tuple[str, ...] = ()
-    """What could not be told."""
+    """What is unknown."""
     warnings: tuple[str, ...] = ()
-    """What is odd about what could be told."""
+    """What is odd."""
     hints: tuple[str, ...] = ()
     """Commands that may bring what is missing."""
 
 
 def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
-    """Tell of the task or the commit that is asked about; by default of the active task, without one of HEAD.
+    """Return the account of a task or commit, by default of the active task, else of HEAD.
 
-    Raises: Fatal for what names neither; CouldNotTell where no record is about a commit.
+    Raises: Fatal for an unknown name; CouldNotTell where a commit has no record.
     """
     if asked is not None and _is_task(caller, asked):
         caller, asked = replace(caller, task=asked), None
@@ -118,9 +118,9 @@ def account_of(caller: Caller, asked: str | None, rules: RulesAt) -> Account:
 
 
 def _is_task(caller: Caller, word: str) -> bool:
-    """Return whether a word names a task that is known here.
+    """Return whether a word names a task known here.
 
-    What names a commit as well is one only where a context is of that name, and no other task is named.
+    A word that also names a commit is a task only if a context has this name, and no other task is named.
     """
     if not is_task_id(word):
         return False
@@ -154,15 +154,15 @@ def _of_task(caller: Caller, rules: RulesAt) -> Account:
 
 
 def _of_ledger(caller: Caller, context_id: str, rules: RulesAt) -> Account:
-    """Tell of a context that the ledger alone knows."""
+    """Return the account of a context that only the ledger knows."""
     repository = caller.repository
     read = read_ledger(repository, context_id, find_ref(repository.git, NOTES_REF))
     if not read.entries or read.entries[0].record.task != caller.task:
         raise Fatal(f"no record of context {context_id} of {caller.task} is here", Situation("clone.known"))
-    told = RecordedContext(context_id, read.entries[0].record.task, tuple(read.entries), ())
-    chain, gaps = fold(entry.record for entry in read.entries), [_no_text(told)]
-    proof, told, later = _prove_sealed(repository, chain, told, rules, gaps)
-    account = _tell(caller, told, None, rules(proof.policy if proof is not None else chain.base), gaps)
+    recorded = RecordedContext(context_id, read.entries[0].record.task, tuple(read.entries), ())
+    chain, gaps = fold(entry.record for entry in read.entries), [_no_text(recorded)]
+    proof, recorded, later = _prove_sealed(repository, chain, recorded, rules, gaps)
+    account = _account(caller, recorded, None, rules(proof.policy if proof is not None else chain.base), gaps)
     return replace(account, proof=proof, aside=_records(read.aside), later=_records(later))
 
 
@@ -174,7 +174,7 @@ def _of_files(caller: Caller, rules: RulesAt) -> Account:
 
 
 def _session(caller: Caller, context: Context, entries: list[Entry], aside: tuple[Entry, ...] = ()) -> Session:
-    """Return a context that only the refs keep, as one that was put away."""
+    """Return a context that only the refs keep, as archived."""
     refs = refs_of(caller.repository, context.context_id)
     chain = fold(entry.record for entry in entries)
     return Session(caller, context, chain, entries, refs, aside=aside, archived=True)
@@ -182,21 +182,21 @@ def _session(caller: Caller, context: Context, entries: list[Entry], aside: tupl
 
 def _of_session(session: Session, rules: RulesAt) -> Account:
     chain, gaps, verdict = session.chain, list[str](), None
-    told, later = (
+    recorded, later = (
         RecordedContext(session.context.context_id, session.task, tuple(session.entries), ()),
         tuple[Entry, ...](),
     )
     if session.archived or chain.sealed is not None:
-        proof, told, later = _prove_sealed(session.repository, chain, told, rules, gaps)
+        proof, recorded, later = _prove_sealed(session.repository, chain, recorded, rules, gaps)
     else:
         proof, verdict = None, _judge(session, gaps)
     policy = proof.policy if proof is not None else chain.base
     context = None
     if later:
-        context = _context_of(session.repository, told, later, gaps)
-        gaps += [_later_text(told)] if context is None else []
+        context = _context_of(session.repository, recorded, later, gaps)
+        gaps += [_later_text(recorded)] if context is None else []
     present = verdict.tree if verdict is not None and verdict.outcome is not Outcome.YES else None
-    account = _tell(session.caller, told, session, rules(policy), gaps, present=present)
+    account = _account(session.caller, recorded, session, rules(policy), gaps, present=present)
     account = replace(account, context=context or account.context, proof=proof, verdict=verdict)
     return replace(account, aside=_records(session.aside), later=_records(later))
 
@@ -206,35 +206,35 @@ def _records(entries: Iterable[Entry]) -> tuple[Record, ...]:
 
 
 def _prove_sealed(
-    repository: Repository, chain: Chain, told: RecordedContext, rules: RulesAt, gaps: list[str]
+    repository: Repository, chain: Chain, recorded: RecordedContext, rules: RulesAt, gaps: list[str]
 ) -> tuple[Proof | None, RecordedContext, tuple[Entry, ...]]:
     """Return the proof of a task's commit, the records up to the one that names it, and those after."""
     if chain.sealed is None:
         gaps.append("no commit of the task is on record, so there is nothing to prove")
-        return None, told, ()
-    claims = (one.record for one in told.entries if one.record.type in CLAIMS and one.record.commit == chain.sealed)
+        return None, recorded, ()
+    claims = (one.record for one in recorded.entries if one.record.type in CLAIMS and one.record.commit == chain.sealed)
     last = next(claims).seq
     if not repository.objects.has(chain.sealed):
         gaps.append(f"the task's commit {chain.sealed[:12]} is not in this clone, so it is not proved here")
-        return None, *_divide(told, last)
+        return None, *_divide(recorded, last)
     found: dict[CommitOid, Judged] = {}
     proof = _prove(repository, chain.sealed, rules, found)
     candidate = found[chain.sealed].candidate
     claim = claim_about(proof.commits[0], candidate) if candidate is not None else None
     if candidate is not None and claim is not None and proof.verdict is Proven.VERIFIED:
         last, lines = claim.record.seq, [entry.line for entry in candidate.recorded.entries[: claim.record.seq]]
-        if [entry.line for entry in told.entries[:last]] != lines:
+        if [entry.line for entry in recorded.entries[:last]] != lines:
             gaps.append(f"the proof of {chain.sealed[:12]} went by other records than these")
-    return proof, *_divide(told, last)
+    return proof, *_divide(recorded, last)
 
 
-def _divide(told: RecordedContext, last: int) -> tuple[RecordedContext, tuple[Entry, ...]]:
+def _divide(recorded: RecordedContext, last: int) -> tuple[RecordedContext, tuple[Entry, ...]]:
     """Return the records up to one of them, and those after it."""
-    return replace(told, entries=told.entries[:last]), told.entries[last:]
+    return replace(recorded, entries=recorded.entries[:last]), recorded.entries[last:]
 
 
-def _no_text(told: RecordedContext) -> str:
-    return f"the text of {told.task} is not in this clone, only its records"
+def _no_text(recorded: RecordedContext) -> str:
+    return f"the text of {recorded.task} is not in this clone, only its records"
 
 
 def _judge(session: Session, gaps: list[str]) -> Verdict | None:
@@ -261,33 +261,39 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     candidate = found[one.commit].candidate
     if candidate is None:
         raise CouldNotTell(f"no record is about {revision}", Situation("clone.fetch", repository=repository))
-    held, gaps, told, later, session = rules(proof.policy), list[str](), candidate.recorded, tuple[Entry, ...](), None
+    held, gaps, recorded, later, session = (
+        rules(proof.policy),
+        list[str](),
+        candidate.recorded,
+        tuple[Entry, ...](),
+        None,
+    )
     claim = claim_about(one, candidate)
     forks = tuple(reason for reason in one.reasons if reason.code is Code.FORK)
-    told = replace(told, reasons=(*told.reasons, *forks))
-    if told.reasons:
+    recorded = replace(recorded, reasons=(*recorded.reasons, *forks))
+    if recorded.reasons:
         gaps.append("the records do not make one chain, so nothing that depends on them is shown")
     else:
         if claim is not None:
-            told, later = _divide(told, claim.record.seq)
-        context = _context_of(repository, told, later, gaps)
+            recorded, later = _divide(recorded, claim.record.seq)
+        context = _context_of(repository, recorded, later, gaps)
         if context is None:
-            gaps.append(_no_text(told))
+            gaps.append(_no_text(recorded))
         else:
-            session = _session(caller, context, list(told.entries))
-    return replace(_tell(caller, told, session, held, gaps), proof=proof, later=_records(later))
+            session = _session(caller, context, list(recorded.entries))
+    return replace(_account(caller, recorded, session, held, gaps), proof=proof, later=_records(later))
 
 
 def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
-    """Return the commit of a proof whose records are to be told. Raises: CouldNotTell where that is none."""
+    """Return a proof's commit that has records. Raises: CouldNotTell without any."""
     tip = proof.commits[0]
     if tip.context is None:  # a merge rests on what it merges
         others = [one for one in proof.commits if one.context is not None and caller.task in (None, one.task)]
         if len({one.context for one in others}) != 1:
             missing = "no record is about it or its tree" if not others else "it merges several tasks"
-            told = next((reason.message for reason in tip.reasons), missing)
+            reason = next((reason.message for reason in tip.reasons), missing)
             raise CouldNotTell(
-                f"nothing is known of {tip.commit[:12]}: {told if not others else missing}",
+                f"nothing is known of {tip.commit[:12]}: {reason if not others else missing}",
                 Situation("proof.several_tasks", commits=others[:5])
                 if others
                 else Situation("proof.nothing_told", repository=caller.repository, found=proof),
@@ -301,55 +307,52 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
 
 
 def _context_of(
-    repository: Repository, told: RecordedContext, later: Sequence[Entry], gaps: list[str]
+    repository: Repository, recorded: RecordedContext, later: Sequence[Entry], gaps: list[str]
 ) -> Context | None:
-    """Return the context that the records vouch for, where the refs keep it; else, told apart, what a later one does.
-
-    It is None where the refs keep neither.
-    """
-    last = told.entries[-1]
+    """Return the context that the records confirm, from the refs; else, with a gap, that of a later record."""
+    last = recorded.entries[-1]
     try:
-        known = read_entries(repository, told.context)
+        known = read_entries(repository, recorded.context)
     except BadData:
         known = []
-    if [entry.line for entry in known[: len(told.entries)]] == [entry.line for entry in told.entries]:
-        later = known[len(told.entries) :]
+    if [entry.line for entry in known[: len(recorded.entries)]] == [entry.line for entry in recorded.entries]:
+        later = known[len(recorded.entries) :]
     for entry in (last, *later[-1:]):
         try:
-            found = load_from_ref(repository, told.context, entry.record.context_sha)
+            found = load_from_ref(repository, recorded.context, entry.record.context_sha)
         except (BadData, CouldNotTell):
             return None
         if found is not None:
-            gaps += [_later_text(told)] if entry is not last else []
+            gaps += [_later_text(recorded)] if entry is not last else []
             return found
     return None
 
 
-def _later_text(told: RecordedContext) -> str:
-    return f"the text of {told.task} is as a record after the commit has it, and no proof has looked at that"
+def _later_text(recorded: RecordedContext) -> str:
+    return f"the text of {recorded.task} is as a record after the commit has it, and no proof has looked at that"
 
 
-def _tell(
+def _account(
     caller: Caller,
-    told: RecordedContext,
+    recorded: RecordedContext,
     session: Session | None,
     rules: Rules,
     gaps: list[str],
     *,
     present: TreeOid | None = None,
 ) -> Account:
-    """Tell what the records say, and the diffs between the trees that are here."""
-    repository, records = caller.repository, tuple(entry.record for entry in told.entries)
+    """Return the account of these records, with the diffs between trees that are here."""
+    repository, records = caller.repository, tuple(entry.record for entry in recorded.entries)
     account = Account(
-        told.task,
-        told.context,
+        recorded.task,
+        recorded.context,
         records,
         context=session.context if session is not None else None,
-        signatures=_signatures(repository, told, rules),
+        signatures=_signatures(repository, recorded, rules),
         bypasses=tuple(all_bypasses(records)),
         drifts=drifts_of(records),
     )
-    if not told.reasons:
+    if not recorded.reasons:
         try:
             account = _add_up(account, repository, session, gaps, present)
         except BadData as error:
@@ -362,9 +365,9 @@ def _tell(
 def _add_up(
     account: Account, repository: Repository, session: Session | None, gaps: list[str], present: TreeOid | None
 ) -> Account:
-    """Tell what rests on all records together; `present` is the worktree's tree where it is of this task.
+    """Complete the account from all records; `present` is the worktree's tree if it is this task's.
 
-    Raises: BadData where they do not add up.
+    Raises: BadData where they cannot be folded.
     """
     chain, turns = fold(account.records), turns_of(account.records)
     tree = present or chain.settled_tree
@@ -385,10 +388,7 @@ def _add_up(
 
 
 def _differences(repository: Repository, shown: Sequence[Trees]) -> dict[Trees, Difference]:
-    """Return what differs between the trees of each pair, but for those of which one is not here whole.
-
-    A few come from one git process at a time, for together they may be large.
-    """
+    """Return the diff of each pair of trees that are here, a few from each git process, as they may be large."""
     here = repository.objects.sizes({tree for pair in shown for tree in pair})
     wanted = [pair for pair in dict.fromkeys(shown) if pair[0] == pair[1] or here.keys() >= set(pair)]
     found: dict[Trees, Difference] = {}
@@ -416,14 +416,14 @@ def _cut(patch: Patch) -> Difference:
 
 
 def _failures(session: Session | None, run: QaRun) -> Counter[str]:
-    """Return the failures of a run: all that its log names, where that is here, else those on record."""
+    """Return the failures of a run, from its log, else from the record."""
     return stored_failures(session, run) if session is not None else named_failures(run.reports)
 
 
-def _signatures(repository: Repository, told: RecordedContext, rules: Rules) -> dict[str, str | None]:
-    if not any(entry.record.signature for entry in told.entries):
+def _signatures(repository: Repository, recorded: RecordedContext, rules: Rules) -> dict[str, str | None]:
+    if not any(entry.record.signature for entry in recorded.entries):
         return {}
     signers = Signers(repository, rules.signers)
-    signers.check(told.entries)
-    judged = {entry.record.id: signers.judge(entry) for entry in told.entries}
+    signers.check(recorded.entries)
+    judged = {entry.record.id: signers.judge(entry) for entry in recorded.entries}
     return {name: reason.message if reason is not None else None for name, reason in judged.items()}

@@ -1,8 +1,8 @@
-"""A role's brief: Markdown that can be handed to any agent as it is, and the sizes of its sections.
+"""A role's brief, Markdown for any agent, and the sizes of its sections.
 
-Whatever was not written by us is quoted as an indented code block: word for word, every line moved in by four spaces.
-Such a line can begin no heading, no fence, no HTML and no section of ours, and a person sees all that a model reads.
-The first sections are the same bytes for every agent of a task, and stand still; what moves comes last.
+Foreign text is quoted as an indented code block, word for word: such a line cannot begin a heading, a fence, HTML or a
+section of ours, and a person sees all that a model reads. The first sections are constant and the same bytes for every
+agent of a task; what changes comes last.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Text with styles, put on a terminal in colour and into a pipe plain.
+"""Styled text, coloured on a terminal and plain in a pipe.
 
-rich lays it out for a terminal, and is imported for nothing else: agents call these verbs hundreds of times a day,
-through pipes, where a table is columns of text and a sentence is a line. Whatever came from a repository passes
-`printable` on its way out, so that no control character reaches a terminal.
+rich lays it out for terminals and is imported only there: agents call verbs through pipes, where a table is columns of
+text and a sentence is a line. Text from a repository passes `printable`, so that no control character reaches a
+terminal.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def left(document: Document, reasons: Sequence[tuple[str, str]]) -> None:
 
 
 def health(document: Document, line: str | None) -> None:
-    """Write the hooks' health in one line, and what mends it; None is not to be told."""
+    """Write the hooks' health in one line, and what fixes it."""
     if line is not None:
         verb = {"in place": "", "not installed": "install"}.get(line, "doctor")
         mend = f"   # git taskctx {verb}" if verb else ""
@@ -42,7 +42,7 @@ def health(document: Document, line: str | None) -> None:
 
 
 def findings(document: Document, found: Sequence[tuple[str, str, str | None]]) -> None:
-    """Write what was found, each with the command that mends it."""
+    """Write findings, each with the command that fixes it."""
     for level, what, command in found:
         document.sentence((f"{level}: ", _STYLE[level]), what)
         for line in (command or "").splitlines():

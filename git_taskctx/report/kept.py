@@ -48,7 +48,7 @@ def swept(document: Document, what: Sweeping, *, dry_run: bool) -> None:
 
 
 def age_words(seconds: int | None) -> str:
-    """Return how long ago something was, in its largest unit; `?` where nothing tells."""
+    """Return an age in its largest unit; `?` if unknown."""
     if seconds is None:
         return "?"
     for length, unit in _UNITS:

@@ -23,7 +23,7 @@ def render_lines(documents: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def _escaped(text: str) -> str:
-    """Return JSON in which no character is left that a terminal may obey."""
+    """Return JSON without characters that a terminal may obey."""
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 

@@ -59,7 +59,7 @@ class Overview:
 
 
 def overview(caller: Caller) -> Overview:
-    """Look at everything, change nothing, count nothing; a task that has been committed as validated is sealed."""
+    """Look at everything without changing or counting anything, except to seal a committed validated task."""
     if caller.task is None and caller.store.is_idle:
         caller.store.check()
         return Overview(task=None, next=tuple(map(str, nothing_active(caller))))

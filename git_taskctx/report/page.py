@@ -1,6 +1,6 @@
-"""A task as one page that needs nothing else: no script, no network, the same bytes for the same input.
+"""A task as one self-contained page: no script, no network, the same bytes for the same input.
 
-Whatever came from a repository is text on it: jinja2 escapes it, and `printable` makes visible what a screen obeys.
+Text from a repository is escaped by jinja2, and `printable` makes control characters visible.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MARK = b"<!doctype html>\n<!-- git taskctx report, version 1 -->\n"
 """How every page begins; no other file is replaced unasked."""
 LIMIT = 32 * 1024 * 1024
-"""No page has more bytes."""
+"""Maximum bytes of a page."""
 DIFF_ROOM = 6 * 1024 * 1024
 """Maximum number of characters of diffs that are on a page."""
 RECORDS = 500

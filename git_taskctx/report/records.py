@@ -25,10 +25,7 @@ class History:
 
 
 def history_of(caller: Caller) -> History:
-    """Return what is on record of the task that is meant.
-
-    A task of which only the notes were fetched, by us or beside ours by a plain `git fetch`, has them too, and so has
-    one whose context was swept; that takes no worktree.
+    """Return the records of the task that is meant, also if only its notes were fetched or it was swept.
 
     Raises: Fatal where neither a context nor the ledger knows the task; BadData where a chain is broken.
     """

@@ -1,6 +1,6 @@
-"""The records of a task read as a story: whose turn it was, what each left, how drift ended, what was bypassed.
+"""The records of a task as turns: who owned the tree, what each left, how drift ended, what was bypassed.
 
-Pure: nothing but the records decides.
+Pure: only the records decide.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Approval:
 
 @dataclass(frozen=True)
 class Drifted:
-    """Drift that was counted, and the record that settled it; None while it stands."""
+    """Counted drift, and the record that settled it; None while it is open."""
 
     record: Record
     settled: Record | None
@@ -70,7 +70,7 @@ class Drifted:
 
 @dataclass(frozen=True)
 class Bypassed:
-    """A check that somebody went around."""
+    """A bypassed check."""
 
     kind: str
     record: Record

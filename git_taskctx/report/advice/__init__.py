@@ -1,9 +1,9 @@
-"""What to type next: the one place that chooses among commands, by the situation that an error or a verdict names.
+"""What to type next: the one place that chooses commands, by the situation of an error or a verdict.
 
-Only a hint that does not depend on the task is written where its error is raised: `git fsck`, or a corrected option.
+Only hints that do not depend on the task are written where their error is raised: `git fsck`, or a corrected option.
 
-`chain.at_work` is the function `at_work` of the module `chain` here, called with the facts of the situation; each
-returns steps, the best first. Nothing is written, counted or put on record by asking.
+`chain.at_work` is the function `at_work` of the module `chain` here, called with the situation's facts; each returns
+steps, the best first. Nothing is written, counted or recorded.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def steps_for(situation: Situation) -> tuple[Step, ...]:
 
 
 def lines_for(situation: Situation | None) -> tuple[str, ...]:
-    """Return the same as it is shown, each line once; nothing where nothing is asked."""
+    """Return the same as shown, each line once."""
     return tuple(dict.fromkeys(step.line for step in steps_for(situation))) if situation is not None else ()
 
 
 def advise(error: TaskctxError) -> TaskctxError:
-    """Fill in what to type about an error, before what it is about is closed."""
+    """Fill in the advice on an error, before what it is about is closed."""
     situation, error.situation = error.situation, None
     try:
         lines = lines_for(situation)
@@ -48,6 +48,6 @@ def advise(error: TaskctxError) -> TaskctxError:
 
 
 def advised(judged: Judged) -> Judged:
-    """Return a verdict, or what a fetch brought, with what to type about it."""
+    """Return a verdict, or the result of a fetch, with advice."""
     lines = (*judged.hints, *lines_for(judged.situation))
     return replace(judged, hints=tuple(dict.fromkeys(lines)), situation=None)

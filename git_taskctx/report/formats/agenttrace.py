@@ -101,10 +101,10 @@ def _file(traced: Traced, work: Work, humans: Collection[str]) -> dict[str, Any]
 
 
 def contributor(turns: Sequence[WorkTurn], humans: Collection[str]) -> dict[str, str]:
-    """Return what is known of who did it: what an agent did is `ai`, unless its actor is known to be a person.
+    """Return who did it: an agent is `ai`, unless its actor is known to be a person.
 
-    What was accepted, or is no agent's, is `unknown`; so are turns that cannot be told apart, but for those of agents
-    and people together, which are `mixed`.
+    Accepted changes and those of no agent are `unknown`; turns that cannot be separated too, unless agents and people
+    are among them: `mixed`.
     """
     kinds = {_kind(turn, humans) for turn in turns}
     if len(kinds) > 1:

@@ -1,4 +1,4 @@
-"""A proof as GitHub Actions reads it: annotations on stdout, and the whole of it in the step's summary.
+"""A proof for GitHub Actions: annotations on stdout, and everything in the step's summary.
 
 A step shows ten errors and ten warnings (docs.github.com, "Usage limits": annotations); the rest would be dropped in
 silence, so it is counted in the last one and listed in the summary. Notices are ten as well.

@@ -1,8 +1,8 @@
-"""Proved commits as statements of the in-toto attestation framework v1: unsigned, for others to sign and to check.
+"""Proved commits as statements of the in-toto attestation framework v1, unsigned.
 
-The verdict is a SLSA verification summary, each QA run a test result, and the chain itself a predicate of our own; the
-specifications are in-toto/attestation and slsa-framework/slsa on GitHub. A statement says nothing of when it was made:
-the same records make the same bytes.
+The verdict is a SLSA verification summary, each QA run a test result, and the chain a predicate of our own; the
+specifications are in-toto/attestation and slsa-framework/slsa on GitHub. Statements have no time: the same records make
+the same bytes.
 """
 
 from __future__ import annotations
