@@ -12,7 +12,7 @@ import hashlib
 import os
 from collections.abc import Collection, Iterator
 
-from git_taskctx.errors import GitFailed, hint_in
+from git_taskctx.errors import CouldNotTell, GitFailed, hint_in
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, QUIET, STATUS, UNORDERED
 from git_taskctx.git.background import Background
@@ -85,6 +85,13 @@ class Reading:
     def changes_since(self, tree: TreeOid) -> list[Change]:
         """Return what differs from `tree`, by path. Raises: CouldNotTell when objects are missing."""
         return compare_trees(self.repository, tree, self.tree)
+
+    def find_changes(self, tree: TreeOid) -> list[Change] | None:
+        """Return what differs from `tree`, by path; None where objects of it are gone."""
+        try:
+            return self.changes_since(tree)
+        except CouldNotTell:
+            return None
 
     @functools.cached_property
     def index_tree(self) -> TreeOid | None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import heapq
-import os
 import re
-import stat
 from collections.abc import Mapping
 
 from git_taskctx.context.caller import Caller
@@ -14,21 +11,22 @@ from git_taskctx.context.committree import commit_tree_of
 from git_taskctx.context.guard import refuse_added, refuse_blobs
 from git_taskctx.context.scope import outside, scope_hash_of
 from git_taskctx.context.session import Event, Session
-from git_taskctx.errors import BadData, CouldNotTell, Refused, TryAgain
-from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
+from git_taskctx.errors import CouldNotTell, Refused
+from git_taskctx.git.changes import compare_trees, pair_renames
 from git_taskctx.git.patch import LARGE, Patch, conflicted, find_large, make_patches
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.worktree import Reading
-from git_taskctx.handoff.changed import read_files, write_list
+from git_taskctx.handoff.before import FilesBefore
+from git_taskctx.handoff.changed import write_list
 from git_taskctx.handoff.head import follow_head
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model import payloads
-from git_taskctx.model.canonical import dump_canonical, sha256_hex
+from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.policy import SecretsPolicy
-from git_taskctx.model.snapshot import Change, FileChange, WorktreeSnapshot
+from git_taskctx.model.snapshot import Change, WorktreeSnapshot
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
@@ -107,8 +105,10 @@ def take_snapshot(
     draft.warnings += [f"{path} is left out: an editor keeps it beside a file" for path in reading.temporary]
     for change in hidden:
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
-    side, side_sha = _side_file(draft, changes, status)
-    untracked, untracked_count = _untracked(status, since_init=_find_changes(reading, chain.init_tree) or changes)
+    tree_before = repository.tree_of(base) if chain.previous_owner == "init" else chain.tenure_tree
+    before = FilesBefore(session, reading, chain.previous_owner, tree_before, draft.warnings)
+    side, side_sha = write_list(map(before.describe, changes), status, count=len(changes))
+    untracked, untracked_count = _untracked(status, since_init=reading.find_changes(chain.init_tree) or changes)
     prefix = f"{agent}-{draft.n}"
     index_tree = reading.index_tree
     reading.keep()
@@ -212,7 +212,7 @@ def _make_patches(draft: _Draft, commit_tree: TreeOid, previous: TreeOid) -> tup
     """
     repository, tree = draft.reading.repository, draft.reading.tree
     base, settled = repository.tree_of(draft.base), draft.chain.settled_tree
-    changes = [*compare_trees(repository, base, commit_tree), *(_find_changes(draft.reading, settled) or ())]
+    changes = [*compare_trees(repository, base, commit_tree), *(draft.reading.find_changes(settled) or ())]
     apart = find_large(repository.toplevel, changes)
     incremental: Patch | None
     added: Patch | None
@@ -234,14 +234,6 @@ def _make_patches(draft: _Draft, commit_tree: TreeOid, previous: TreeOid) -> tup
 def _find_patch(repository: Repository, old: TreeOid, new: TreeOid, apart: frozenset[bytes]) -> Patch | None:
     try:
         return make_patches(repository, [(old, new)], apart=apart)[0]
-    except CouldNotTell:
-        return None
-
-
-def _find_changes(reading: Reading, since: TreeOid) -> list[Change] | None:
-    """Return what differs from a tree; None where objects are missing."""
-    try:
-        return reading.changes_since(since)
     except CouldNotTell:
         return None
 
@@ -269,7 +261,7 @@ def _check_scope(
         paths = (quote(change.path) for change in changed)
         return outside(context.immutable.scope_patterns, (path for path in paths if path != context.git.task_file))
 
-    since_init, since = _find_changes(draft.reading, chain.init_tree), _find_changes(draft.reading, previous)
+    since_init, since = draft.reading.find_changes(chain.init_tree), draft.reading.find_changes(previous)
     brought = {change.path for change in (changes if since_init is None else since_init)}
     whole = find([change for change in changes if change.path in brought])
     own = find(since) if since is not None else None
@@ -288,106 +280,7 @@ def _reopened(chain: Chain, reading: Reading, options: Options) -> tuple[str, ..
     expected = chain.expected
     if expected is None or chain.at_work or options.accepted or expected.tree == reading.tree:
         return ()
-    return tuple(quote(change.path) for change in _find_changes(reading, expected.tree) or ())
-
-
-def _side_file(draft: _Draft, changes: list[Change], status: bytes) -> tuple[bytes, str]:
-    """Return the compressed list of changed files, and the sha256 of its content."""
-    before = _Before(draft)
-    files = (_file_change(draft.reading, change, before) for change in changes)
-    return write_list(files, status, count=len(changes))
-
-
-class _Before:
-    """Hashes and modes of the previous owner's snapshot, else of the base. Asked in path order."""
-
-    def __init__(self, draft: _Draft) -> None:
-        chain, self._reading = draft.chain, draft.reading
-        self._agent, self._warnings = chain.previous_owner, draft.warnings
-        first = self._agent == "init"
-        tree = draft.reading.repository.tree_of(draft.base) if first else chain.tenure_tree
-        found = _find_changes(draft.reading, tree)
-        self._since = None if found is None else {change.path: change for change in found}
-        snapshot = draft.session.details().get(self._agent)
-        if snapshot is not None and snapshot.tree != tree:
-            snapshot = None
-        data = draft.session.caller.store.read(draft.session.task, snapshot.files) if snapshot else None
-        self._files = read_files(data, snapshot.files_sha) if snapshot and data is not None else iter(())
-        self._next = self._read()
-
-    def find(self, change: Change, sha: str | None) -> tuple[str | None, str | None]:
-        """Return the earlier sha256 and mode; `sha` is the present one. None where unknown or absent."""
-        while self._next is not None and self._next[0] < change.path:
-            self._next = self._read()
-        if self._next is not None and self._next[0] == change.path:
-            return self._next[1:]
-        if self._since is None:
-            return None, None
-        since = self._since.get(change.path)
-        if since is None:  # as it was; only the base has moved
-            return sha, None if change.mode == ABSENT else change.mode
-        return self._hash(since), None if since.old_mode == ABSENT else since.old_mode
-
-    def _hash(self, change: Change) -> str | None:
-        if change.old_mode == ABSENT:
-            return None
-        if change.old_mode == SUBMODULE:
-            return sha256_hex(change.old_oid.encode())
-        hashed = hashlib.sha256()
-        try:
-            for piece in self._reading.objects.read_pieces(change.old_oid):
-                hashed.update(piece)
-        except CouldNotTell:
-            return None
-        return hashed.hexdigest()
-
-    def _read(self) -> tuple[bytes, str | None, str | None] | None:
-        try:
-            return next(self._files, None)
-        except BadData:
-            warning = f"the list of files of {self._agent}'s snapshot does not read; hashes before are those of blobs"
-            self._warnings.append(warning)
-            self._files = iter(())
-            return None
-
-
-def _file_change(reading: Reading, change: Change, before: _Before) -> FileChange:
-    path = quote(change.path)
-    sha, size = _raw_hash(reading, change)
-    previous_sha, previous_mode = before.find(change, sha)
-    return FileChange(
-        path=path,
-        status=change.status,
-        sha256=sha,
-        previous_sha256=previous_sha,
-        mode=None if change.mode == ABSENT else change.mode,
-        previous_mode=previous_mode,
-        size=size,
-        renamed_from=quote(change.renamed_from) if change.renamed_from else None,
-    )
-
-
-def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]:
-    """Return hash and size of the raw worktree bytes: a link's target, a submodule's commit."""
-    if change.mode == ABSENT:
-        return None, None
-    if change.mode == SUBMODULE:
-        return sha256_hex(change.oid.encode()), None
-    if (known := reading.find_hash(change.path)) is not None:
-        return known
-    file = os.fsencode(reading.repository.toplevel) + b"/" + change.path
-    try:
-        if change.mode == LINK and stat.S_ISLNK(os.lstat(file).st_mode):
-            target = os.readlink(file)  # noqa: PTH115 - paths are bytes here
-            return sha256_hex(target), len(target)
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest(), os.fstat(opened.fileno()).st_size
-    except OSError as error:
-        if change.path in reading.flagged:  # in the tree whatever lies on disk
-            return None, None
-        what = "went away" if isinstance(error, FileNotFoundError) else "changed"
-        raise TryAgain(f"{quote(change.path)} {what} while it was read", hint="run the same command again") from error
+    return tuple(quote(change.path) for change in reading.find_changes(expected.tree) or ())
 
 
 def _untracked(status: bytes, *, since_init: list[Change]) -> tuple[list[str], int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from git_taskctx.capture.importers.markdown import MAX_LINES
 from git_taskctx.capture.strict_yaml import Node
 
 _NAME = "tasks.md"
@@ -26,10 +27,12 @@ def is_named(name: str) -> bool:
 
 
 def parse(text: str, name: str) -> Node | None:
-    """Parse a checklist as a list of tasks; None where no box has an id, or front matter makes it a task."""
-    if text.startswith("---\n"):
+    """Parse a checklist as a list of tasks; None for any other Markdown, as where front matter makes it one task."""
+    if text.startswith("---\n") or text.count("\n") > MAX_LINES:
         return None
     tasks: list[dict[str, Node]] = []
+    more: dict[int, list[tuple[int, str]]] = {}
+    """Lines below a box."""
     rest: list[tuple[int, str]] = []
     below, section, fenced = -1, "", False
     for number, line in enumerate(text.split("\n"), 1):
@@ -43,14 +46,15 @@ def parse(text: str, name: str) -> Node | None:
             tasks.append({key: Node(value, number, 1) for key, value in said.items()})
             below = len(box["indent"])
         elif below >= 0 and (not line.strip() or len(line) - len(line.lstrip()) > below):
-            before = tasks[-1].get("details", Node("", number, 1))
-            tasks[-1]["details"] = Node(f"{before.value}{line.strip()}\n", before.line, 1)
+            more.setdefault(len(tasks) - 1, []).append((number, line.strip()))
         else:
             below = -1
             rest.append((number, line))
             section = line.lstrip("# ").strip() if re.match(r"#{1,6}\s", line) else section
     if not tasks:
         return None
+    for index, below_it in more.items():
+        tasks[index]["details"] = Node("\n".join(line for _, line in below_it), below_it[0][0], 1)
     steps = tuple(
         Node({name: Node(f"{one['id'].value} {one['title'].value}", line, 1) for name in ("id", "title")}, line, 1)
         for one in tasks
