@@ -6,6 +6,7 @@ The keys come from `model.policy`; a new field needs a line in `RULES`.
 from __future__ import annotations
 
 import functools
+import operator
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,25 +25,10 @@ BYPASSES = ("attest", "force-secrets", "no-verify")
 """Bypasses that a proof may tolerate."""
 
 
-def unchanged(committed: Any, personal: Any) -> bool:
-    """Keep a committed value: neither value is stricter."""
-    return bool(committed == personal)
-
-
-def _at_most(committed: int, personal: int) -> bool:
-    return personal <= committed
-
-
-def _at_least(committed: int, personal: int) -> bool:
-    return personal >= committed
-
-
-def _switched_on(committed: bool, personal: bool) -> bool:
-    return personal or not committed
-
-
-def _switched_off(committed: bool, personal: bool) -> bool:
-    return committed or not personal
+# Each takes the committed value, then the personal one, and returns whether that is at least as strict. False < True.
+unchanged = operator.eq
+_at_most = _switched_off = operator.ge
+_at_least = _switched_on = operator.le
 
 
 def _subset(committed: Sequence[str], personal: Sequence[str]) -> bool:

@@ -75,7 +75,9 @@ def record_qa(session: Session, request: QaRequest) -> QaRecorded:
     command = check_text(request.command, what="command") if request.command is not None else None
     with read_worktree(session.repository, keep=False) as reading:
         tree = _without_log(session.chain, reading, source.path)
-        changed = _changed_since_init(session, reading, source.path)
+        apart = {source.path, session.context.git.task_file}
+        changes = (quote(change.path) for change in reading.changes_since(session.chain.init_tree))
+        changed = tuple(path for path in changes if path not in apart)
         baseline, warnings = _is_baseline(session, request, reading, changed)
     evidence, contents = take(session, source, "qa_log", description=command)
     run = _run_of(session, source, command, request.exit_code, evidence)
@@ -184,13 +186,6 @@ def _without_log(chain: Chain, reading: Reading, path: str) -> TreeOid:
     if path not in known or reading.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
         return reading.tree
     return _without(reading.repository, reading.tree, [raw])
-
-
-def _changed_since_init(session: Session, reading: Reading, log: str) -> tuple[str, ...]:
-    """Return what differs from the init tree, except the log and the task file."""
-    apart = {log, session.context.git.task_file}
-    changes = (quote(change.path) for change in reading.changes_since(session.chain.init_tree))
-    return tuple(path for path in changes if path not in apart)
 
 
 def _is_baseline(

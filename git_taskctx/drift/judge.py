@@ -172,7 +172,7 @@ def _explain_path(reading: Reading, change: Change, back: Cause | None) -> Cause
             return Cause(CauseKind.RENAMED, path, f"from {quote(change.renamed_from)}")
         return Cause(CauseKind.ADDED, path)
     if change.status == "D":
-        if _is_ignored_now(reading, change.path):
+        if os.path.lexists(os.fsencode(reading.repository.toplevel) + b"/" + change.path):
             return Cause(CauseKind.IGNORE_RULES_CHANGED, path, "is there, but is ignored now")
         return Cause(CauseKind.DELETED, path)
     if change.status == "T":
@@ -189,10 +189,6 @@ def _verb(change: Change) -> str:
 
 def _type(mode: str) -> str:
     return {LINK: "symbolic link", SUBMODULE: "submodule"}.get(mode, "file")
-
-
-def _is_ignored_now(reading: Reading, path: bytes) -> bool:
-    return os.path.lexists(os.fsencode(reading.repository.toplevel) + b"/" + path)
 
 
 def _where_they_went(

@@ -92,7 +92,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
         agents = _agents(request, config.policy)
         with read_worktree(repository, keep=False) as reading:
             captured = _capture(request, Ground(config.policy, base, reading, committed_in(config)))
-            _keep_new_files(caller, config.policy, reading, head.commit)
+            keep_new_content(caller, config.policy.secrets, reading, since=caller.repository.tree_of(head.commit))
             dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)
             now, context_id = caller.now(), randomness.token_hex(8)
             payload = Init(
@@ -244,10 +244,6 @@ def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading
         if differs(name, caller.repository.find_blob(base, name, limit=PYPROJECT_LIMIT), now):
             warnings.append(f"{name} as it is in the worktree does not count: policy is read from the base commit")
     return tuple(warnings)
-
-
-def _keep_new_files(caller: Caller, policy: Policy, reading: Reading, head: CommitOid | None) -> None:
-    keep_new_content(caller, policy.secrets, reading, since=caller.repository.tree_of(head))
 
 
 def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captured, branch: str | None) -> Context:
