@@ -70,11 +70,12 @@ def parse(data: bytes) -> Any:
     text = data.decode().strip()
     try:
         from _json import make_scanner
-    except ImportError:  # another Python
+
+        value, end = make_scanner(_Rules)(text, 0)  # type: ignore[arg-type] # typeshed wants a scanner, CPython a JSONDecoder
+    except (ImportError, SystemError):  # another Python; CPython 3.11 finds its own error only once `json` is loaded
         import json
 
         return json.loads(text)
-    value, end = make_scanner(_Rules)(text, 0)  # type: ignore[arg-type] # typeshed wants a scanner, CPython a JSONDecoder
     if end != len(text):
         raise ValueError("something follows the value")
     return value
