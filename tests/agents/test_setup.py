@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import stat
@@ -71,16 +72,15 @@ def _holds(text: str, before: str, agent: str) -> None:
                 assert new[key][event][: len(entries)] == entries
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize("text", TEXTS)
-def test_every_layout(agent: str, text: str) -> None:
+def test_every_layout() -> None:
     """Put in, put in again, put in for another role, taken out: the bytes are those of before."""
-    dialect = DIALECTS[agent]
-    added = wiring.add(text, dialect, None, what="f")
-    _holds(added, text, agent)
-    other = wiring.add(added, dialect, "reviewer", what="f")
-    assert wiring.found(other, dialect, what="f") == wiring.wiring(dialect, "reviewer")
-    assert [wiring.remove(one, dialect, what="f") for one in (added, other)] == [text, text]
+    for agent, text in itertools.product(AGENTS, TEXTS):
+        dialect = DIALECTS[agent]
+        added = wiring.add(text, dialect, None, what="f")
+        _holds(added, text, agent)
+        other = wiring.add(added, dialect, "reviewer", what="f")
+        assert wiring.found(other, dialect, what="f") == wiring.wiring(dialect, "reviewer")
+        assert [wiring.remove(one, dialect, what="f") for one in (added, other)] == [text, text]
 
 
 @pytest.mark.parametrize("agent", AGENTS)

@@ -66,17 +66,16 @@ def test_every_log_has_its_reading() -> None:
     assert len({name.split("-")[1] for name in EXPECTED if name.startswith("public-")}) >= 3
 
 
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_reading_of_a_real_log(name: str) -> None:
+def test_the_reading_of_a_real_log() -> None:
     """Tools, counts, percentages, failures by name and the verdict are exactly these."""
-    expected = EXPECTED[name]
-    command, code = expected["command"], expected["exit_code"]
-    reports = read(log(name), command=command, exit_code=code)
-    assert [to_plain(report) for report in reports] == expected["reports"]
-    assert judge(reports, code) == expected["status"]
-    assert status(log(name)) == expected["without_exit_code"]
-    if code:
-        assert expected["status"] == "failed"
+    for name, expected in EXPECTED.items():
+        command, code = expected["command"], expected["exit_code"]
+        reports = read(log(name), command=command, exit_code=code)
+        assert [to_plain(report) for report in reports] == expected["reports"], name
+        assert judge(reports, code) == expected["status"], name
+        assert status(log(name)) == expected["without_exit_code"], name
+        if code:
+            assert expected["status"] == "failed"
 
 
 def _coloured(text: str) -> str:
@@ -413,13 +412,12 @@ NESTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NESTED)
-def test_output_that_imitates_a_summary(name: str) -> None:
+def test_output_that_imitates_a_summary() -> None:
     """Nested runs, forged lines and verdicts that do not fit: not a pass, with an exit code of 0 neither."""
-    text, expected = NESTED[name]
-    assert status(text.encode()) == expected
-    if expected != "passed" and name not in WITH_AN_EXIT_CODE:
-        assert status(text.encode(), 0) != "passed"
+    for name, (text, expected) in NESTED.items():
+        assert status(text.encode()) == expected, name
+        if expected != "passed" and name not in WITH_AN_EXIT_CODE:
+            assert status(text.encode(), 0) != "passed", name
 
 
 WITH_AN_EXIT_CODE = {"notes of mypy, and no error"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -235,16 +236,16 @@ def test_an_empty_stdin_stays_empty(event: str, tmp_path: Path) -> None:
     assert trial.called() == trial.call.splitlines(keepends=True)[0]
 
 
-@pytest.mark.parametrize(
-    "text", [b"", b"make check", b"make check\n", b"#!/bin/sh\nmake check\nexit 0\n", b"exec make", b"\n\n"]
-)
-@pytest.mark.parametrize("event", EVENTS)
-def test_lines_in_a_script_come_and_go(event: str, text: bytes) -> None:
+SCRIPTS = (b"", b"make check", b"make check\n", b"#!/bin/sh\nmake check\nexit 0\n", b"exec make", b"\n\n")
+
+
+def test_lines_in_a_script_come_and_go() -> None:
     """Our lines in a user's script are put in once, and taken out to the last byte."""
-    whole = with_block(text, event)
-    assert with_block(whole, event) == whole != text
-    assert without_block(whole) == text
-    assert author(whole, event) == "block"
+    for event, text in itertools.product(EVENTS, SCRIPTS):
+        whole = with_block(text, event)
+        assert with_block(whole, event) == whole != text
+        assert without_block(whole) == text
+        assert author(whole, event) == "block"
 
 
 @pytest.mark.parametrize("code", [0, 3])

@@ -24,12 +24,12 @@ def test_a_sentence_is_broken_between_words_on_a_terminal() -> None:
     assert on_terminal(document, 14) == ["yes: one two", "  three", "  four-and-more-than-fits", "  five"]
 
 
-@pytest.mark.parametrize("width", range(1, 60))
-def test_no_word_is_lost(width: int) -> None:
+def test_no_word_is_lost() -> None:
     """Whatever the width, the words are the same."""
-    words = ["began ", ("TASK-1", "bold"), " on main at 0123456789ab (context 0123456789abcdef)"]
-    document = Document().sentence(*words)
-    assert " ".join(on_terminal(document, width)).split() == document.plain().split()
+    for width in range(1, 60):
+        words = ["began ", ("TASK-1", "bold"), " on main at 0123456789ab (context 0123456789abcdef)"]
+        document = Document().sentence(*words)
+        assert " ".join(on_terminal(document, width)).split() == document.plain().split()
 
 
 def test_a_line_that_may_be_copied_is_never_broken() -> None:
