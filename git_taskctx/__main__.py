@@ -42,7 +42,7 @@ def run() -> NoReturn:
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()
-        except (OSError, ValueError):  # `main` has told
+        except (OSError, ValueError):  # `main` has reported it
             code = code or CLOSED
     os._exit(code)
 
@@ -77,7 +77,7 @@ def main(argv: Sequence[str], *, alone: bool = False) -> int:
         return _closed() if isinstance(ending.__context__, BrokenPipeError) else int(ending.code or 0)
     except BrokenPipeError:
         return _closed()
-    except Exception as error:  # a bug of ours, told as such
+    except Exception as error:  # a bug of ours, reported as such
         refusal = find_refusal(error)
         if refusal is not None:
             return _say(refusal, argv)
@@ -126,7 +126,7 @@ def _begin(argv: Sequence[str]) -> None:
     try:
         folder = os.getcwd()  # noqa: PTH109 - no pathlib here
         worktree = find_worktree(folder)
-    except (OSError, ValueError):  # told by whoever asks for the repository
+    except (OSError, ValueError):  # reported when the repository is opened
         return
     lock = None
     if worktree is not None and argv[0] in _READING and (argv[0] == "fingerprint" or is_active(*worktree)):
@@ -182,7 +182,7 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
     try:
         document.write(sys.stderr, colour=use_colour(sys.stderr))
         sys.stderr.flush()
-    except OSError:  # the exit code still tells
+    except OSError:  # the exit code still says it
         give_up(sys.stderr)
     return error.exit_code
 

@@ -52,7 +52,7 @@ class Problems:
     found: list[tuple[int, int, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     """Readable, but perhaps not meant."""
-    mended: set[int] = field(default_factory=set)
+    corrected: set[int] = field(default_factory=set)
     """Lines replaced by a corrected version; their faults are reported already."""
     gave_up: bool = False
     """Whether the file was not read to its end."""
@@ -61,7 +61,7 @@ class Problems:
 
     def add(self, line: int, column: int, message: str) -> None:
         """Note a problem, except on a corrected line; lines and columns count from 1."""
-        if line not in self.mended:
+        if line not in self.corrected:
             self.found.append((line, column, message))
 
     def raise_any(self) -> None:
@@ -106,7 +106,7 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
 
     def read_instead(instead: Mapping[int, str]) -> bool:
         changes = [number for number, line in instead.items() if lines[number] != line]
-        problems.mended.update(number + 1 for number in instead)
+        problems.corrected.update(number + 1 for number in instead)
         for number in changes:
             lines[number] = instead[number]
         return bool(changes)
@@ -124,9 +124,9 @@ def parse_yaml(text: str, problems: Problems) -> Node | None:
             root = _build(YAML(typ="safe", pure=True).parse("\n".join(lines)), attempt, lines)
         except (MarkedYAMLError, ValueError, OverflowError) as error:
             fault = yaml_faults.explain(lines, error)
-            known = fault.line + 1 in problems.mended
+            known = fault.line + 1 in problems.corrected
             problems.add(fault.line + 1, fault.column + 1, fault.message)
-            problems.mended.add(fault.line + 1)
+            problems.corrected.add(fault.line + 1)
             read_on = not known and read_instead(fault.instead)
             if not read_on and not read_instead(yaml_faults.blank_key(lines, fault.line)):
                 return None
@@ -197,8 +197,8 @@ def _refuse_sharing(event: Any, line: int, column: int, problems: Problems) -> N
     if event.tag is not None:
         tag = str(event.tag).replace("tag:yaml.org,2002:", "!!")
         is_path = not tag.startswith("!!") and not _NAME.fullmatch(tag.removeprefix("!"))
-        mend = f"text that begins with ! must be in quotes: write '{tag}'" if is_path else f"remove {tag}"
-        problems.add(line, column, mend if is_path else f"tags are not read: {mend}")
+        fix = f"text that begins with ! must be in quotes: write '{tag}'" if is_path else f"remove {tag}"
+        problems.add(line, column, fix if is_path else f"tags are not read: {fix}")
 
 
 def _warn_of_comment(event: Any, lines: Sequence[str], problems: Problems) -> None:
@@ -224,8 +224,8 @@ def _pair(items: list[Node], problems: Problems) -> dict[str, Node]:
     first_lines: dict[str, int] = {}
     for key, value in zip(items[::2], items[1::2], strict=True):
         if not isinstance(key.value, str):
-            mend = ": put text that begins with { or [ in quotes" if key.value is not None else ""
-            problems.add(key.line, key.column, f"a key must be text{mend}")
+            fix = ": put text that begins with { or [ in quotes" if key.value is not None else ""
+            problems.add(key.line, key.column, f"a key must be text{fix}")
         elif key.value in result:
             first = first_lines[key.value]
             problems.add(key.line, key.column, f"{key.value!r} is given twice, first on line {first}: keep one")

@@ -64,10 +64,10 @@ def commits_since(session: Session) -> list[tuple[CommitOid, str]]:
 def _moves(repository: Repository, expected: CommitOid | None) -> dict[CommitOid, str]:
     """Return the moves of HEAD since it was expected, newest first, with the reflog's words; none if unknown."""
     # log.showSignature would put what gpg says between the lines (git-log).
-    told = repository.git.run(
+    log = repository.git.run(
         "log", "-g", "-n", str(LOOKED_BACK), "--no-show-signature", "--format=%H %gs", "HEAD", "--", ok=(0, 128)
     )
-    moves = [line.partition(" ") for line in told.out.decode("utf-8", "replace").splitlines()]
+    moves = [line.partition(" ") for line in log.out.decode("utf-8", "replace").splitlines()]
     found: dict[CommitOid, str] = {}
     for oid, _, words in moves:
         if oid == expected:

@@ -58,7 +58,7 @@ def was_begun(repository: Repository, context: Context) -> bool:
     """Return whether a context has any record: an `init` may be killed before that."""
     try:
         return context.audit.update_count > 1 or bool(read_entries(repository, context.context_id))
-    except BadData:  # there is something, and whoever asks for this context will be told
+    except BadData:  # there is something: opening this context reports the error
         return True
 
 

@@ -113,7 +113,7 @@ def _new_priority(session: Session, data: bytes) -> str:
     old = session.context.immutable.task_snapshot.priority
     try:
         new = read_task_file(data, name=session.context.git.task_file or "", task=session.task).task_snapshot.priority
-    except BadData:  # `rebuild` tells what is wrong with it
+    except BadData:  # `rebuild` reports what is wrong with it
         return ""
     return f", and its priority is {new or 'gone'}, not {old or 'unset'}" if new != old else ""
 

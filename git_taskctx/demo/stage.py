@@ -51,7 +51,7 @@ class Player:
         (home / ".gitconfig").write_text(GIT_CONFIG)
         self._environ = _sealed(environ, home, colour=colour)
 
-    # What is told
+    # Output
 
     def title(self, text: str) -> None:
         """Begin a part of the story."""

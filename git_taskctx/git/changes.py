@@ -71,7 +71,7 @@ def _ask(
     heads = [b"%s %s\n" % (old.encode(), new.encode()) for old, new in pairs]
     process, began = git.start(*command), time.perf_counter()
     try:
-        with contextlib.suppress(BrokenPipeError):  # its code tells
+        with contextlib.suppress(BrokenPipeError):  # its exit code says it
             _end_of(process.stdin).write(b"".join(heads))
             _end_of(process.stdin).close()
         said = _Said(_end_of(process.stdout))

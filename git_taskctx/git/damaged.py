@@ -38,8 +38,8 @@ def lost(ref: str, oid: str) -> BadData:
 
 
 def _place(git: Git, name: str) -> Path:
-    told = git.run("rev-parse", "--git-path", name).out
-    return Path(os.path.normpath(git.cwd / os.fsdecode(told.removesuffix(b"\n"))))
+    out = git.run("rev-parse", "--git-path", name).out
+    return Path(os.path.normpath(git.cwd / os.fsdecode(out.removesuffix(b"\n"))))
 
 
 def _last_whole(git: Git, log: Path) -> str | None:
@@ -48,5 +48,5 @@ def _last_whole(git: Git, log: Path) -> str | None:
         return None
     moves = reversed(log.read_bytes().splitlines()[-LOOKED_BACK:])
     oids = [match[1] for line in moves if (match := _NEW.fullmatch(line))]
-    told = git.run("cat-file", "--batch-check", stdin=b"".join(oid + b"\n" for oid in oids)).out.splitlines()
-    return next((line.split()[0].decode() for line in told if line.split()[1:2] == [b"commit"]), None)
+    out = git.run("cat-file", "--batch-check", stdin=b"".join(oid + b"\n" for oid in oids)).out.splitlines()
+    return next((line.split()[0].decode() for line in out if line.split()[1:2] == [b"commit"]), None)

@@ -165,8 +165,8 @@ def _entries(status: bytes) -> Iterator[bytes]:
 
 
 def _head(repository: Repository, status: bytes) -> Head:
-    told = dict(entry[2:].split(b" ", 1) for entry in _entries(status) if entry.startswith(b"# branch."))
-    oid, branch = told.get(b"branch.oid", b""), told.get(b"branch.head", b"")
+    answer = dict(entry[2:].split(b" ", 1) for entry in _entries(status) if entry.startswith(b"# branch."))
+    oid, branch = answer.get(b"branch.oid", b""), answer.get(b"branch.head", b"")
     if not oid or not branch:
         raise Declined("git status does not name HEAD")
     commit = None if oid == b"(initial)" else CommitOid(oid.decode())
@@ -225,9 +225,9 @@ def _attributes(repository: Repository, index: IndexCopy, paths: list[bytes]) ->
     git = repository.git
     if not index.gives_attributes(os.fsencode(repository.toplevel), paths):
         git = git.with_env(GIT_INDEX_FILE=NO_INDEX)  # it would be read whole
-    told = git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
+    answer = git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
     converted = set()
-    for path, attribute, value in re.findall(rb"([^\0]*)\0([^\0]*)\0([^\0]*)\0", told):
+    for path, attribute, value in re.findall(rb"([^\0]*)\0([^\0]*)\0([^\0]*)\0", answer):
         if attribute not in _ATTRIBUTES or value in (b"unspecified", b"unset"):
             continue
         if attribute in _CONVERTING:

@@ -265,7 +265,7 @@ def _read_diff(answer: bytes) -> _Diff:
     diff = {}
     for delta in deltas:
         hunks, at = _read_patch(answer, at)
-        if delta.status == "T":  # told as a deletion and an addition
+        if delta.status == "T":  # listed as a deletion and an addition
             hunks, at = _read_patch(answer, at)
         diff[delta.path] = delta._replace(hunks=hunks)
     return diff

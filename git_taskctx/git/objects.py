@@ -166,7 +166,7 @@ class ObjectStore:
         reader = self.begin()
         if reader.stdin is None:
             raise GitFailed("`git cat-file --batch` has no pipes")
-        with contextlib.suppress(BrokenPipeError):  # the answer tells
+        with contextlib.suppress(BrokenPipeError):  # its answer says it
             reader.stdin.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
             reader.stdin.flush()
 
@@ -352,8 +352,8 @@ class ObjectStore:
         ):  # before git 2.44 it asks a promisor, whatever GIT_NO_LAZY_FETCH says, and dies of the answer
             whole = "git fetch --refetch --no-filter origin HEAD refs/notes/taskctx   # what a partial clone leaves out"
             raise CouldNotTell(f"objects are not in this repository: {done.complaint}", hint=whole)
-        told = done.out.splitlines()
-        words = (line.split() for line in told if not line.endswith(b" missing"))
+        lines = done.out.splitlines()
+        words = (line.split() for line in lines if not line.endswith(b" missing"))
         return {oid.decode(): int(size) for oid, _, size in words}
 
     def _pack(self, oids: Collection[str]) -> Iterator[bytes]:

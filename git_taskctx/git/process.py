@@ -102,7 +102,7 @@ class Git:
         """Run git to its end with input in pieces; raises as `run`."""
         process = self.start(*args)
         try:
-            with contextlib.suppress(BrokenPipeError):  # its code tells
+            with contextlib.suppress(BrokenPipeError):  # its exit code says it
                 for piece in stdin:
                     process.stdin.write(piece)  # type: ignore[union-attr]
         except BaseException:
@@ -145,8 +145,8 @@ class Git:
 
             fifo = find_fifo(self.cwd)
             if fifo is not None:
-                told = f"{quote(os.fsencode(fifo))} is a FIFO, and git waits for it"
-                raise Fatal(told, hint=f"rm {shlex.quote(os.fspath(fifo))}") from None
+                reason = f"{quote(os.fsencode(fifo))} is a FIFO, and git waits for it"
+                raise Fatal(reason, hint=f"rm {shlex.quote(os.fspath(fifo))}") from None
             return process.communicate(timeout=max(self.time_limit - self.patience, 0))
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:

@@ -111,7 +111,7 @@ def check_signatures(
             oids = [view.objects.add("commit", _commit(repository, text, one)) for text, one in signed]
             view.objects.flush()
             asked = "".join(f"{oid}\n" for oid in dict.fromkeys(oids)).encode()
-            told = view.as_written.run(
+            log = view.as_written.run(
                 "log", "--no-walk=unsorted", "--stdin", "--no-notes", "--no-show-signature", "--no-color",
                 "--no-mailmap", f"--format={_FIELDS}", stdin=asked,
             )  # fmt: skip
@@ -121,7 +121,7 @@ def check_signatures(
         finally:
             view.close()
     answers = {}
-    for line in told.out.decode("utf-8", "replace").splitlines():
+    for line in log.out.decode("utf-8", "replace").splitlines():
         oid, status, key, primary, signer, short = (*line.split("\0"), "", "", "", "", "")[:6]
         answers[oid] = SignatureStatus(status, tuple(dict.fromkeys(filter(None, (key, primary)))), signer, short)
     return [answers.get(oid, SignatureStatus("E", (), "")) for oid in oids]

@@ -171,7 +171,7 @@ def _task_file(
         return before.payload.task_file
     try:
         captured = fold(entry.record for entry in recorded.entries).capture.oids("task")
-    except BadData:  # which stands against the chain anyway
+    except BadData:  # which is a reason against the chain anyway
         return None
     volatile, file = rules.policy.task.volatile, next(iter(captured.items()), None)
     if file is None:

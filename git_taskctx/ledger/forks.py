@@ -176,11 +176,11 @@ class _Family:
             return chosen[0]
         first = self._entries[sides[0]]
         shown = [(self._shas[side], self._entries[side].record, self._size[side] - 1) for side in sides[:SHOWN]]
-        told = [(sha, f"{one.type} by {one.actor}, {one.time}, and {more} more") for sha, one, more in shown]
+        named = [(sha, f"{one.type} by {one.actor}, {one.time}, and {more} more") for sha, one, more in shown]
         raise Forked(
             f"the ledger of {first.record.task} forks at record {first.record.seq}: "
             f"{len(sides)} were built upon the same one, in two clones",
-            Situation("clone.forked", sides=told),
+            Situation("clone.forked", sides=named),
         )
 
 

@@ -76,7 +76,7 @@ class Claim:
     """Bypassing commits whose place in the history does not follow from the records."""
     handed: tuple[tuple[Record, TreeOid], ...] = ()
     """Starts on a tree other than the one left, perhaps because of volatile keys alone; with the tree left."""
-    vouched: bool = True
+    trusted: bool = True
     """True when the author of the record may approve, so that it is believed about objects missing here."""
 
     @property

@@ -92,7 +92,7 @@ class ClaimMatcher:
 
         parent = find_commit(self._repository, claim.parent) if claim.parent else None
         made = find_patches(self._repository, [(parent.tree, claim.tree)])[0] if parent is not None else None
-        return claim.vouched if made is None else made == place
+        return claim.trusted if made is None else made == place
 
     def _judge_part(self, part: Claim) -> tuple[Reason, ...]:
         """Return what is wrong with an earlier part of the task."""
@@ -226,7 +226,7 @@ class ClaimMatcher:
             return False
         wanted = find_commit(self._repository, claim.parent)
         said = claim.record.payload
-        on_record = said.parent_tree if isinstance(said, Seal) and claim.vouched else None
+        on_record = said.parent_tree if isinstance(said, Seal) and claim.trusted else None
         return actual.tree == (wanted.tree if wanted else on_record)
 
     def _dropped(self, commit: Commit, chain: Chain) -> CommitOid | None:
@@ -310,7 +310,7 @@ class ClaimMatcher:
             text, wanted = (self._text_sha(oid, file.path, claim) for oid in (held.oid, file.blob))
         except (BadData, CouldNotTell, ValueError):  # a record may name a blob by what is no oid
             return False
-        if wanted is None and not claim.vouched:
+        if wanted is None and not claim.trusted:
             return None
         return text == (wanted or file.text_sha)
 

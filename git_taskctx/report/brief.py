@@ -356,8 +356,8 @@ def _listed(listed: Listed) -> str:
 
 def _attached(one: Attached) -> str:
     lines = f" {_line(one.lines)}" if one.lines else ""
-    told = f": {_line(one.description)}" if one.description else ""
-    return f"{_line(one.id)} ({one.type}) {_line(one.path)}{lines}{told}"
+    description = f": {_line(one.description)}" if one.description else ""
+    return f"{_line(one.id)} ({one.type}) {_line(one.path)}{lines}{description}"
 
 
 def _results(results: Mapping[str, Any]) -> Iterator[str]:

@@ -76,16 +76,16 @@ def notes_of(record: Record) -> list[str]:
 
 def event_of(record: Record) -> str:
     """Show what happened, without who did it when."""
-    tell = _EVENTS.get(type(record.payload))
-    return tell(record, record.payload) if tell is not None else ""
+    show = _EVENTS.get(type(record.payload))
+    return show(record, record.payload) if show is not None else ""
 
 
 def _snapshot_event(record: Record, said: payloads.Snapshot) -> str:
     flags = [flag for flag in ("done", "wip", "accepted", "takeover", "allow_clean") if getattr(said, flag)]
     if said.reopened:
         flags.append("reopened: " + ", ".join(said.reopened[:5]))
-    told = f" [{', '.join(flags)}]" if flags else ""
-    return f"{said.n}: tree {_short(record.tree)} {said.diff_stat}{told}"
+    text = f" [{', '.join(flags)}]" if flags else ""
+    return f"{said.n}: tree {_short(record.tree)} {said.diff_stat}{text}"
 
 
 def _start_event(record: Record, said: payloads.Start) -> str:
@@ -96,9 +96,9 @@ def _start_event(record: Record, said: payloads.Start) -> str:
 
 
 def _drift_event(_: Record, said: payloads.Drift) -> str:
-    told = ", ".join(f"{cause.path or 'worktree'} {cause.kind}" for cause in said.causes[:3])
+    text = ", ".join(f"{cause.path or 'worktree'} {cause.kind}" for cause in said.causes[:3])
     more = said.count - 3
-    return told + (f" and {more} more" if more > 0 else "")
+    return text + (f" and {more} more" if more > 0 else "")
 
 
 def _qa_event(_: Record, said: payloads.Qa) -> str:

@@ -37,8 +37,8 @@ def health(document: Document, line: str | None) -> None:
     """Write the hooks' health in one line, and what fixes it."""
     if line is not None:
         verb = {"in place": "", "not installed": "install"}.get(line, "doctor")
-        mend = f"   # git taskctx {verb}" if verb else ""
-        document.line(("hooks: ", "dim"), (line, "warn" if verb else "dim"), (mend, "dim"))
+        advice = f"   # git taskctx {verb}" if verb else ""
+        document.line(("hooks: ", "dim"), (line, "warn" if verb else "dim"), (advice, "dim"))
 
 
 def findings(document: Document, found: Sequence[tuple[str, str, str | None]]) -> None:

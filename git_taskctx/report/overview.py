@@ -121,8 +121,8 @@ def _checks(session: Session, reading: Reading) -> Iterator[str]:
     runs, same = session.chain.runs, is_tree_of(session, reading.repository, reading.tree)
     last = {run.key: run for run in runs} | {run.key: run for run in runs if same(run.tree)}
     for key, run in last.items():
-        told = run.status if same(run.tree) else f"could not tell: {elsewhere(run.tree, reading.tree)}"
-        yield f"{' '.join(key.split())}: {told} ({run.log}, by {run.agent})"
+        result = run.status if same(run.tree) else f"could not tell: {elsewhere(run.tree, reading.tree)}"
+        yield f"{' '.join(key.split())}: {result} ({run.log}, by {run.agent})"
 
 
 def steps_here(session: Session) -> tuple[Step, ...]:

@@ -60,11 +60,11 @@ class _Change:
     step: TurnStep
     stat: str
     files: Sequence[FileDiff] | None
-    """None where they cannot be told, or are not shown."""
+    """None where they are unknown, or not shown."""
     is_cut: bool = False
     """True where the diff is longer than what is kept of it."""
     is_gap: bool = False
-    """True where they cannot be told."""
+    """True where they are unknown."""
 
 
 def render_page(account: Account) -> bytes:

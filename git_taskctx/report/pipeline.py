@@ -51,11 +51,11 @@ def _row(event: RunEvent) -> list[Span]:
     state = event.state or ""
     name = f"{event.stage}{' (asks)' if event.gate else ''}"
     parts: list[Span] = [(f"{name:<16}", "bold"), "  ", (f"{state:<9}", _STATES.get(state, "dim"))]
-    told = [event.agent if not event.gate else None, seconds(event.milliseconds)]
-    told += [f"attempt {event.attempt}" if (event.attempt or 0) > 1 else None]
-    told += [f"${event.usage.usd}" if event.usage is not None and event.usage.usd is not None else None]
-    told += [(event.tree or "")[:12] or None, "not run again" if event.reused else event.why]
-    words = "  ".join(one.splitlines()[0] for one in told if one)
+    facts = [event.agent if not event.gate else None, seconds(event.milliseconds)]
+    facts += [f"attempt {event.attempt}" if (event.attempt or 0) > 1 else None]
+    facts += [f"${event.usage.usd}" if event.usage is not None and event.usage.usd is not None else None]
+    facts += [(event.tree or "")[:12] or None, "not run again" if event.reused else event.why]
+    words = "  ".join(one.splitlines()[0] for one in facts if one)
     return [*parts, f"  {words}"] if words else parts
 
 

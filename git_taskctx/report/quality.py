@@ -40,12 +40,12 @@ def recorded(document: Document, what: QaRecorded) -> None:
 
 
 def _report(report: QaReport) -> list[Span]:
-    told = [f"{count} {name}" for name, count in report.counts.items()]
-    told += [f"{name} {value}%" for name, value in report.percentages.items()]
+    counts = [f"{count} {name}" for name, count in report.counts.items()]
+    counts += [f"{name} {value}%" for name, value in report.percentages.items()]
     said = {"open": "nothing failed so far", "measured": "no verdict"}.get(report.status, report.status)
     spans: list[Span] = [(report.tool, "bold"), ": ", (said, _STYLES.get(report.status, ""))]
-    if told:
-        spans.append(f": {', '.join(told)}")
+    if counts:
+        spans.append(f": {', '.join(counts)}")
     if report.note:
         spans.append(f" ({report.note})")
     return spans

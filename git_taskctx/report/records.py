@@ -61,5 +61,5 @@ def _in_notes(caller: Caller, task: str) -> Iterator[History]:
         known = [caller.context_id] if caller.context_id else find_context_ids(caller.repository, task, notes)
         read = read_ledger(caller.repository, known[-1], notes) if known else None
         if read is not None and read.entries and read.entries[0].record.task == task:
-            told = tuple(f"{task} has another context: {one}, which --context names" for one in known[:-1])
-            yield History(read.entries, tuple(read.aside), told)
+            warnings = tuple(f"{task} has another context: {one}, which --context names" for one in known[:-1])
+            yield History(read.entries, tuple(read.aside), warnings)

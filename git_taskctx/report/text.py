@@ -40,9 +40,9 @@ def hints(document: Document, steps: Sequence[Step | str]) -> None:
             document.line(("hint: ", "warn"), *_command(line))
 
 
-def notes(document: Document, told: Sequence[str], steps: Sequence[Step | str]) -> None:
+def notes(document: Document, texts: Sequence[str], steps: Sequence[Step | str]) -> None:
     """Write what is said beside an answer: warnings, and the commands to type next."""
-    warnings(document, told)
+    warnings(document, texts)
     hints(document, steps)
 
 
@@ -152,8 +152,8 @@ def status(document: Document, seen: Overview) -> None:
         document.line()
         if seen.verdict is not None:
             verdict(document, seen.verdict)
-        for told in seen.qa:
-            document.line(("qa ", "dim"), told)
+        for line in seen.qa:
+            document.line(("qa ", "dim"), line)
         for finding in seen.findings:
             document.line(("finding ", "bad"), f"{finding.id} by {finding.by}: {finding.text}")
         if seen.validated and seen.verdict is not None and seen.verdict.outcome is Outcome.YES:

@@ -18,7 +18,7 @@ _LINE = re.compile(
     r"^(?P<indent> *)(?:(?P<version>TAP version 1[234])$|1\.\.(?P<plan>\d+)(?P<skip> *#.*)?$"
     r"|(?P<bad>not )?ok(?: +(?P<number>\d{1,7}))?(?:(?P<text> .*))?$"
     r"|(?P<block>---|\.\.\.)$|Bail out!(?P<bail>.*)$"
-    r"|(?P<told># fail +[1-9]\d*|# Looks like you.*|Result: FAIL|Dubious, test returned .*)$)",
+    r"|(?P<failed># fail +[1-9]\d*|# Looks like you.*|Result: FAIL|Dubious, test returned .*)$)",
     re.MULTILINE,
 )
 _DIRECTIVE = re.compile(r"(?<!\S)# *(SKIP|TODO(?![\w'-]))", re.IGNORECASE)
@@ -109,7 +109,7 @@ def read_tap(log: str) -> Iterator[QaReport]:
             runs.end_run()
         elif match["plan"]:
             runs.set_plan(int(match["plan"]) if len(match["plan"]) <= _DIGITS else MAX_COUNT)
-        elif match["told"]:
+        elif match["failed"]:
             runs.failed = runs.failed or "it says itself that it failed"
     if runs.planned:
         yield runs.report()

@@ -63,8 +63,8 @@ def render_summary(proof: Proof, *, room: int) -> str:
 
 def _row(one: CommitProof) -> str:
     verdict = one.verdict.value + (f" by {one.by}" if one.by else "") + ("" if one.required else " (not required)")
-    told = [f"`{reason.code.value}` {_markdown(reason.message)}" for reason in (*one.reasons, *one.notices)]
-    return f"| `{one.commit[:12]}` | {verdict} | {_markdown(one.task or '')} | {'<br>'.join(told)} |\n"
+    reasons = [f"`{reason.code.value}` {_markdown(reason.message)}" for reason in (*one.reasons, *one.notices)]
+    return f"| `{one.commit[:12]}` | {verdict} | {_markdown(one.task or '')} | {'<br>'.join(reasons)} |\n"
 
 
 def _plain(text: str) -> str:

@@ -16,9 +16,9 @@ def render_junit(proof: Proof) -> str:
     verdicts = [one.verdict for one in proof.required]
     for reason in proof.reasons:
         verdicts.append(Proven.UNPROVEN)
-        told = _element("error", reason.code.value, reason.message)
+        result = _element("error", reason.code.value, reason.message)
         cases.append(
-            f"    <testcase classname={_quoted('git taskctx')} name={_quoted(proof.range)}>\n{told}    </testcase>\n"
+            f"    <testcase classname={_quoted('git taskctx')} name={_quoted(proof.range)}>\n{result}    </testcase>\n"
         )
     counts = (
         f'tests="{len(cases)}" failures="{verdicts.count(Proven.VIOLATED)}" errors="{verdicts.count(Proven.UNPROVEN)}" '
@@ -35,17 +35,17 @@ def render_junit(proof: Proof) -> str:
 def _case(one: CommitProof) -> str:
     name = f"{one.commit[:12]} {one.subject}".strip()
     opened = f"    <testcase classname={_quoted(one.task or 'git taskctx')} name={_quoted(name)}"
-    told = ""
+    result = ""
     if one.verdict in _WRONG:
         codes = ", ".join(dict.fromkeys(reason.code.value for reason in one.reasons))
         text = "\n".join(f"{reason.code.value}: {reason.message}" for reason in one.reasons)
-        told = _element(_WRONG[one.verdict] if one.required else "skipped", codes, text)
+        result = _element(_WRONG[one.verdict] if one.required else "skipped", codes, text)
     elif not one.required:
-        told = _element("skipped", "not required", "")
+        result = _element("skipped", "not required", "")
     if one.notices:
         notices = "\n".join(f"{notice.code.value}: {notice.message}" for notice in one.notices)
-        told += f"      <system-out>{_text(notices)}</system-out>\n"
-    return f"{opened}>\n{told}    </testcase>\n" if told else f"{opened}/>\n"
+        result += f"      <system-out>{_text(notices)}</system-out>\n"
+    return f"{opened}>\n{result}    </testcase>\n" if result else f"{opened}/>\n"
 
 
 def _element(name: str, message: str, text: str) -> str:
