@@ -59,7 +59,12 @@ def at_merge_request(server: Server, kind: str = "detached", fork: str | None = 
     ("name", "depth"),
     [
         *((name, 1) for name in ("push", "branch", "tag", "schedule", "detached", "merged_result")),
-        *((name, depth) for name in ("push", "merged_result") for depth in (2, 20, None)),
+        ("push", 20),
+        ("merged_result", None),
+        *(
+            pytest.param(name, depth, marks=pytest.mark.deep)
+            for name, depth in (("push", 2), ("push", None), ("merged_result", 2), ("merged_result", 20))
+        ),
     ],
 )
 def test_a_validated_change(server: Serve, name: str, depth: int | None) -> None:

@@ -136,7 +136,7 @@ def unborn(place: Path) -> GitRepo:
     return repo
 
 
-EVERYDAY = (linked_worktree_of_a_bare_sha256_repository, relative_alternates_in_the_environment, partial_clone, unborn)
+EVERYDAY = (linked_worktree_of_a_bare_sha256_repository, partial_clone, unborn)
 
 
 @pytest.fixture(
