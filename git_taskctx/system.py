@@ -51,6 +51,24 @@ def parents() -> dict[int, int]:
     return {pid: process.parent for pid, process in _listed().items()}
 
 
+def below(pid: int) -> set[int]:
+    """Return what a process started, and what those did; with orphans, where it is a subreaper."""
+    found, todo = set[int](), {pid}
+    try:  # where nobody has to look at every process there is: CONFIG_PROC_CHILDREN
+        while todo := set[int]().union(*map(_children, todo)) - found:
+            found |= todo
+    except OSError:
+        known, found, todo = parents(), set(), {pid}
+        while todo := {one for one, parent in known.items() if parent in todo} - found:
+            found |= todo
+    return found
+
+
+def _children(pid: int) -> set[int]:
+    tasks = os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 - no pathlib here
+    return {int(word) for task in tasks for word in _read(f"{pid}/task/{task}/children").split()}
+
+
 def process(pid: int) -> Process | None:
     """Return a process, if it is visible."""
     if not os.path.isdir(f"{PROC}/{os.getpid()}"):  # noqa: PTH112

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from gitrepo import ROOT
@@ -41,6 +43,8 @@ def test_a_variable_of_another_process() -> None:
     """What a process inherited is seen, from its beginning alone."""
     with subprocess.Popen(["sleep", "60"], env={"TASKCTX_RUN": "c/1/stage", "PATH": os.environ["PATH"]}) as child:
         try:
+            while not Path(f"/proc/{child.pid}/environ").read_bytes():
+                pass  # exec(2) has begun, and the environment is not there yet
             assert system.has_variable(child.pid, b"TASKCTX_RUN=c/1/")
             assert not system.has_variable(child.pid, b"RUN=c/1/")
         finally:
@@ -67,3 +71,17 @@ def test_windows_is_told_at_once(words: str, code: int) -> None:
     )
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr == "error: git-taskctx does not run on Windows itself; run it in WSL (wsl --install)\n"
+
+
+@pytest.mark.usefixtures("_shown")
+def test_what_is_below_a_process() -> None:
+    """Its children and theirs, with and without the kernel's list of children."""
+    words = ["sh", "-c", "sleep 60 & echo $!; wait"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, process_group=0) as child:
+        try:
+            assert child.stdout is not None
+            inner = int(child.stdout.readline())
+            assert {child.pid, inner} <= system.below(os.getpid())
+            assert system.below(child.pid) == {inner}
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)

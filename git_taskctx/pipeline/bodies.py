@@ -243,9 +243,10 @@ def _take_answer(session: Session, agent: str, answer: AgentAnswer, named: str |
 
 def _written(bench: Bench, tree: TreeOid) -> str:
     """Return the paths that differ from what the checks began with; none where the tree is the same."""
-    with bench.desk.session() as session, read_worktree(session.repository, keep=False) as reading:
+    with bench.desk.repository() as repository, read_worktree(repository, keep=False) as reading:
         if reading.tree == tree:
             return ""
+    with bench.desk.session() as session, read_worktree(session.repository, keep=False) as reading:
         settled, began = session.chain.settled_tree, session.chain.init_tree
         paths = [quote(one.path) for one in reading.changes_since(settled if settled == tree else began)]
     return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
@@ -304,7 +305,7 @@ def _run_process(
         what = "has more output than can be kept" if is_full else "cannot be started"
         raise CommandFailed(f"{argv[0]} {what}: {(error.strerror or str(error)).lower()}") from error
     finally:
-        end_marked(mark)
+        end_marked(mark, mine=True)
         ctx.sink, ctx.asks = sink, asks
     if reader is not None:
         reader.close()

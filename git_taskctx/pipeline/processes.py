@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 
-from git_taskctx.system import has_variable, parents
+from git_taskctx.system import below, has_variable, parents
 
 MARK = "TASKCTX_RUN"
 """The variable: context, run, stage and attempt."""
@@ -24,11 +24,11 @@ def children() -> set[int]:
     return {pid for pid, parent in parents().items() if parent == own}
 
 
-def end_marked(mark: str) -> None:
-    """Kill every process whose mark begins so, and what it forks meanwhile."""
-    wanted = f"{MARK}={mark}".encode()
+def end_marked(mark: str, *, mine: bool = False) -> None:
+    """Kill every process whose mark begins so, and what it forks meanwhile; of `mine`, those below this process."""
+    wanted, own = f"{MARK}={mark}".encode(), os.getpid()
     for _ in range(_ROUNDS):
-        found = [pid for pid in parents() if pid != os.getpid() and has_variable(pid, wanted)]
+        found = [pid for pid in (below(own) if mine else parents()) if pid != own and has_variable(pid, wanted)]
         if not found:
             return
         _kill(found)

@@ -30,7 +30,7 @@ from git_taskctx.situation import Situation
 from git_taskctx.system import become_subreaper
 
 _LASTING = ("run-started", "stage-ended", "again", "merged", "collision", "waiting", "run-ended")
-"""Events that are on the disk before the run goes on."""
+"""Events that are on the disk before the run goes on, but for the ends of stages that did not run."""
 _PASSED_ON = ("output", "log", "collision", "usage")
 
 
@@ -116,7 +116,7 @@ class _Driver:
         if type == "output":
             event = RunEvent(VERSION, self.journal.count(), now, self.journal.number, type, **data)
         else:
-            event = self.journal.append(event, lasting=type in _LASTING)
+            event = self.journal.append(event, lasting=type in _LASTING and data.get("milliseconds", 0) is not None)
         self.tell(event)
 
     def use(self, ctx: TaskContext, usage: AgentUsage) -> None:
