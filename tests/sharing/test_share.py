@@ -107,7 +107,13 @@ def over_files(folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    ("served", "count"), [(over_files, 10), (served_by_daemon, 4), (served_by_http, 4)], ids=["file", "git", "http"]
+    ("served", "count"),
+    [
+        pytest.param(over_files, 4, id="file"),
+        pytest.param(over_files, 10, id="file, many", marks=pytest.mark.deep),
+        pytest.param(served_by_daemon, 3, id="git"),
+        pytest.param(served_by_http, 3, id="http"),
+    ],
 )
 def test_clones_push_at_once(
     hub: Hub, served: Callable[[Path], contextlib.AbstractContextManager[str]], count: int
@@ -456,8 +462,15 @@ LOOK = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("pushed_first", [True, False], ids=["first, then looks", "looks, then first"])
-@pytest.mark.parametrize("put_away", [False, True], ids=["at work", "put away"])
+@pytest.mark.parametrize(
+    ("put_away", "pushed_first"),
+    [
+        pytest.param(False, False, id="at work, looks, then first"),
+        pytest.param(True, True, id="put away, first, then looks"),
+        pytest.param(False, True, id="at work, first, then looks", marks=pytest.mark.deep),
+        pytest.param(True, False, id="put away, looks, then first", marks=pytest.mark.deep),
+    ],
+)
 def test_a_look_in_a_second_clone_forks_nothing(hub: Hub, put_away: bool, pushed_first: bool) -> None:
     """Whoever looks at a task that the first clone goes on with, before or after it does, writes no record of it."""
     hub.first.init()
