@@ -188,6 +188,8 @@ def _alone(store: Store, task: str) -> Iterator[None]:
     except BlockingIOError as error:
         raise TryAgain(f"a run of {task} is going on", Situation("run.going_on")) from error
     try:
+        for attempt in store.run_folder(task, 0).parent.glob("*/stages/*/*/"):
+            files.sweep_temporaries(attempt)
         yield
     finally:
         os.close(held)
