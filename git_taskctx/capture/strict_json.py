@@ -10,7 +10,9 @@ import json
 import re
 from typing import Any, NoReturn
 
-from git_taskctx.capture.strict_yaml import CONTROL, MAX_DEPTH, NO_TEXT, Node, Problems
+from git_taskctx import limits
+from git_taskctx.capture.strict_yaml import CONTROL, NO_TEXT, Node, Problems
+from git_taskctx.limits import MAX_DEPTH
 from git_taskctx.model.values import dataclass, field
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
@@ -73,7 +75,7 @@ def parse_json(text: str, problems: Problems) -> Node | None:
 
 class JsonReader:
     def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
+        self.text, self.at, self._values = text, 0, 0
         self.odd: list[tuple[int, str]] = []
         """Skipped oddities that are not JSON or ambiguous, with positions."""
         self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
@@ -121,6 +123,9 @@ class JsonReader:
     def _value(self, depth: int) -> Value:
         if depth > MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} deep")
+        self._values += 1
+        if self._values > limits.VALUES:
+            self._stop(f"more than {limits.VALUES} values: divide the file")
         first, start = self._next(), self.at
         if first and first in "{[":
             return self._container(first, depth)
@@ -131,7 +136,10 @@ class JsonReader:
         if scalar is None:
             self._stop(_what_is_wrong(first))
         self.at = scalar.end()
-        return Value(start, self.at, json.loads(scalar[0]))
+        try:
+            return Value(start, self.at, json.loads(scalar[0]))
+        except ValueError:  # more digits than Python reads
+            self._stop("a number has too many digits", start)
 
     def _container(self, first: str, depth: int) -> Value:
         node = Value(self.at, self.at, items=[], keys=[] if first == "{" else None)

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from git_taskctx import limits
 from git_taskctx.errors import BadData
+from git_taskctx.limits import MAX_DEPTH
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
 MAX_BYTES = 1024 * 1024
-MAX_DEPTH = 32
 SHOWN_PROBLEMS = 50
 _NULLS = ("", "~", "null", "Null", "NULL")
 NO_TEXT = "a control character, or no character at all"
@@ -23,6 +24,7 @@ _NOTHING = re.compile(r"\s*(?:#.*|\.\.\.\s*)?$")
 _NAME = re.compile(r"[\w-]+")
 """The name of an anchor or tag, unlike a path or pattern."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_COMMENT = re.compile(r"[ \t]+(#[^\s#]\S*)")
 _MOST_READ = 4 * MAX_BYTES
 """Characters parsed for one file in all attempts to read on after a fault."""
 
@@ -152,7 +154,7 @@ def _build(events: Iterator[Any], problems: Problems, lines: Sequence[str]) -> N
     from ruamel.yaml import events as kinds
 
     stack = [_Open(1, 1)]
-    documents = 0
+    documents = values = 0
     for event in events:
         line, column = event.start_mark.line + 1, event.start_mark.column + 1
         if isinstance(event, kinds.DocumentStartEvent):
@@ -169,6 +171,10 @@ def _build(events: Iterator[Any], problems: Problems, lines: Sequence[str]) -> N
             stack[-1].items.append(Node(value, closed.line, closed.column))
         elif isinstance(event, kinds.NodeEvent):
             _refuse_sharing(event, line, column, problems)
+            values += 1
+            if values > limits.VALUES:
+                problems.add(line, column, f"more than {limits.VALUES} values: divide the file")
+                return None
             if isinstance(event, kinds.CollectionStartEvent):
                 stack.append(_Open(line, column))
                 if len(stack) > MAX_DEPTH:
@@ -206,7 +212,7 @@ def _warn_of_comment(event: Any, lines: Sequence[str], problems: Problems) -> No
     if getattr(event, "style", "") is not None or not getattr(event, "value", ""):
         return
     end = event.end_mark
-    found = re.match(r"[ \t]+(#[^\s#]\S*)", lines[end.line][end.column :]) if end.line < len(lines) else None
+    found = _COMMENT.match(lines[end.line], end.column) if end.line < len(lines) else None
     if found:
         place = f"{problems.name}:{end.line + 1}:{end.column + 1 + found.start(1)}"
         problems.warnings.append(f"{place}: {found[1][:40]} begins a comment, and is left out: put the text in quotes")

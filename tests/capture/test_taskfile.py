@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
+from counted import calls
 
+from git_taskctx import limits
 from git_taskctx.capture.lookup import find_task_file
 from git_taskctx.capture.scope import is_pattern
 from git_taskctx.capture.standards import wanted_by_task
@@ -216,6 +219,30 @@ def test_bounded() -> None:
     assert problems(b"#" * 1048577) == [f"{NAME} has 1048577 bytes, more than 1048576"]
     lines = problems(b"a: &x 1\n" * 100)
     assert (len(lines), lines[-1]) == (51, "… and 149 more")
+
+
+@pytest.mark.parametrize(("name", "most"), [("t.task.yaml", 95), ("t.task.json", 97)])
+def test_values_are_counted(name: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of more values than the limit is not read to its end; so many are read, where keys of YAML count."""
+    monkeypatch.setattr(limits, "VALUES", 100)
+    text = b'{"title": "x", "plan": [%s1]}'
+    assert len(read_task_file(text % (b"1, " * (most - 1)), name=name).task_snapshot.plan) == 1
+    with pytest.raises(BadData, match="more than 100 values: divide the file"):
+        read_task_file(text % (b"1, " * most), name=name)
+
+
+def test_a_number_of_many_digits() -> None:
+    """Python reads none of more than 4,300 digits; that is said of the file."""
+    with pytest.raises(BadData, match=":1:15: a number has too many digits"):
+        read_task_file(b'{"priority" : ' + b"1" * 5000 + b"}", name="t.json")
+
+
+def test_a_line_of_markdown_is_not_read_for_links() -> None:
+    """Twice as many brackets cost twice the text, and not a call for each: only blocks are asked for."""
+    few, many = (
+        calls(partial(read_task_file, b"---\ntitle: x\n---\n" + b"[" * count, name="t.md")) for count in (1000, 20_000)
+    )
+    assert many < few + 1000
 
 
 def test_long_text_is_cut_at_a_word() -> None:

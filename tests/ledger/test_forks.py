@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import random
-import sys
-from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
+from counted import calls
 
 from git_taskctx.errors import BadData
 from git_taskctx.ledger.entry import Entry
@@ -104,23 +102,6 @@ def nested(levels: int) -> list[Entry]:
         at = entry(at, "resolve", "A", holds=one.sha)
         entries.append(at)
     return entries
-
-
-def calls(work: Callable[[], object]) -> int:
-    """Return how many functions are called, of Python and of C."""
-    count = 0
-
-    def note(_: FrameType, event: str, __: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def test_nested_forks_cost_what_the_records_cost() -> None:

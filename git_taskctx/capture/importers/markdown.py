@@ -203,7 +203,8 @@ def _lines_of(node: Node) -> list[Line]:
 def _tokens(lines: Sequence[Line]) -> list[Token]:
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark").parse("\n".join(line for line, _ in lines))
+    # Of a line only its text is asked for; what stands in it (brackets above all) would take longer than all else.
+    return MarkdownIt("commonmark").disable("inline").parse("\n".join(line for line, _ in lines))
 
 
 def _divide(lines: list[Line]) -> Iterator[tuple[str, int, list[Line]]]:
