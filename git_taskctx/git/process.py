@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
 """Seconds after which git counts as stuck (a FIFO, a dead network file system)."""
+PIPE = 4096
+"""Bytes that a new pipe takes at once, whether or not anybody reads (the least that Linux gives it)."""
 PATIENCE = 5.0
 """Seconds in which nearly every git process ends."""
 GRACE = 2.0
@@ -138,6 +141,8 @@ class Git:
 
     def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
         """Wait for a process, looking for what blocks it if it takes long. Raises: Fatal, TimeoutExpired."""
+        if len(stdin) > PIPE and isinstance(process, subprocess.Popen):
+            stdin = _send_beside(process, stdin)
         try:
             return process.communicate(stdin, timeout=min(self.patience, self.time_limit))
         except subprocess.TimeoutExpired:
@@ -174,6 +179,23 @@ class Git:
             raise Fatal("git is not on PATH", hint="install git 2.31 or newer") from error
         except (NotADirectoryError, PermissionError) as error:
             raise Fatal(f"cannot change to '{self.cwd}': {(error.strerror or '').lower()}") from error
+
+
+def _send_beside(process: subprocess.Popen[bytes], data: bytes) -> bytes:
+    """Write to a process in a thread of its own; return what is left to be sent, nothing.
+
+    `communicate` sends no rest once it has timed out, and git waits for that for ever. CPython 3.11 registers stdin
+    only where the call is given input, and refuses to be given it again.
+    """
+    stream, process.stdin = process.stdin, None
+
+    def send() -> None:
+        with contextlib.suppress(BrokenPipeError), stream or contextlib.nullcontext() as end:
+            if end is not None:
+                end.write(data)
+
+    threading.Thread(target=send, daemon=True).start()
+    return b""
 
 
 def trace(environ: Mapping[str, str], text: str) -> None:
