@@ -33,8 +33,7 @@ def run() -> NoReturn:
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_streams()
-    if sys.argv[1:2] == ["agent-hook"]:  # its caller waits at every tool call: no looking for garbage while it loads
-        gc.disable()
+    gc.set_threshold(100_000)  # no looking for garbage while modules are loaded; most verbs never make so much
     try:
         code = main(sys.argv[1:], alone=True)
     except KeyboardInterrupt:  # when all was done, or nothing yet

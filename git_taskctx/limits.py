@@ -5,10 +5,11 @@ Limits are checked before the work that they bound.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Iterator
 from typing import Any
+
+from git_taskctx.lean import regex
 
 MAX_BYTES = 8 * 1024 * 1024
 """Larger documents of ours are not read: nothing we write comes near it."""
@@ -25,8 +26,8 @@ LINE = 64 * 1024
 BITS = 63
 """Bits of a number of TOML, beside its sign."""
 
-_BETWEEN_KEYS = re.compile(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
-_STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+_BETWEEN_KEYS = regex(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
+_STRING = regex(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 
 
 class TooLarge(Exception):

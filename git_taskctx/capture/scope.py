@@ -6,12 +6,12 @@ Patterns are git's, plus alternatives: `*`, `?` and `[…]` within a folder, `**
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx.errors import BadData
+from git_taskctx.lean import digest, regex
 from git_taskctx.model.values import dataclass
 
 MAX_ALTERNATIVES = 1000
@@ -24,15 +24,15 @@ MAX_MACRO_DEPTH = 32
 _PLACES = 200
 """Maximum number of places that are examined one by one."""
 
-_PATTERN = re.compile(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
+_PATTERN = regex(r"!?(?::[A-Za-z][\w-]*|(?!\w+://)\S*(?:[/*]\S*|\.[A-Za-z]\w{0,9}))")
 """A word that is a path: it has a slash, a star or an extension, or is a macro."""
-_POSITION = re.compile(r"(?<=[^:]):[0-9]+(?:[-:,][0-9]+)*$|#L[0-9]+(?:-L?[0-9]+)?$")
+_POSITION = regex(r"(?<=[^:]):[0-9]+(?:[-:,][0-9]+)*$|#L[0-9]+(?:-L?[0-9]+)?$")
 """Positions in a file, as of compilers (`a.py:3:1`) and GitHub (`a.py#L3-L9`)."""
-_REMARK = re.compile(r"\s*$|\s+(?:[(\[#\u2013\u2014\u2192]|--?\s|[-=]>|:\s|lines?\s+[0-9]|L[0-9])|(?<=[:;,])\s")
+_REMARK = regex(r"\s*$|\s+(?:[(\[#\u2013\u2014\u2192]|--?\s|[-=]>|:\s|lines?\s+[0-9]|L[0-9])|(?<=[:;,])\s")
 """A remark after a path: `(new)`, `- the parser`, `# why`, `lines 3-9`."""
-_WITH_BLANKS = re.compile(r"(?:[^/\s]+(?: [^/\s]+)?/)+(?:[^/\s]+ [^/\s]+\.\w+|[^/\s]*)")
+_WITH_BLANKS = regex(r"(?:[^/\s]+(?: [^/\s]+)?/)+(?:[^/\s]+ [^/\s]+\.\w+|[^/\s]*)")
 """An unquoted path with a blank in a folder's name; with more blanks it is a sentence."""
-_QUOTED = re.compile(r"(?P<quote>`+|[\"'])(?P<path>[^`\"']+)(?P=quote)(?P<position>:[0-9][0-9:,-]*|#L[0-9][L0-9-]*)?")
+_QUOTED = regex(r"(?P<quote>`+|[\"'])(?P<path>[^`\"']+)(?P=quote)(?P<position>:[0-9][0-9:,-]*|#L[0-9][L0-9-]*)?")
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ def read_macros(data: bytes, *, name: str) -> dict[str, tuple[str, ...]]:
 def scope_hash(paths: Iterable[str]) -> str:
     """Hash a set of paths: the first 16 hex digits of sha256 over the sorted paths, a newline after each."""
     lines = "".join(f"{path}\n" for path in sorted(set(paths)))
-    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return digest("sha256", lines.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _expand(
@@ -244,9 +244,7 @@ def _first_braces(text: str) -> list[int]:
 # Globs. A wildcard that is followed by fixed text is an atomic group that stops at the first place where that text
 # fits: leftmost is as good as any other place, and nothing is ever tried twice.
 
-_PIECE = re.compile(
-    r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|(?P<text>.)", re.S
-)
+_PIECE = regex(r"\\(?P<escaped>.)|(?P<stars>\*+)|(?P<any>\?)|\[(?P<not>[!^]?)(?P<set>\]?[^\]]*)\]|(?P<text>.)", re.S)
 
 
 def _translate(pattern: str) -> str:

@@ -6,7 +6,6 @@ demand, so that large standards are cheap.
 
 from __future__ import annotations
 
-import hashlib
 import html
 import re
 import unicodedata
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from git_taskctx.lean import digest
 from git_taskctx.model.values import dataclass
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class MarkdownFile:
 
     def hash_of(self, section: Section) -> str:
         """Return the sha256 of exactly the section's lines, with their ends."""
-        return hashlib.sha256(b"".join(self.lines[section.start - 1 : section.end])).hexdigest()
+        return digest("sha256", b"".join(self.lines[section.start - 1 : section.end])).hexdigest()
 
     def requirement_of(self, section: Section) -> str:
         """Return the first sentence below a heading, at most 140 characters; the title if there is no text.

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Sequence
 from git_taskctx.context.session import Session
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import regex
 from git_taskctx.model.oids import CommitOid
 
 LOOKED_BACK = 100
 """Maximum number of moves of HEAD, and of commits, examined."""
-_MADE = re.compile(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
+_MADE = regex(r"(commit|cherry-pick|revert|am)\b.*|(merge|pull)\b.*: Merge made\b.*", re.DOTALL)
 """The reflog's words for a commit made here."""
 
 

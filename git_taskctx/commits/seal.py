@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from git_taskctx.commits.bypassed import standing
-from git_taskctx.commits.commits import keep_up, unrecorded
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Event, Session
-from git_taskctx.context.volatile import is_same_commit, put_back
 from git_taskctx.errors import CouldNotTell, Fatal, TaskctxError
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.ledger.patches import facts_of
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Purge, Seal
 from git_taskctx.model.values import dataclass, replace
@@ -44,6 +40,8 @@ def is_committed(session: Session, head: CommitOid | None = None) -> bool:
     head = head or repository.find_commit("HEAD")
     if head is None or head == chain.parent:
         return False
+    from git_taskctx.context.volatile import is_same_commit
+
     parents = repository.parents_of(head)
     return (parents[0] if parents else None) == chain.parent and is_same_commit(
         session.context, repository, repository.tree_of(head), expected.commit_tree
@@ -59,8 +57,13 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
             yield session
         return
     with open_session(caller, write=True) as session:
-        session.warnings.extend(keep_up(session))
+        if _has_moved(session):
+            from git_taskctx.commits.commits import keep_up
+
+            session.warnings.extend(keep_up(session))
         if is_committed(session):
+            from git_taskctx.commits.bypassed import standing
+
             commit = end(session)
             over = _over(session, commit)
             if over.outcome is Outcome.YES:
@@ -77,13 +80,26 @@ def open_current(caller: Caller, *, gated: bool | None = None) -> Iterator[tuple
     `gated` as in `unrecorded`.
     """
     with open_session(caller, write=False) as session:
-        if not (unrecorded(session, gated=gated) or is_committed(session)):
+        if not (_is_behind(session, gated=gated) or is_committed(session)):
             yield session, CaughtUp()
             return
     caught = catch_up(caller, gated=gated)
     with open_session(replace(caller, task=session.task), write=False) as session:
         session.warnings.extend(caught.notices)
         yield session, caught
+
+
+def _has_moved(session: Session) -> bool:
+    """Return whether HEAD is another commit than the chain expects; else there is nothing to be put on record."""
+    return session.repository.find_commit("HEAD") not in (None, session.chain.head)
+
+
+def _is_behind(session: Session, *, gated: bool | None) -> bool:
+    if not _has_moved(session):
+        return False
+    from git_taskctx.commits.commits import unrecorded
+
+    return bool(unrecorded(session, gated=gated))
 
 
 def seal_head(caller: Caller) -> tuple[str, ...]:
@@ -105,6 +121,8 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
     Without write access nothing happens: the next verb that can write does it. `gated` as in `unrecorded`.
     """
+    from git_taskctx.commits.commits import keep_up
+
     try:
         with open_session(caller, write=True) as session:
             notices = keep_up(session, gated=gated)
@@ -119,6 +137,8 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
     """Report a finished task, and what is known about its proof."""
+    from git_taskctx.commits.bypassed import standing
+
     around = standing(session, commit)
     then = Situation("chain.over", session=session, found=around)
     is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
@@ -155,6 +175,9 @@ def seal(session: Session, head: CommitOid | None = None) -> CommitOid:
     if expected is None or head is None:
         raise CouldNotTell("HEAD moved meanwhile")
     if chain.sealed != head:
+        from git_taskctx.context.volatile import put_back
+        from git_taskctx.ledger.patches import facts_of
+
         held = repository.tree_of(head)
         found = facts_of(repository, chain.parent, expected.commit_tree)
         payload = Seal(

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from git_taskctx.errors import Refused
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.payloads import Origin
-from git_taskctx.model.progress import Progress
 from git_taskctx.model.record import FIXED_FIELDS, Record
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.store import Store
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from git_taskctx.model.payloads import StageRun
+    from git_taskctx.model.progress import Progress
     from git_taskctx.secrets import Hit
 
 
@@ -50,6 +51,8 @@ class Caller:
 
     def now(self) -> str:
         """Return the time as records have it: ISO 8601, UTC, seconds."""
+        from datetime import UTC
+
         return self.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     @property

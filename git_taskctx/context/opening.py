@@ -6,17 +6,14 @@ import contextlib
 from collections.abc import Iterator
 
 from git_taskctx.context.caller import Caller
-from git_taskctx.context.files import context_files
 from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.files import ReadOnly
-from git_taskctx.git.damaged import lost
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import fold
 from git_taskctx.ledger.entries import Ledger, read_ledger
-from git_taskctx.ledger.kept import PREVIOUS
 from git_taskctx.ledger.refs import CONTEXTS, REMOTES, commits_folder, context_ref_name, refs_of
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Context, load_context
@@ -46,12 +43,16 @@ def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> It
     with caller.store.locked():
         session = _load(caller, holds)
         if session.behind and not session.archived:
+            from git_taskctx.context.files import context_files
+
             caller.store.write(session.task, context_files(session.context, session.chain))
         yield session
 
 
 def load_from_ref(repository: Repository, context_id: str, sha: str) -> Context | None:
     """Return the context with hash `sha` in our refs or fetched ones."""
+    from git_taskctx.ledger.kept import PREVIOUS
+
     kept = read_refs(repository.git, context_ref_name(context_id), f"{REMOTES}/**/contexts/{context_id}")
     for ref, tree in kept.items():
         for entry in repository.objects.read_tree(tree):
@@ -78,6 +79,8 @@ def _unreadable_ref(repository: Repository, ref: str, oid: str, error: TaskctxEr
     """Return the error for an unreadable ref, with what fixes it."""
     with contextlib.suppress(TaskctxError):
         if not repository.objects.has(oid):
+            from git_taskctx.git.damaged import lost
+
             return lost(ref, oid)
     return error
 

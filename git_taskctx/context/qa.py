@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import BLOB_LIMIT, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.lean import digest
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
@@ -155,7 +155,7 @@ def _logs_in(chain: Chain, repository: Repository, tree: TreeOid) -> Iterator[by
     for path in sorted({path for path, _ in kept}):
         raw = unquote(path)
         blob = repository.objects.find(f"{tree}:{os.fsdecode(raw)}", limit=BLOB_LIMIT)
-        if blob is None or not blob.whole or (path, hashlib.sha256(blob.data).hexdigest()) not in kept:
+        if blob is None or not blob.whole or (path, digest("sha256", blob.data).hexdigest()) not in kept:
             continue
         if not repository.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):
             yield raw

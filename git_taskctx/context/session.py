@@ -10,16 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.context.caller import Caller, check_records
-from git_taskctx.context.files import context_files
 from git_taskctx.errors import Fatal, Refused
 from git_taskctx.git.refs import RefMove, Refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.ledger.entries import append_records, drifted_paths
 from git_taskctx.ledger.entry import Entry, on_anchors
-from git_taskctx.ledger.kept import add_kept
 from git_taskctx.ledger.refs import commits_folder, context_ref_name, keep_commits, snapshots_folder
-from git_taskctx.ledger.rules import editors_of, refuse_record
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.context import Audit, Context, Immutable
 from git_taskctx.model.oids import CommitOid, TreeOid
@@ -191,6 +188,9 @@ class Session:
         The whole chain is also written on the objects `on`. Killed between two steps, the context is as before or
         after, and the next verb continues. Raises: Refused for a secret; TryAgain, ReadOnly.
         """
+        from git_taskctx.context.files import context_files
+        from git_taskctx.ledger.kept import add_kept
+
         if self.put_away and events[0].type != "recover":
             events = [Event(Recover(), self.chain.owner), *events]
         details = self.details()
@@ -231,6 +231,8 @@ class Session:
 
     def _require_allowed(self, chain: Chain, record: Record) -> None:
         """Refuse to write what no proof would accept. Raises: Refused."""
+        from git_taskctx.ledger.rules import refuse_record
+
         refused = refuse_record(chain, record, self.context.policy)
         if refused is not None:
             raise Refused(refused.text, Situation("chain.look"))
@@ -241,6 +243,7 @@ class Session:
         if not (policy.proof.require_signed and policy.chain.distinct_actors):
             return
         from git_taskctx.git.signing import key_in
+        from git_taskctx.ledger.rules import editors_of, refuse_record
 
         keys = {one.seq: key_in(one.signature) for one in (*(e.record for e in self.entries), *records)}
         for record in records:

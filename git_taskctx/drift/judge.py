@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Sequence
 
 from git_taskctx.context.scope import scope_hash_of
-from git_taskctx.context.volatile import is_same_commit, is_volatile
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
 from git_taskctx.git.quoting import quote
@@ -70,6 +69,8 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             changes = reading.changes_since(expected.tree)
         except CouldNotTell as error:
             return _verdict(expected, reading, Outcome.COULD_NOT_TELL, error.message, hints=(error.hint or "git fsck",))
+        from git_taskctx.context.volatile import is_volatile
+
         volatile = is_volatile(context, reading.objects, changes)
         (notices if volatile else causes).extend(
             (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file, ", ".join(context.policy.task.volatile)),)
@@ -267,6 +268,8 @@ def _explain_head(
 
 def _is_whole(context: Context, expected: Expectation, present: Present, held: TreeOid) -> bool:
     """Return whether a commit's tree is the snapshot, or its commit tree."""
+    from git_taskctx.context.volatile import is_same_commit
+
     repository = present.reading.repository
     return held == present.reading.tree or any(
         is_same_commit(context, repository, held, wanted) for wanted in (expected.tree, expected.commit_tree)
@@ -275,6 +278,8 @@ def _is_whole(context: Context, expected: Expectation, present: Present, held: T
 
 def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
     """Return why the commit of a validated tree does not end the task."""
+    from git_taskctx.context.volatile import is_same_commit
+
     repository = present.reading.repository
     parents = repository.parents_of(head)
     if (parents[0] if parents else None) != chain.parent:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from pathlib import Path
 
 from git_taskctx.errors import BadData
 from git_taskctx.git.process import Git
+from git_taskctx.lean import regex
 
-_NEW = re.compile(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
+_NEW = regex(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
 LOOKED_BACK = 100
 """Maximum number of examined moves of a ref."""
 

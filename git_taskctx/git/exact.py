@@ -13,12 +13,13 @@ from pathlib import Path
 from git_taskctx.errors import GitFailed, TryAgain
 from git_taskctx.git.index import IndexCopy
 from git_taskctx.git.process import Git, Result
+from git_taskctx.lean import regex
 from git_taskctx.model.oids import TreeOid
 
 PASSES = 4
 """Maximum number of passes, until two trees in a row are equal."""
 
-_LEFT_OUT = re.compile(rb"^(?:warning: )?(?:could not open directory .*|.*: Permission denied)$", re.MULTILINE)
+_LEFT_OUT = regex(rb"^(?:warning: )?(?:could not open directory .*|.*: Permission denied)$", re.MULTILINE)
 """git warns so, exits with 0, and leaves files out."""
 
 

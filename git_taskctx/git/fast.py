@@ -7,7 +7,6 @@ never guesses.
 from __future__ import annotations
 
 import bisect
-import hashlib
 import itertools
 import os
 import re
@@ -24,6 +23,7 @@ from git_taskctx.git.objects import ObjectStore, TreeEntry
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.tree import FILE, PROGRAM, Tree
+from git_taskctx.lean import digest, regex
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass
 
@@ -31,7 +31,7 @@ MOST = 64 * 1024 * 1024
 """Bytes; larger changed files are left to git, which reads them in pieces."""
 _CONVERTING = frozenset({b"filter", b"ident", b"working-tree-encoding"})
 _ATTRIBUTES = _CONVERTING | {b"text", b"eol", b"crlf"}
-_UNSAFE_NAME = re.compile(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
+_UNSAFE_NAME = regex(rb"(?i)(?:^|/)(?:\.git$|\.git[ .:]|git~)|[\\:\x80-\xff]|(?:^|/)\.git(?:/|$)")
 """Names that git may refuse or treat specially on some file systems (`verify_path`)."""
 
 
@@ -52,7 +52,7 @@ class Hashes:
     def add(self, path: bytes, data: bytes) -> None:
         """Add a file's content; in path order."""
         self._paths.append(path)
-        self._data += hashlib.sha256(data).digest() + len(data).to_bytes(8, "big")
+        self._data += digest("sha256", data).digest() + len(data).to_bytes(8, "big")
 
     def find(self, path: bytes) -> tuple[str, int] | None:
         """Return sha256 and size of a file, if known."""

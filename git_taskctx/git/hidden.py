@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
@@ -13,16 +12,17 @@ from typing import Literal
 from git_taskctx.git.changes import LINK, SUBMODULE
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository, open_repository
+from git_taskctx.lean import digest, regex
 from git_taskctx.model.snapshot import HiddenChange
 from git_taskctx.model.values import dataclass
 
 REGULAR = ("100644", "100755")
 
-_FLAGGED = re.compile(rb"\0([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
+_FLAGGED = regex(rb"\0([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
 """Entries of a NUL and `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
 
-_UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
-_EDITORS = re.compile(
+_UNTRACKED = regex(rb"(?:^|(?<=\0))\? ([^\0]+)")
+_EDITORS = regex(
     rb"(?:^|(?<=\0))\? ((?:[^\0]*/)?(?:"
     rb"\.(?:[^/\0]+\.)?sw[a-px]|4913|"  # Vim: swap files, and the file with which it tries a folder
     rb"[^/\0]+~|\.#[^/\0]+|#[^/\0]+#|"  # backups; Emacs: locks and auto-saves
@@ -30,6 +30,8 @@ _EDITORS = re.compile(
     rb"\.[^/\0]+\.kate-swp|\.goutputstream-[^/\0]{6}|[^/\0]+___jb_(?:tmp|old)___"  # Kate, GNOME, JetBrains
     rb"))(?=\0|\Z)"
 )
+_EDITORS_MARKS = (b"~", b"#", b".sw", b"4913", b".kate-swp", b".goutputstream-", b"___jb_")
+"""Each of those names holds one: without any, nothing need be compiled."""
 
 StateOf = Callable[[Repository], str]
 """Returns a name for a worktree's whole state, hidden changes included."""
@@ -42,7 +44,7 @@ def list_index(repository: Repository) -> bytes:
 
 def find_temporary(status: bytes) -> frozenset[bytes]:
     """Return the untracked files that editors keep beside open ones; `status` is git's."""
-    return frozenset(_EDITORS.findall(status))
+    return frozenset(_EDITORS.findall(status) if any(mark in status for mark in _EDITORS_MARKS) else ())
 
 
 def find_left_out(repository: Repository, status: bytes) -> frozenset[bytes]:
@@ -134,7 +136,7 @@ def _list_flagged(repository: Repository, index: bytes) -> Iterator[_Flagged]:
         if mode == SUBMODULE:
             continue
         found_mode, data = _look(repository.toplevel / os.fsdecode(path))
-        state = hashlib.sha256(f"{found_mode} ".encode() + data).hexdigest()
+        state = digest("sha256", f"{found_mode} ".encode() + data).hexdigest()
         link_oid = repository.objects.hash("blob", data) if found_mode == LINK else ""
         kind: Literal["assume-unchanged", "skip-worktree"] = "skip-worktree" if tag == b"S" else "assume-unchanged"
         yield _Flagged(path, kind, mode, oid, found_mode, link_oid, state)

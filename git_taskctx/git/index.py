@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,9 +22,10 @@ from git_taskctx.files import read_plain
 from git_taskctx.git.ahead import identity
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.model.oids import TreeOid
 
-_ROOT = re.compile(rb"\0(-?[0-9]{1,10}) [0-9]{1,10}\n")
+_ROOT = regex(rb"\0(-?[0-9]{1,10}) [0-9]{1,10}\n")
 """The root's header in a cache tree: no name, number of entries (-1 if outdated), number of folders."""
 
 _ATTRIBUTES = b".gitattributes"
@@ -70,7 +69,7 @@ class IndexCopy:
         if self._data is None or not any(self._name):
             return True
         content = memoryview(self._data)[: -len(self._name)]
-        return hashlib.new(self._algorithm, content).digest() == self._name
+        return digest(self._algorithm, content).digest() == self._name
 
     @functools.cached_property
     def unflagged(self) -> bool:
@@ -92,7 +91,7 @@ class IndexCopy:
 
     @property
     def _name(self) -> bytes:
-        return self._data[-hashlib.new(self._algorithm).digest_size :] if self._data is not None else b""
+        return self._data[-WIDTH[self._algorithm] :] if self._data is not None else b""
 
     def write(self, target: Path, *, cold: bool = False) -> None:
         """Write it with its time, which git's racy check compares with entries.
@@ -151,7 +150,7 @@ def _cached_tree(data: bytes, algorithm: str) -> TreeOid | None:
     The end of the entries is not recorded: the extension is searched from the end, and accepted only if it and its
     successors fill the file up to its hash.
     """
-    width = hashlib.new(algorithm).digest_size
+    width = WIDTH[algorithm]
     end = at = len(data) - width
     while (at := data.rfind(b"TREE", 0, at)) != -1:
         head = _ROOT.match(data, at + 8)

@@ -7,7 +7,6 @@ does not depend on the number of objects.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import os
 import re
@@ -22,6 +21,7 @@ from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS
 from git_taskctx.git.process import Git, stop, way_out
+from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 
@@ -43,12 +43,12 @@ TINY = 300
 """Smaller objects are not compressed."""
 FEW = 100
 """Maximum number of objects written loose; more stay in a pack, as in git (`transfer.unpackLimit`)."""
-_HEX = re.compile(rb"[0-9a-fA-F]+")
-_ONCE = re.compile(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
-_WHO = re.compile(rb"author [^\n]*\ncommitter ([^\n]*)(?:\n|\Z)")
-_TIME = re.compile(rb".*> ([0-9]{1,12}) [+-][0-9]{4}")
-_OID = re.compile(r"[0-9a-f]+")
-_READ_ONLY = re.compile(rb"insufficient permission|Permission denied|Read-only file system")
+_HEX = regex(rb"[0-9a-fA-F]+")
+_ONCE = regex(rb"^(?:tree|parent|author|committer)\b", re.IGNORECASE | re.MULTILINE)
+_WHO = regex(rb"author [^\n]*\ncommitter ([^\n]*)(?:\n|\Z)")
+_TIME = regex(rb".*> ([0-9]{1,12}) [+-][0-9]{4}")
+_OID = regex(r"[0-9a-f]+")
+_READ_ONLY = regex(rb"insufficient permission|Permission denied|Read-only file system")
 
 
 class Object(NamedTuple):
@@ -103,7 +103,7 @@ class ObjectStore:
         self._git = git.with_env(**AS_WRITTEN)
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
         self._algorithm = algorithm
-        self._width = hashlib.new(algorithm).digest_size
+        self._width = WIDTH[algorithm]
         self._entry = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % self._width, re.DOTALL)
         """An entry of a raw tree (git's user manual, "The Object Database")."""
         self.empty_tree = TreeOid(self.hash("tree", b""))
@@ -120,7 +120,7 @@ class ObjectStore:
         self._spilled: _Body | None = None
 
     def hash(self, kind: Kind, data: bytes) -> str:
-        return hashlib.new(self._algorithm, b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
+        return digest(self._algorithm, b"%s %d\0" % (kind.encode(), len(data)) + data).hexdigest()
 
     def find(self, name: str, *, limit: int | None = None) -> Object | None:
         """Return the object that `name` (an oid, or `REV:path`) names, if any; above `limit` bytes without its data."""
@@ -399,7 +399,7 @@ class _Body:
 
     def pieces(self) -> Iterator[bytes]:
         """Yield the whole pack (gitformat-pack)."""
-        hashed = hashlib.new(self._algorithm)
+        hashed = digest(self._algorithm, more=self._file.tell())
         self._file.seek(0)
         piece = b"PACK" + (2).to_bytes(4, "big") + len(self._oids).to_bytes(4, "big")
         while piece:

@@ -7,13 +7,10 @@ write binary files as stored literals, as compressed bytes depend on the zlib ve
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import functools
-import hashlib
 import io
 import os
-import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -26,6 +23,7 @@ from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, quote_ascii, unquote
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import digest, regex
 from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change
@@ -50,9 +48,9 @@ _OPTIONS = (
     "--diff-algorithm=myers", "--no-indent-heuristic", "--unified=3", "--inter-hunk-context=0", "--no-relative",
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
-_INDEX = re.compile(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
-_HUNK = re.compile(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
-_PLACE = re.compile(rb"(?<=[-+])\d+(?=[, ])")
+_INDEX = regex(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
+_HUNK = regex(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_PLACE = regex(rb"(?<=[-+])\d+(?=[, ])")
 """The start line of one side of a hunk."""
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """The only caller's variables for the git that makes diffs."""
@@ -114,7 +112,7 @@ class Patch:
     @functools.cached_property
     def sha(self) -> str:
         """sha256 of the diff with LF and a final newline, equal on all platforms."""
-        return sha_of(self.pieces())
+        return sha_of(self.pieces(), self.size)
 
     @functools.cached_property
     def identity(self) -> str:
@@ -122,7 +120,7 @@ class Patch:
 
         Blob names are removed too, except of files whose content is left out.
         """
-        hashed = hashlib.sha256()
+        hashed = digest("sha256", more=self.size)
         for part in _without_places(self.lines()):
             hashed.update(part)
         return hashed.hexdigest()
@@ -178,9 +176,9 @@ def conflicted(patch: Patch) -> tuple[str, ...]:
     return tuple(found)
 
 
-def sha_of(pieces: Iterator[bytes]) -> str:
-    """Return the sha256 of a diff in pieces, with LF and a final newline."""
-    hashed, held, last = hashlib.sha256(), b"", b""
+def sha_of(pieces: Iterator[bytes], size: int) -> str:
+    """Return the sha256 of a diff of `size` bytes in pieces, with LF and a final newline."""
+    hashed, held, last = digest("sha256", more=size), b"", b""
     for piece in pieces:
         text = held + piece
         held = b"\r" if text.endswith(b"\r") else b""  # an LF may follow
@@ -401,6 +399,8 @@ def _new_name(line: bytes) -> str:
 
 def _literal(objects: ObjectStore, oid: bytes) -> bytes:
     """Return a binary patch literal: zlib, stored uncompressed, in base85 lines of 52 bytes."""
+    from base64 import b85encode
+
     name = oid.decode()
     if set(name) == {"0"}:
         data = b""
@@ -413,7 +413,7 @@ def _literal(objects: ObjectStore, oid: bytes) -> bytes:
     text = bytearray(b"literal %d\n" % len(data))
     for start in range(0, len(stream), _BATCH):
         batch = stream[start : start + _BATCH]
-        encoded = base64.b85encode(batch, pad=True)
+        encoded = b85encode(batch, pad=True)
         for line in range(0, len(batch), 52):
             length = min(52, len(batch) - line)
             text.append(length + (64 if length <= 26 else 70))

@@ -146,10 +146,18 @@ def _outside(repository: Repository) -> str | None:
 
 def remove_folder(folder: Path) -> None:
     """Remove a folder as far as possible, also with write permissions removed inside."""
-    import shutil
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    with contextlib.suppress(OSError):
+        for place, names, others in os.walk(folder, topdown=False):
+            for name in others:
+                os.unlink(f"{place}/{name}")  # noqa: PTH108 - there may be many
+            for name in names:
+                os.rmdir(f"{place}/{name}")  # noqa: PTH106
+        folder.rmdir()
+    if folder.is_dir():  # a link to a folder, or something that may not be written
+        import shutil
 
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.is_dir() and not folder.is_symlink():
         for place, names, _ in os.walk(folder):
             for below in (Path(place), *(Path(place) / name for name in names)):
                 if not below.is_symlink():

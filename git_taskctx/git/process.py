@@ -16,6 +16,7 @@ from pathlib import Path
 from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
 from git_taskctx.git import ahead
 from git_taskctx.git.quoting import quote, shown
+from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass, field, replace
 
 TIME_LIMIT = 600.0
@@ -29,7 +30,7 @@ GRACE = 2.0
 NETWORK_LIMIT = 3600.0
 """Seconds; the limit for one that uses the network, or asks a person."""
 
-_LOCKED = re.compile(
+_LOCKED = regex(
     r"^(?!remote: ).*(?:Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists)",
     re.MULTILINE,
 )

@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 
 from git_taskctx.errors import BadData
+from git_taskctx.lean import regex
 
 _NAMED = {7: "a", 8: "b", 9: "t", 10: "n", 11: "v", 12: "f", 13: "r", 34: '"', 92: "\\"}
 _UNNAMED = {name: byte for byte, name in _NAMED.items()}
-_PLAIN = re.compile(rb"[ !#-\[\]-~]*")
+_PLAIN = regex(rb"[ !#-\[\]-~]*")
 """Most paths need no quoting."""
-_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
+_ESCAPE = regex(rb"\\([0-3][0-7]{2}|.|$)", re.DOTALL)
 
 
 def quote(path: bytes) -> str:

@@ -13,14 +13,15 @@ from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly, lock_folder
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git, way_out
+from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass
 
-_READ_ONLY = re.compile(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
-_FOR_GOOD = re.compile(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
+_READ_ONLY = regex(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
+_FOR_GOOD = regex(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
 """Failures that no retry fixes, though git says `cannot lock ref` as for a conflict."""
-_CONFLICT = re.compile(rb"cannot lock ref|\.lock': File exists|reference already exists")
-_LOCKED = re.compile(rb"Unable to create '(.*?\.lock)': File exists", re.DOTALL)
-_BROKEN = re.compile(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
+_CONFLICT = regex(rb"cannot lock ref|\.lock': File exists|reference already exists")
+_LOCKED = regex(rb"Unable to create '(.*?\.lock)': File exists", re.DOTALL)
+_BROKEN = regex(rb"^warning: ignoring broken ref (.*)$", re.MULTILINE)
 BRANCHES = "refs/heads/"
 STALE = 10.0
 """Seconds after which a lock of our ref is a killed git's: git holds it for milliseconds."""

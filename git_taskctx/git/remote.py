@@ -15,6 +15,7 @@ from git_taskctx.git.process import Git, Result, way_out
 from git_taskctx.git.quoting import shown
 from git_taskctx.git.refs import RefMove, break_left, move_refs, read_refs
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
@@ -28,12 +29,12 @@ _ALONE = (
     "push.followTags=false",
 )
 """Settings under which only the named refs are transferred, without side effects."""
-_LOST_RACE = re.compile(
+_LOST_RACE = regex(
     r"fetch first|non-fast-forward|stale info|cannot lock ref|failed to (?:update|lock) ref|incorrect old value|"
     r"reference already exists|unable to (?:lock|create)|failed to (?:update|write)"
 )
 """The answers to a push that lost a race; the next try may succeed."""
-_LOCK_THERE = re.compile(rb"^remote: .*Unable to create '(.*?\.lock)': File exists", re.MULTILINE)
+_LOCK_THERE = regex(rb"^remote: .*Unable to create '(.*?\.lock)': File exists", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import os
 from collections.abc import Collection, Iterator
 
@@ -17,7 +16,6 @@ from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, QUIET, STATUS, UNORDERED
 from git_taskctx.git.background import Background
 from git_taskctx.git.changes import NO_INDEX, compare_trees
-from git_taskctx.git.exact import read_exact
 from git_taskctx.git.fast import Declined, Scan, read_fast
 from git_taskctx.git.hidden import find_flagged, find_hidden, find_left_out, find_temporary, list_index
 from git_taskctx.git.index import IndexCopy
@@ -27,6 +25,7 @@ from git_taskctx.git.process import Git, trace
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.tree import Tree
+from git_taskctx.lean import digest
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change, HiddenChange
 
@@ -169,6 +168,8 @@ def read_worktree(
             if scan is not None:
                 tree = scan.tree
             else:
+                from git_taskctx.git.exact import read_exact
+
                 tree = read_exact(index, view.git, folder, cold=cold)
                 tree = _without(view, tree, find_left_out(view, status if status is not None else _untracked(view)))
             reading = Reading(
@@ -214,7 +215,7 @@ def _state_of(repository: Repository) -> str:
     """Return a name for a worktree's whole state, hidden changes included."""
     with read_worktree(repository, keep=False, lasting=False) as reading:
         nested = "".join(f"{change.path}\0{change.sha256}\0" for change in reading.hidden)
-        return hashlib.sha256(f"{reading.tree}\0{nested}".encode()).hexdigest()
+        return digest("sha256", f"{reading.tree}\0{nested}".encode()).hexdigest()
 
 
 def _no_config_hooks(repository: Repository) -> dict[str, str]:

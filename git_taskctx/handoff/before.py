@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 
@@ -12,6 +11,7 @@ from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.changed import read_files
+from git_taskctx.lean import digest
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change, FileChange
@@ -64,9 +64,10 @@ class FilesBefore:
             return None
         if change.old_mode == SUBMODULE:
             return sha256_hex(change.old_oid.encode())
-        hashed = hashlib.sha256()
         try:
-            for piece in self._reading.objects.read_pieces(change.old_oid):
+            pieces = self._reading.objects.read_pieces(change.old_oid)
+            hashed = digest("sha256", next(pieces, b""))
+            for piece in pieces:
                 hashed.update(piece)
         except CouldNotTell:
             return None
@@ -95,6 +96,8 @@ def _raw_hash(reading: Reading, change: Change) -> tuple[str | None, int | None]
         if change.mode == LINK and stat.S_ISLNK(os.lstat(file).st_mode):
             target = os.readlink(file)  # noqa: PTH115 - paths are bytes here
             return sha256_hex(target), len(target)
+        import hashlib
+
         descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest(), os.fstat(opened.fileno()).st_size

@@ -7,7 +7,6 @@ all.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import zlib
@@ -18,6 +17,7 @@ from typing import Any
 from git_taskctx.errors import BadData
 from git_taskctx.git.patch import HURRIED, LARGE
 from git_taskctx.git.quoting import unquote
+from git_taskctx.lean import digest
 from git_taskctx.limits import PIECE, TooLarge, lines_of, unpacked
 from git_taskctx.model.snapshot import FileChange
 
@@ -30,7 +30,7 @@ _FIELD, _MOST_FIELDS = b"      ", 16
 def write_list(files: Iterable[FileChange], status: bytes, *, count: int) -> tuple[bytes, str]:
     """Return the compressed document and the sha256 of its content; `count` is an estimate of the files."""
     out = io.BytesIO()
-    hashed = hashlib.sha256()
+    hashed = digest("sha256", more=count * 400)
     level = 6 if count * 400 <= LARGE else HURRIED
     with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=level) as packer:
 
@@ -75,7 +75,7 @@ def _or_null(text: str | None) -> str:
 def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str | None]]:
     """Yield path, sha256 and mode of each file of a list, by path. Raises: BadData for another hash than `sha`."""
     try:
-        hashed = hashlib.sha256()
+        hashed = digest("sha256", more=8 * len(packed))
         for piece in unpacked(packed):
             hashed.update(piece)
         if hashed.hexdigest() != sha:

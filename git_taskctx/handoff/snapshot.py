@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Mapping
 
 from git_taskctx.context.caller import Caller
@@ -21,6 +20,7 @@ from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.before import FilesBefore
 from git_taskctx.handoff.changed import write_list
 from git_taskctx.handoff.head import follow_head
+from git_taskctx.lean import regex
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.model import payloads
 from git_taskctx.model.canonical import dump_canonical
@@ -32,7 +32,7 @@ from git_taskctx.situation import Situation
 
 UNTRACKED_SHOWN = 50
 _LOST = "objects of the previous snapshot are missing"
-_UNTRACKED = re.compile(rb"(?:^|(?<=\0))\? ([^\0]+)")
+_UNTRACKED = regex(rb"(?:^|(?<=\0))\? ([^\0]+)")
 
 
 @dataclass(frozen=True)

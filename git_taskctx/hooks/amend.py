@@ -8,14 +8,14 @@ commits of one second have the same author too.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 
 from git_taskctx.git.repository import Repository
 from git_taskctx.hooks.above import commit_above
+from git_taskctx.lean import regex
 from git_taskctx.model.oids import CommitOid
 
-_AMEND = re.compile(rb"--am(e(nd?)?)?")
+_AMEND = regex(rb"--am(e(nd?)?)?")
 """git accepts every unique prefix of an option."""
 
 

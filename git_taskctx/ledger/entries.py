@@ -9,7 +9,6 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, TryAgain
-from git_taskctx.git.damaged import damaged
 from git_taskctx.git.notes import NOTES_REF, append_notes, note_lines, read_note, write_notes
 from git_taskctx.git.refs import RefMove, Refs, find_ref
 from git_taskctx.git.repository import Repository
@@ -46,6 +45,8 @@ def read_ledger(repository: Repository, context_id: str, notes: str | None, *, h
     or notes are missing; Forked.
     """
     if notes is not None and not repository.objects.has(notes):
+        from git_taskctx.git.damaged import damaged
+
         raise damaged(repository.git, NOTES_REF)
     lines = [line for page in pages_of(repository, context_id, notes) for line in page]
     entries = [entry for line in lines if (entry := _own_entry(line, context_id)) is not None]

@@ -6,7 +6,6 @@ out, as they can be recomputed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData, CouldNotTell
@@ -14,6 +13,7 @@ from git_taskctx.git.damaged import lost
 from git_taskctx.git.objects import FOLDER, ObjectStore
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import Tree
+from git_taskctx.lean import regex
 from git_taskctx.ledger.entry import anchor_data, page_of
 from git_taskctx.ledger.refs import context_ref_name
 from git_taskctx.model.context import Context
@@ -29,8 +29,8 @@ ANCHORS = "anchors"
 ROUNDS = 32
 """Maximum number of an agent's snapshots in one folder."""
 _DIFF = ".diff.gz"
-_OF_SNAPSHOT = re.compile(r"[a-z][a-z0-9-]*-([0-9]+)-[a-z-]+\.json\.gz")
-_NAME = re.compile(rb"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OF_SNAPSHOT = regex(r"[a-z][a-z0-9-]*-([0-9]+)-[a-z-]+\.json\.gz")
+_NAME = regex(rb"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def add_kept(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from git_taskctx.git.notes import NOTES_REF
@@ -10,10 +9,11 @@ from git_taskctx.git.process import Git
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.remote import brought, remotes_of
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import regex
 from git_taskctx.ledger.refs import REMOTES
 from git_taskctx.model.canonical import sha256_hex
 
-_NO_REF = re.compile(r"[\s\x00-\x1f\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|[/.]$")
+_NO_REF = regex(r"[\s\x00-\x1f\x7f~^:?*\[\\]|\.\.|@\{|//|(?:^|/)\.|\.lock(?:/|$)|^/|[/.]$")
 """Characters that a ref must not contain (git-check-ref-format)."""
 
 

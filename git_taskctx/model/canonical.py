@@ -5,7 +5,6 @@ Two machines that hold the same value must write the same bytes, so that a sha25
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import re
@@ -13,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from git_taskctx.errors import BadData
+from git_taskctx.lean import digest
 from git_taskctx.limits import MAX_BYTES, MAX_DEPTH
 
 SERIALIZER = "canonical-json"
@@ -60,7 +60,7 @@ def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str,
 
 def sha256_hex(data: bytes) -> str:
     """Hash `data`; 64 hex digits."""
-    return hashlib.sha256(data).hexdigest()
+    return digest("sha256", data).hexdigest()
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

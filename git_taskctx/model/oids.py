@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from typing import NewType
 
 from git_taskctx.errors import Usage
+from git_taskctx.lean import regex
 
 CommitOid = NewType("CommitOid", str)
 TreeOid = NewType("TreeOid", str)
 BlobOid = NewType("BlobOid", str)
 
-_TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_AGENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
-_OID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-_CONTEXT_ID = re.compile(r"[0-9a-f]{16}")
+_TASK_ID = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_AGENT = regex(r"[a-z][a-z0-9-]{0,31}")
+_OID = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHA256 = regex(r"[0-9a-f]{64}")
+_CONTEXT_ID = regex(r"[0-9a-f]{16}")
 RESERVED_AGENTS = ("init", "saved", "taskctx")
 """Names that stand beside agents in refs and findings: the starting tree, states saved by restore, ourselves."""
 

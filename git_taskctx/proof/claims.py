@@ -7,10 +7,10 @@ follow becomes a reason; nothing stops the proof.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from git_taskctx.errors import BadData
+from git_taskctx.lean import regex
 from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.forks import follow_all
@@ -44,7 +44,7 @@ SHOWN = 5
 """Records named because this version does not know some of their fields."""
 CLAIMS = ("seal", "adopt", "part")
 """Types of records that are about a commit of the task."""
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
+_TIME = regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z")
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from git_taskctx.files import read_plain
 from git_taskctx.git.objects import read_head
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import regex
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
@@ -23,10 +24,10 @@ BATCH = 100
 MAP_LIMIT = 256 * 1024 * 1024
 NEAR = 64
 """Maximum number of first parents checked before git is asked for an ancestor."""
-_NAME = re.compile(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
+_NAME = regex(r"(?:(?![~^:]|@\{).)*", re.DOTALL)
 """The ref in a revision (gitrevisions)."""
-_SHORT = re.compile(r"[0-9a-f]{4,64}")
-_DESCRIBED = re.compile(r"\A.*-g(?=[0-9a-fA-F]{4,64}\Z)", re.DOTALL)
+_SHORT = regex(r"[0-9a-f]{4,64}")
+_DESCRIBED = regex(r"\A.*-g(?=[0-9a-fA-F]{4,64}\Z)", re.DOTALL)
 """The part before the oid in the output of `git describe`."""
 COMMIT_MAP = "filter-repo/commit-map"
 """Where git-filter-repo records rewritten commits, in the git dir."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from git_taskctx.model.step import WHY, Step, taskctx
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict, count_of
 from git_taskctx.report.document import Document, Span
-from git_taskctx.report.hooks import health
 
 if TYPE_CHECKING:
     from git_taskctx.handoff.begin import BegunContext
@@ -160,6 +159,8 @@ def status(document: Document, seen: Overview) -> None:
             document.line(("validated: ", "ok"), "every agent approved this tree")
     if seen.run is not None:
         document.sentence(("run: ", "dim"), seen.run)
+    from git_taskctx.report.hooks import health
+
     health(document, seen.hooks)
     for number, line in enumerate("\n".join(seen.next).split("\n") if seen.next else ()):
         command, mark, why = line.partition(WHY + "or ")

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from git_taskctx import files
 from git_taskctx.errors import Fatal
+from git_taskctx.lean import regex
 
 LIMIT = 512 * 1024
 """Bytes of a memory; beyond them it begins anew."""
-_MARK = re.compile(rb"[0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
+_MARK = regex(rb"[0-9a-f]{40,64}\.\.[0-9a-f]{40,64}")
 
 
 class Memory:

@@ -6,7 +6,6 @@ A hit has place and kind, never the secret: it cannot leak through a message, a 
 from __future__ import annotations
 
 import bisect
-import hashlib
 import itertools
 import json
 import re
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from git_taskctx.errors import Refused
+from git_taskctx.lean import digest, regex
 
 SHOWN_HITS = 10
 OVERLAP = 8192
@@ -125,14 +125,14 @@ _PATTERNS = [
         for anchor in (b"---BEGIN ", b"--- BEGIN ")
     ],
 ]
-_ANCHORS = re.compile(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
+_ANCHORS = regex(b"|".join(re.escape(anchor) for anchor, _, _ in sorted(_PATTERNS, key=lambda p: -len(p[0]))))
 _BY_ANCHOR = {anchor: (pattern, kind) for anchor, pattern, kind in _PATTERNS}
 PLACEHOLDER_BODY = rb"[xX]{12}"
 """Placeholders for a key in documentation."""
 
 ASSIGNED = "assigned secret"
 _NAME = rb"passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key"
-_NAMES = re.compile(_NAME)
+_NAMES = regex(_NAME)
 """Searched in a lower-case copy: far faster than ignoring case."""
 # No possessive quantifiers in this module: Python 3.11.2 (Debian 12) takes them for greedy ones that match too little.
 _ASSIGNMENT = (
@@ -181,7 +181,7 @@ def everyday_key() -> str:
         _PATTERNS, PLACEHOLDER_BODY, _NAME, _ASSIGNMENT, _OTHER_WORD, sorted(_LABELS), _WORDS, _TEMPLATE, _PLACEHOLDER,
         _REFERENCE, _IDENTIFIER, _ALLOWED,
     )  # fmt: skip
-    return hashlib.sha256(repr(what).encode()).hexdigest()
+    return digest("sha256", repr(what).encode()).hexdigest()
 
 
 def on_lines(data: bytes, places: Iterable[Place]) -> Iterator[Place]:

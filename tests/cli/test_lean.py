@@ -84,6 +84,24 @@ def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) 
         assert not any(name.startswith("git_taskctx.report.advice") for name in loaded)
 
 
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [
+        (("verify",), 76),
+        (("get",), 72),
+        (("status",), 89),
+        (("hook", "pre-commit"), 86),
+        (("hook", "post-commit"), 80),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, tuple) else "",
+)
+def test_number_of_our_modules_does_not_grow(repo: GitRepo, words: tuple[str, ...], most: int) -> None:
+    """A verb that only reads enters at most so many of our modules, and nothing heavy of the library for few bytes."""
+    _, loaded = modules_after(*words, cwd=repo.path)
+    assert len([name for name in loaded if name.startswith("git_taskctx.")]) <= most
+    assert loaded.isdisjoint({"hashlib", "shutil", "datetime", "base64", "gzip"})
+
+
 def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
     """`status --short` runs at every prompt: neither the verbs nor anything that starts git is loaded."""
     code, loaded = modules_after("status", "--short", cwd=repo.path)
