@@ -21,6 +21,8 @@ _OPENING = frozenset({
 """Verbs that first open the repository."""
 _READING = frozenset({"status", "snapshot", "verify", "fingerprint"})
 """Verbs that then read the worktree, if a task is active; `start` only for another agent."""
+_LOOKING = frozenset({"status", "diff", "verify", "list", "log", "get"})
+"""Verbs that read a context, most often the active one, without its lock."""
 INTERRUPTED = 130
 CLOSED = 141
 
@@ -119,7 +121,7 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
 
 def _begin(argv: Sequence[str]) -> None:
     """Let git answer the verb's first questions while we load modules."""
-    from git_taskctx.agents.here import FOLDER, find_worktree, is_active
+    from git_taskctx.agents.here import FOLDER, find_worktree, is_active, refs_of
     from git_taskctx.git import ahead
 
     try:
@@ -127,11 +129,13 @@ def _begin(argv: Sequence[str]) -> None:
         worktree = find_worktree(folder)
     except (OSError, ValueError):  # reported when the repository is opened
         return
-    lock = None
+    lock, refs = None, tuple[str, ...]()
+    if worktree is not None and argv[0] in _LOOKING:
+        refs = refs_of(worktree[1])
     if worktree is not None and argv[0] in _READING and (argv[0] == "fingerprint" or is_active(*worktree)):
         own_way = {"--cold", "--exact"}.intersection(argv) or any(".." in word for word in argv)
         lock = None if own_way else f"{worktree[0]}/{FOLDER}/.context_store.lock"
-    ahead.begin(folder, os.environ, worktree, objects=argv[0] not in ("hook", "fingerprint"), scan=lock)
+    ahead.begin(folder, os.environ, worktree, objects=argv[0] not in ("hook", "fingerprint"), scan=lock, refs=refs)
 
 
 def _stopped(stopped: KeyboardInterrupt) -> int:

@@ -33,6 +33,16 @@ def is_active(top: str, git_dir: str) -> bool:
     return os.path.lexists(f"{top}/{FOLDER}/active") or os.path.lexists(f"{git_dir}/taskctx/context")
 
 
+def refs_of(git_dir: str) -> tuple[str, ...]:
+    """Return the refs that opening the active context asks for, as `ledger.refs` names them; none without one."""
+    try:
+        with open(f"{git_dir}/taskctx/context", encoding="ascii") as file:  # noqa: PTH123 - no pathlib here
+            name = file.read(64).strip()
+    except (OSError, ValueError):  # none, or told by whoever reads it
+        return ()
+    return ("refs/notes/taskctx", f"refs/taskctx/contexts/{name}", f"refs/taskctx/snapshots/{name}")
+
+
 def places_of(path: str, cwd: str) -> list[str]:
     """Return every place that a write to `path` may mean, without links in its folders.
 

@@ -104,13 +104,13 @@ def _read_stdin() -> bytes:
 
 def _begin(worktree: tuple[str, str], *, scan: bool) -> None:
     """Let git answer the first questions while we load modules, with `scan` also about the worktree."""
-    from git_taskctx.agents.here import FOLDER
+    from git_taskctx.agents.here import FOLDER, refs_of
     from git_taskctx.git import ahead
 
-    top = worktree[0]
+    top, git_dir = worktree
     environ = {name: value for name, value in os.environ.items() if name not in ahead.PLACES}
     lock = f"{top}/{FOLDER}/.context_store.lock" if scan else None
-    ahead.begin(top, environ, worktree, settings=scan, scan=lock)
+    ahead.begin(top, environ, worktree, settings=scan, scan=lock, refs=refs_of(git_dir))
 
 
 def _find_concerned(sent: object, folder: str) -> tuple[str, str] | None:

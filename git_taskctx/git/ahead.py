@@ -36,6 +36,7 @@ PLACES_OF = (
 )
 """Questions to `git rev-parse` about places."""
 READER = ("cat-file", "--batch")
+REFS = ("for-each-ref", "--format=%(objectname) %(refname)")
 WINDOWS = ("core.packedGitWindowSize=16m", "core.packedGitLimit=64m")
 """Limits how much of its packs the reading process maps; git would map large ones whole (git-config)."""
 
@@ -195,11 +196,12 @@ def begin(
     settings: bool = True,
     objects: bool = True,
     scan: str | None = None,
+    refs: Sequence[str] = (),
 ) -> None:
     """Start what a verb asks first; `worktree` is the presumed top and git dir.
 
     `settings` and `objects` are read besides. With `scan` git also scans the worktree; `scan` is a file whose content
-    changes whenever a verb of ours may have written there.
+    changes whenever a verb of ours may have written there. `refs` are for a verb that takes no lock first.
     """
     global _mark  # one process runs one verb
     env = environment(environ)
@@ -214,6 +216,8 @@ def begin(
                 _add(QUIET, SETTINGS, env, top)
             if objects:
                 _add((*QUIET, *WINDOWS), READER, env | AS_WRITTEN, top)
+            if refs:
+                _add(QUIET, (*REFS, *refs), env, top)
         _add((), ("rev-parse", *(word for question in PLACES_OF for word in question)), env, folder)
     except OSError:  # whoever asks for it finds out why
         return

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from git_taskctx.errors import GitFailed
 from git_taskctx.files import ReadOnly, lock_folder
+from git_taskctx.git.ahead import REFS
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.lean import regex
@@ -51,7 +52,7 @@ def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
 
     git leaves damaged refs out, as if they did not exist.
     """
-    found = git.run("for-each-ref", "--format=%(objectname) %(refname)", *prefixes)
+    found = git.run(*REFS, *prefixes)
     broken = _BROKEN.search(found.err)
     if broken:
         from git_taskctx.git.damaged import damaged

@@ -57,8 +57,11 @@ def follow_all(entries: Sequence[Entry]) -> Sides:
 
 def _follow(entries: Sequence[Entry], *, holds: str | None, decided: bool) -> Sides:
     entries = list({entry.line: entry for entry in entries}.values())  # one may stand on several anchors
+    path = _straight(entries)
+    if len(path) == len(entries):
+        return Sides(path, [])
     family = _Family(entries, holds)
-    path: list[Entry] = []
+    path = []
     others: list[list[Entry]] = []
     undecided = None
     sides = family.after(None)
@@ -81,6 +84,17 @@ def _follow(entries: Sequence[Entry], *, holds: str | None, decided: bool) -> Si
         known = {id(entry) for entry in (*path, *(entry for side in others for entry in side))}
         raise _broken(next(entry for entry in entries if id(entry) not in known))
     return Sides(path, others, undecided)
+
+
+def _straight(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the records in order as far as each has one successor; none where two follow the same one."""
+    after = {entry.record.prev: entry for entry in entries}
+    path: list[Entry] = []
+    found = after.get(None) if len(after) == len(entries) else None
+    while found is not None and found.record.seq == len(path) + 1:
+        path.append(found)
+        found = after.get(found.sha)
+    return path
 
 
 class _Family:

@@ -79,6 +79,8 @@ def _make(cls: Any, frozen: bool) -> Any:
     for name in cls.__annotations__:
         known[name] = _field_of(cls, name)
     cls.__dataclass_fields__ = known
+    cls.__dataclass_defaults__ = {name: one.default for name, one in known.items() if one.default is not MISSING}
+    cls.__dataclass_factories__ = [(n, f.default_factory) for n, f in known.items() if f.default_factory is not MISSING]
     cls.__match_args__ = tuple(known)  # type: ignore[misc]
     return cls
 
@@ -99,7 +101,7 @@ def _init(self: Any, /, *args: Any, **given: Any) -> None:
     if args:
         given = _named(self, args, given)
     if given.keys() != self.__dataclass_fields__.keys():
-        _complete(self, given)
+        given = _complete(self, given)
     self.__dict__.update(given)
 
 
@@ -116,20 +118,18 @@ def _named(self: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str,
     return values | given
 
 
-def _complete(self: Any, values: dict[str, Any]) -> None:
-    """Add the defaults of the fields that are not given. Raises: TypeError."""
+def _complete(self: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Return all values, with the defaults of the fields that are not given. Raises: TypeError."""
     known = self.__dataclass_fields__
-    for name, one in known.items():
-        if name in values:
-            continue
-        if one.default is not MISSING:
-            values[name] = one.default
-        elif one.default_factory is not MISSING:
-            values[name] = one.default_factory()
-        else:
-            raise TypeError(f"{type(self).__name__} needs {name}")
-    if len(values) != len(known):
-        raise TypeError(f"{type(self).__name__} has no {min(values.keys() - known.keys())}")
+    values: dict[str, Any] = self.__dataclass_defaults__ | given
+    for name, one in self.__dataclass_factories__:
+        if name not in given:
+            values[name] = one()
+    if values.keys() != known.keys():
+        missing = [name for name in known if name not in values]
+        wrong = f"needs {missing[0]}" if missing else f"has no {min(values.keys() - known.keys())}"
+        raise TypeError(f"{type(self).__name__} {wrong}")
+    return values
 
 
 def _repr(self: Any) -> str:
