@@ -37,7 +37,7 @@ def load(path: Path) -> Any:
 
 @pytest.mark.parametrize("agent", HOOKS)
 def test_the_hooks_are_those_of_agent_setup(agent: str) -> None:
-    """Event by event the same commands, so that an agent that has both runs each once."""
+    """Event by event the same commands, so that the plug-in does neither more nor less."""
     assert load(HOOKS[agent]) == wiring.document(DIALECTS[agent], None)
 
 

@@ -20,6 +20,7 @@ import jsonschema
 import pytest
 from callers import Hooked
 from desk import executable
+from gitrepo import ROOT
 from test_hook import OUTSIDE, UNRECORDED
 from tools import TOOL_PATH
 
@@ -32,12 +33,25 @@ SEAL = ("unshare", "--map-root-user", "--net")
 QUIET = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", "TERM": "dumb"}
 NOTES = {"command": sys.executable, "args": [os.fspath(HERE / "vendor_tools.py")]}
 VENDORS = ("claude", "codex", "gemini")
+PLUG_IN = {
+    "claude": (
+        ("plugin", "validate", "--strict", os.fspath(ROOT)),
+        ("plugin", "validate", "--strict", os.fspath(ROOT / "plugins" / "git-taskctx")),
+        ("plugin", "marketplace", "add", os.fspath(ROOT)),
+        ("plugin", "install", "git-taskctx@git-taskctx"),
+    ),
+    "codex": (
+        ("plugin", "marketplace", "add", os.fspath(ROOT)),
+        ("plugin", "add", "git-taskctx@git-taskctx"),
+    ),
+}
+"""What each vendor's own program is asked, as docs/agents.md says, with this clone as the marketplace."""
 
 
 class Vendor:
     """One vendor's program in a worktree whose task is active and whose agent is set up."""
 
-    def __init__(self, name: str, hooked: Hooked, folder: Path) -> None:
+    def __init__(self, name: str, hooked: Hooked, folder: Path, *, plug_in: bool = False) -> None:
         program = shutil.which(name, path=TOOL_PATH)
         if program is None:
             pytest.skip(f"{name} is not on PATH")
@@ -45,8 +59,20 @@ class Vendor:
             pytest.skip(f"{' '.join(SEAL)} is not possible here, so that nothing would hold {name} from the network")
         self.name, self.hooked, self.folder, self.program = name, hooked, folder, program
         self.top, self.home = hooked.repo.path, Path(os.environ["HOME"])
-        hooked.ok("agent-setup", name)
+        self.servers = {"notes": NOTES}
+        if plug_in:
+            for words in PLUG_IN[name]:
+                self.manage(*words)
+        else:
+            hooked.ok("agent-setup", name)
         hooked.begin()
+
+    def manage(self, *words: str) -> None:
+        """Run one of the program's own commands, without a model and without a network."""
+        env = self.hooked.environment({**executable(self.folder / "bin"), **QUIET})
+        argv = [*SEAL, self.program, *words]
+        done = subprocess.run(argv, cwd=self.top, env=env, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def run(self, *turns: Any, model: str = "gpt-5.5") -> list[str]:
         """Run it with a model that says these turns; return all text that the model was sent, a string for each."""
@@ -81,10 +107,11 @@ class Vendor:
 
     def _claude(self, _: str) -> tuple[dict[str, str], list[str]]:
         config = self.folder / "mcp.json"
-        config.write_text(json.dumps({"mcpServers": {"notes": NOTES}}))
+        config.write_text(json.dumps({"mcpServers": self.servers}))
         env = {
             "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "none", "DISABLE_TELEMETRY": "1",
             "DISABLE_AUTOUPDATER": "1", "DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "MCP_CONNECTION_NONBLOCKING": "false", "MCP_TIMEOUT": "60000", "MCP_CONNECT_TIMEOUT_MS": "60000",
         }  # fmt: skip
         argv = [
             "-p",
@@ -95,17 +122,22 @@ class Vendor:
             os.fspath(config),
             "--strict-mcp-config",
         ]
-        return env, [*argv, "--allowedTools", "mcp__notes__write_note,mcp__notes__read_note,mcp__notes__frobnicate"]
+        return env, [*argv, "--allowedTools", ",".join(f"mcp__{name}" for name in self.servers)]
 
     def _codex(self, model: str) -> tuple[dict[str, str], list[str]]:
         config = self.home / ".codex" / "config.toml"
         config.parent.mkdir(exist_ok=True)
+        plug_ins = config.read_text() if config.exists() else ""
+        servers = "".join(
+            f"[mcp_servers.{name}]\ncommand = {json.dumps(one['command'])}\nargs = {json.dumps(one['args'])}\n"
+            'default_tools_approval_mode = "approve"\nrequired = true\nstartup_timeout_sec = 60\n'
+            for name, one in self.servers.items()
+        )
         config.write_text(
             f'model_provider = "stub"\nmodel = "{model}"\ncheck_for_update_on_startup = false\n'
             '[analytics]\nenabled = false\n[model_providers.stub]\nname = "stub"\nbase_url = "{url}/v1"\n'
             f'env_key = "STUB_KEY"\nwire_api = "responses"\n[projects."{self.top}"]\ntrust_level = "trusted"\n'
-            f"[mcp_servers.notes]\ncommand = {json.dumps(NOTES['command'])}\nargs = {json.dumps(NOTES['args'])}\n"
-            'default_tools_approval_mode = "approve"\n'
+            f"{servers}{plug_ins}"
         )
         url = 'model_providers.stub.base_url="{url}/v1"'
         return {"STUB_KEY": "none"}, [
@@ -171,6 +203,28 @@ def test_a_session_whose_work_is_on_record(vendor: Vendor) -> None:
     assert "nobody is at work on TASK-1" in asked[1]
     assert not (vendor.top / "src" / "other.py").exists()
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("name", PLUG_IN)
+def test_the_plug_in_alone(name: str, hooked: Hooked, tmp_path: Path) -> None:
+    """Its vendor's program takes it from the marketplace, and it does what agent-setup would have done."""
+    vendor = Vendor(name, hooked, tmp_path, plug_in=True)
+    brief = vendor.hooked.ok("get", "--role", "implementer", "--format", "md").out.strip()
+    asked = vendor.run(vendor.write("outside.md"), "finished")
+    assert asked[0].count(brief) == 1
+    assert OUTSIDE.replace("README", "outside.md") in asked[1]
+    assert not (vendor.top / "outside.md").exists()
+
+
+@pytest.mark.parametrize("name", PLUG_IN)
+def test_our_own_server(name: str, hooked: Hooked, tmp_path: Path) -> None:
+    """The program starts `git taskctx mcp`, offers its tools to the model, and hands back what they answer."""
+    vendor = Vendor(name, hooked, tmp_path)
+    script = f"import sys; sys.path.insert(0, {os.fspath(ROOT)!r}); from git_taskctx.__main__ import run; run()"
+    vendor.servers = {"taskctx": {"command": sys.executable, "args": ["-c", script, "mcp"]}}
+    call = {"claude": "mcp__taskctx__status", "codex": "mcp__taskctx/status"}[name]
+    asked = vendor.run([call, {}], "finished", "finished all the same")
+    assert "worktree: in use by implementer" in asked[1]
 
 
 def test_tools_of_a_server(vendor: Vendor) -> None:
