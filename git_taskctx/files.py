@@ -240,7 +240,7 @@ def give_back(top: Path, *names: str) -> None:
     git trusts a repository of somebody else's for `sudo`, and where safe.directory names it. Nothing that is reached
     through a link, or that has another name elsewhere, is given away.
     """
-    if os.geteuid() != 0 or (owner := top.stat()).st_uid == 0:
+    if os.geteuid() != 0 or not top.exists() or (owner := top.stat()).st_uid == 0:
         return
     for name in names:
         *folders, last = Path(name).parts

@@ -16,6 +16,8 @@ from nobody import as_nobody, give_to_nobody, readable_python
 from records import added, read_records
 from tiers import some
 
+from git_taskctx.files import give_back
+
 PLACES = (
     ".", ".agent-output", ".agent-output/tasks", ".agent-output/tasks/TASK-1", ".git", ".git/refs", ".git/refs/notes",
     ".git/objects", ".git/taskctx", ".git/logs",
@@ -146,4 +148,5 @@ def test_root_gives_away_nothing_that_is_elsewhere(owned: Desk) -> None:
     shutil.rmtree(refs, ignore_errors=True)
     refs.symlink_to(folder.parent)
     owned.ok("block", "--agent", "reviewer", "--finding", "x")
+    give_back(elsewhere / "gone", "taskctx")
     assert [place.lstat().st_uid for place in (secret, folder, private / "linked")] == [0, 0, 0]
