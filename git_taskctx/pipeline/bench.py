@@ -28,7 +28,6 @@ from git_taskctx.pipeline.journal import Journal
 from git_taskctx.pipeline.plan import Layout
 from git_taskctx.pipeline.trees import Trees
 from git_taskctx.runner import CommandFailed, TaskContext, Waiting
-from git_taskctx.sharing.share import push
 from git_taskctx.situation import Situation
 
 KEY = 16
@@ -152,6 +151,8 @@ def refusals_wait(bench: Bench, name: str) -> Iterator[None]:
 
 def push_tree(bench: Bench, remote: str, tree: TreeOid) -> str:
     """Push what is on record; return the ref of a tree there. Raises: Refused for a secret, GitFailed."""
+    from git_taskctx.sharing.share import push  # loads the deep search for secrets, which other runs do without
+
     with bench.desk.caller() as caller:
         push(caller, remote, with_snapshots=True, dry_run=False)
         refs = refs_of_context(caller.repository, bench.mark.partition("/")[0])
