@@ -526,6 +526,7 @@ def test_names_and_reports_are_bounded() -> None:
 LARGE = 250_000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [
