@@ -118,9 +118,9 @@ class Bench:
     base: TreeOid | None = None
     """The tree from which trees of their own are made, until they are brought together."""
 
-    def typed(self, kind: str, **facts: Any) -> str:
+    def typed(self, situation: Situation) -> str:
         """Return what to type in a situation, as it is shown."""
-        return self.advise(Waiting("", Situation(kind, **facts))).hint or ""
+        return self.advise(Waiting("", situation)).hint or ""
 
     def attempt_of(self, ctx: TaskContext, stage: str) -> StageRun:
         """Return which attempt a task is, counted on from what was run before."""

@@ -162,7 +162,7 @@ def run_pipeline(
             result = executor.run()
             bench.flush()
         except TaskctxError as error:
-            driver.say("run-ended", state="failed", why=error.message, next=bench.typed("run.goes_on"))
+            driver.say("run-ended", state="failed", why=error.message, next=bench.typed(Situation("run.goes_on")))
             raise
         finally:
             if timer is not None:
@@ -223,7 +223,7 @@ def _ended(driver: _Driver, result: RunResult) -> RunEnded:
          result.status[f"{name}{ASK}"].state == "waiting" and driver.waiting[name] == driver.plan.stages[name].ask),
         None,
     )  # fmt: skip
-    asked = driver.bench.typed("run.goes_on") if gate is None else driver.bench.typed("run.approves", stage=gate)
+    asked = driver.bench.typed(Situation("run.goes_on") if gate is None else Situation("run.approves", stage=gate))
     *hints, goes_on = (*lines, *asked.splitlines())
     return RunEnded(number, result.state, goes_on, tuple(dict.fromkeys(hints)))
 
