@@ -214,7 +214,7 @@ def _warn_of_comment(event: Any, lines: Sequence[str], problems: Problems) -> No
     end = event.end_mark
     found = _COMMENT.match(lines[end.line], end.column) if end.line < len(lines) else None
     if found:
-        place = f"{problems.name}:{end.line + 1}:{end.column + 1 + found.start(1)}"
+        place = f"{problems.name}:{end.line + 1}:{found.start(1) + 1}"
         problems.warnings.append(f"{place}: {found[1][:40]} begins a comment, and is left out: put the text in quotes")
 
 
