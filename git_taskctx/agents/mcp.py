@@ -101,9 +101,8 @@ def argv_of(name: str, given: Mapping[str, Any]) -> tuple[str, ...]:
         option, schema = tool.options[key]
         if not isinstance(value, bool if schema["type"] == "boolean" else str):
             raise Usage(f"{key} of {name} must be a {schema['type']}")
-        words += (
-            ([option] if value is True else []) if isinstance(value, bool) else [f"{option}={value}"] if value else []
-        )
+        if value:
+            words.append(option if value is True else f"{option}={value}")
     return tuple(words)
 
 

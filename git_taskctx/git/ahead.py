@@ -223,11 +223,6 @@ def begin(
         return
 
 
-def waits_for_status() -> bool:
-    """Return whether a status was started and not used."""
-    return any(begun.index is not None for begun in _begun)
-
-
 def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> subprocess.Popen[bytes] | None:
     """Return a process started with the same words, variables and folder, once."""
     for at, begun in enumerate(_begun):

@@ -97,12 +97,17 @@ def read_ahead(
         patch.setattr(ahead, "RACY", racy)
         ahead.begin(folder, environ, find_worktree(folder), scan=os.fspath(repo.path.parent / "mark"))
     try:
-        begun = ahead.waits_for_status()
+        begun = _waits_for_status()
         if between is not None:
             between()
-        return read(repo, cwd=cwd), begun and not ahead.waits_for_status()
+        return read(repo, cwd=cwd), begun and not _waits_for_status()
     finally:
         ahead.end()
+
+
+def _waits_for_status() -> bool:
+    """Return whether a status was started and not used."""
+    return any(begun.index is not None for begun in ahead._begun)
 
 
 def read(repo: GitRepo, *, keep: bool = False, cold: bool = False, exact: bool = False, cwd: Path | None = None) -> str:
