@@ -218,11 +218,8 @@ class Store:
         files.sweep_temporaries(folder)
         changed = {name for name, data in contents.items() if files.read_plain(folder / name) != data}
         for names in (sorted(changed - {CONTEXT}), changed & {CONTEXT}):
-            for name in names:
-                files.write_atomic(folder / name, contents[name], settle=False)
             if names:
-                with files.naming(folder):
-                    files.fsync_folder(folder)
+                files.write_all({folder / name: contents[name] for name in names})
 
     def archive(self, task: str, context_id: str) -> None:
         """Move a task's folder to the archive; idempotent."""
@@ -236,7 +233,7 @@ class Store:
 
                 shutil.rmtree(target)
             source.rename(target)
-            files.fsync_folder(target.parent)
+            files.sync_all([target.parent])
 
     def unarchive(self, task: str, context_id: str) -> bool:
         """Move an archived context back; False if it is not in the archive."""
@@ -248,7 +245,7 @@ class Store:
             raise Fatal(f"{target} is in the way", hint=f"ls -l '{target}'   # look at it, then move it away")
         with files.naming(target):
             source.rename(target)
-            files.fsync_folder(target.parent)
+            files.sync_all([target.parent])
         return True
 
     def remember_left(self, place: str, task: str, context_id: str) -> None:
@@ -281,7 +278,7 @@ class Store:
                     if (files.read_plain(note, limit=4096) or b"").startswith(context_id.encode()):
                         note.unlink()
                 shutil.rmtree(folder)
-                files.fsync_folder(folder.parent)
+                files.sync_all([folder.parent])
 
     def _names(self, folder: Path) -> list[str]:
         if not files.require_plain(self.root, folder=True) or not files.require_plain(folder, folder=True):

@@ -151,7 +151,7 @@ def apply(plan: SetupPlan, place: AgentPlace) -> None:
                 there = real.exists()
                 mode = real.stat().st_mode & 0o7777 if there else 0o666
                 files.replace_file(real, change.after, mode=mode, exact=there)
-                files.fsync_folder(real.parent)
+                files.sync_all([real.parent])
                 continue
             real.unlink(missing_ok=True)
             with contextlib.suppress(OSError):  # something is in it

@@ -9,9 +9,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from git_taskctx.files import lock_folder, undisturbed
+from git_taskctx.files import lock_folder, sync_all, undisturbed
 from git_taskctx.git.repository import Repository
-from git_taskctx.system import sync
 
 ROOM = 16 * 1024 * 1024
 """Free bytes needed to use the git dir."""
@@ -43,21 +42,23 @@ def release(quarantined: Path, store: Path) -> None:
         if path.is_file() and path.parent.name != "info" and not path.name.startswith("tmp_")
     ]
     names.sort(key=lambda path: (path.suffix == ".idx", path))
-    one_by_one = len(names) <= FEW
+    moves = dict[Path, Path]()
     for path in names:
         target = store / path.relative_to(quarantined)
         if target.exists():
             os.utime(target)
-            continue
+        else:
+            moves[path] = target
+    one_by_one = len(moves) <= FEW
+    if one_by_one:
+        sync_all(moves)
+    for path, target in moves.items():
         if not target.parent.is_dir():
             target.parent.mkdir()
             target.parent.chmod(stat.S_IMODE(store.stat().st_mode))
-        if one_by_one:
-            _fsync(path)
         _move(path, target)
     if one_by_one:
-        for folder in {store / path.parent.relative_to(quarantined) for path in names}:
-            _fsync(folder)
+        sync_all({target.parent for target in moves.values()})
     else:
         os.sync()
 
@@ -72,16 +73,8 @@ def _move(path: Path, target: Path) -> None:
 
         copy = target.with_name(f"tmp_obj_{os.urandom(6).hex()}")
         shutil.copy2(path, copy)
-        _fsync(copy)
+        sync_all([copy])
         copy.rename(target)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        sync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ def put(path: Path, data: bytes, *, mode: int = 0o755) -> HookChange:
     def run() -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.replace_file(path, data, mode=mode, exact=True)
-        files.fsync_folder(path.parent)
+        files.sync_all([path.parent])
 
     return HookChange("write", os.fspath(path), _naming(path, run))
 
@@ -56,7 +56,7 @@ def put_aside(path: Path, to: Path) -> HookChange:
             temporary = files.temporary_of(to)
             shutil.copy2(path, temporary, follow_symlinks=False)
             temporary.rename(to)
-        files.fsync_folder(to.parent)
+        files.sync_all([to.parent])
 
     return HookChange("put aside", os.fspath(path), _naming(to, run))
 
@@ -71,7 +71,7 @@ def give_back(source: Path, to: Path) -> HookChange:
             else:
                 source.replace(to)
             for folder in {source.parent, to.parent}:
-                files.fsync_folder(folder)
+                files.sync_all([folder])
 
     return HookChange("give back", os.fspath(to), _naming(to, run))
 
