@@ -72,18 +72,18 @@ class Call:
 
     def _leave_stage(self) -> None:
         """In a stage's own tree, answer for the main worktree. Raises: Refused."""
-        from git_taskctx.pipeline.here import whose_tree
+        from git_taskctx.pipeline.here import owner_of_tree
 
         here = self._repository
-        if here is None or self.verb in IN_ANY_TREE or (whose := whose_tree(here.git_dir)) is None:
+        if here is None or self.verb in IN_ANY_TREE or (owner := owner_of_tree(here.git_dir)) is None:
             return
         if self.verb not in OF_THE_TASK:
-            raise Refused(str(whose), hint=f"git -C {shlex.quote(whose.top)} taskctx status")
+            raise Refused(str(owner), hint=f"git -C {shlex.quote(owner.top)} taskctx status")
         here.close()
         from git_taskctx.git.ahead import PLACES
         from git_taskctx.git.repository import open_repository
 
-        self.folder = Path(whose.top)
+        self.folder = Path(owner.top)
         environ = {name: value for name, value in os.environ.items() if name not in PLACES}
         self._repository = open_repository(self.folder, environ, bare=self.bare is not None)
 

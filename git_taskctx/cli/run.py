@@ -128,11 +128,11 @@ def run(
         )
         if approve is not None or reject is not None:
             decide(bench, plan.stages, approve or reject or "", finding)
-        hear = stack.enter_context(
+        on_event = stack.enter_context(
             _display(call, {name: plan.stage_of(name).agent for name in (*plan.order, *plan.layout.joins)})
         )
         on_signal = stack.enter_context(_signals())
-        ended = run_pipeline(plan, bench, settled, records, hear, jobs=jobs, keep_going=keep_going,
+        ended = run_pipeline(plan, bench, settled, records, on_event, jobs=jobs, keep_going=keep_going,
                              on_signal=on_signal)  # fmt: skip
     return _answer(call, ended, warnings)
 
@@ -218,7 +218,7 @@ def _display(call: Call, stages: dict[str, str | None]) -> Iterator[Callable[["R
     is_drawn = sys.stdout.isatty()
     shown = RunTable(sys.stdout, stages, colour=colour) if is_drawn else RunLines(sys.stdout, colour=colour)
     try:
-        yield shown.hear
+        yield shown.show
     finally:
         shown.close()
 
@@ -236,7 +236,7 @@ def _signals() -> Iterator[Callable[[Callable[[], None]], None]]:
     before: dict[int, Any] = {}
     thread: threading.Thread | None = None
 
-    def hear(cancel: Callable[[], None]) -> None:
+    def read(cancel: Callable[[], None]) -> None:
         while numbers := os.read(reader, 64):
             for number in numbers:
                 cancel()
@@ -247,7 +247,7 @@ def _signals() -> Iterator[Callable[[Callable[[], None]], None]]:
         nonlocal thread
         if threading.current_thread() is not threading.main_thread():
             return
-        thread = threading.Thread(target=hear, args=(cancel,), daemon=True)
+        thread = threading.Thread(target=read, args=(cancel,), daemon=True)
         thread.start()
         # A handler runs when the main thread runs Python again, and that one may just have begun to wait: signal(7)
         # interrupts no futex(2) that is entered later. What reads the pipe hears of it at once.

@@ -13,7 +13,7 @@ from git_taskctx.model.canonical import load_object
 from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.runner import BadResponse, CommandFailed, freeze
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.runner.schema import violations_in
 
 LARGEST = 1024 * 1024
@@ -69,9 +69,9 @@ class AgentAnswer:
         """Raise CommandFailed where the agent says no: with findings, or with `approve` false."""
         if self.findings:
             found = self.findings
-            raise CommandFailed(f"{stage} has findings: {'; '.join(found)}", digest([stage, sorted(found)]))
+            raise CommandFailed(f"{stage} has findings: {'; '.join(found)}", hash_json([stage, sorted(found)]))
         if self.flags.get("approve") is False:
-            raise CommandFailed(f"{stage} does not approve", digest([stage, "no"]))
+            raise CommandFailed(f"{stage} does not approve", hash_json([stage, "no"]))
 
 
 def read_answer(path: Path, stage: str) -> AgentAnswer:
@@ -95,19 +95,18 @@ def read_answer(path: Path, stage: str) -> AgentAnswer:
         ]
     if wrong:
         raise BadResponse(f"the answer of {stage} is wrong: {'; '.join(wrong)}", wrong)
-    told = frozen.get("usage")
+    usage = frozen.get("usage")
     return AgentAnswer(
         True,
         frozen.get("data", {}),
         frozen.get("flags", {}),
         frozen.get("logs", ()),
         frozen.get("session"),
-        None if told is None else _usage(told),
+        None if usage is None else _usage(usage),
     )
 
 
-def _usage(told: Mapping[str, Any]) -> AgentUsage:
-    usd = told.get("usd")
-    return AgentUsage(
-        None if usd is None else f"{usd:.6f}".rstrip("0").rstrip("."), *map(told.get, ("input_tokens", "output_tokens"))
-    )
+def _usage(usage: Mapping[str, Any]) -> AgentUsage:
+    usd = usage.get("usd")
+    shown = None if usd is None else f"{usd:.6f}".rstrip("0").rstrip(".")
+    return AgentUsage(shown, usage.get("input_tokens"), usage.get("output_tokens"))

@@ -31,12 +31,12 @@ from git_taskctx.model.values import replace
 from git_taskctx.pipeline.answers import AgentAnswer, read_answer
 from git_taskctx.pipeline.bench import Bench, Decision, present_tree, push_tree, refusals_wait, require_no_drift
 from git_taskctx.pipeline.cluster import TRIES, Cluster, Order, WorkerLost, end_of, take
-from git_taskctx.pipeline.command import filled, own_variables, standing_for
+from git_taskctx.pipeline.command import filled, own_variables, placeholders
 from git_taskctx.pipeline.joins import at_work_in, checking_in, tree_before
 from git_taskctx.pipeline.processes import end_marked
 from git_taskctx.pipeline.streams import StreamReader
 from git_taskctx.runner import Cancelled, CommandFailed, HandBack, TaskContext, TimedOut, Waiting, run_command
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 
 _ARGUMENT = 96 * 1024
@@ -53,11 +53,11 @@ def run_agent(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     agent = stage.agent or ""
     with refusals_wait(bench, name):
         bench.flush()
-    told = bench.attempt_of(ctx, name)
-    folder = bench.journal.attempt_folder(name, told.attempt)
+    stage_run = bench.attempt_of(ctx, name)
+    folder = bench.journal.attempt_folder(name, stage_run.attempt)
     with bench.lock:
         bench.tree = None
-    with bench.desk.session(told) as session, refusals_wait(bench, name):
+    with bench.desk.session(stage_run) as session, refusals_wait(bench, name):
         require_no_drift(session)
         start(session, agent)
         brief = _brief(bench.write_brief(session, agent), ctx.handed_back)
@@ -67,15 +67,15 @@ def run_agent(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     values = {"brief": more["TASK_CONTEXT_PATH"], "response": os.fspath(response), "prompt": _prompt(brief, more)}
     reader = StreamReader()
     if is_apart := name in bench.layout.own:
-        with at_work_in(bench, name, told, ctx) as top:
-            _run_process(bench, stage, ctx, told, reader, more, values, top=top)
+        with at_work_in(bench, name, stage_run, ctx) as top:
+            _run_process(bench, stage, ctx, stage_run, reader, more, values, top=top)
     else:
-        _run_process(bench, stage, ctx, told, reader, more, values)
+        _run_process(bench, stage, ctx, stage_run, reader, more, values)
     answer = read_answer(response, name)
     usage = answer.usage or reader.usage
     if answer.usage is not None:
         bench.on_usage(ctx, answer.usage)
-    with bench.desk.session(replace(told, usage=usage)) as session:
+    with bench.desk.session(replace(stage_run, usage=usage)) as session:
         _take_answer(session, agent, answer, answer.session or reader.session)
         approves = stage.ask is None and answer.flags.get("approve") is True and not answer.findings
         if is_apart:
@@ -96,10 +96,10 @@ def run_agent(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
 
 def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     """Run a check in the worktree, and see that it left it as it was. Raises: Waiting, CommandFailed, TimedOut."""
-    told = bench.attempt_of(ctx, name)
-    bench.journal.attempt_folder(name, told.attempt)
+    stage_run = bench.attempt_of(ctx, name)
+    bench.journal.attempt_folder(name, stage_run.attempt)
     if name in bench.layout.own or bench.cluster is not None:
-        _check_apart(bench, name, stage, ctx, told)
+        _check_apart(bench, name, stage, ctx, stage_run)
         return
     with bench.lock:
         tree = _tree_of_checks(bench, name)
@@ -109,7 +109,7 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     code: int | None = None
     """None where nothing is to be said, of a check that was ended."""
     try:
-        _run_process(bench, stage, ctx, told, None, {}, {})
+        _run_process(bench, stage, ctx, stage_run, None, {}, {})
         code = 0
     except CommandFailed as error:
         code = error.command_code
@@ -123,15 +123,15 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
                 with refusals_wait(bench, name):
                     raise Waiting(f"{names} changed the tree: {wrote}", Situation("run.changed"))
             if code is not None:
-                bench.checked.append(checked(bench, stage, told, tree, code))
+                bench.checked.append(checked(bench, stage, stage_run, tree, code))
             if bench.running == 0:
                 bench.busy = []
 
 
-def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: StageRun) -> None:
+def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, stage_run: StageRun) -> None:
     """Run a check in a tree of its own, here or on the cluster. Raises: Waiting, CommandFailed, TimedOut."""
     code: int | None = None
-    with _somewhere(bench, name, stage, ctx, told) as (tree, run):
+    with _somewhere(bench, name, stage, ctx, stage_run) as (tree, run):
         ctx.outputs.set("tree", tree, keep=True)
         try:
             run()
@@ -142,24 +142,24 @@ def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: 
         finally:
             if code is not None:
                 with bench.lock:
-                    bench.checked.append(checked(bench, stage, told, tree, code))
+                    bench.checked.append(checked(bench, stage, stage_run, tree, code))
 
 
 @contextlib.contextmanager
 def _somewhere(
-    bench: Bench, name: str, stage: Stage, ctx: TaskContext, told: StageRun
+    bench: Bench, name: str, stage: Stage, ctx: TaskContext, stage_run: StageRun
 ) -> Iterator[tuple[TreeOid, Callable[[], None]]]:
     """Yield the tree that a check runs on, and what runs it. Work that is not brought together is here alone."""
     if bench.cluster is None or bench.layout.own.get(name):
-        with checking_in(bench, name, told, ctx) as (top, tree):
-            yield tree, partial(_run_process, bench, stage, ctx, told, None, {}, {}, top=top)
+        with checking_in(bench, name, stage_run, ctx) as (top, tree):
+            yield tree, partial(_run_process, bench, stage, ctx, stage_run, None, {}, {}, top=top)
         return
     if name in bench.layout.own:
         tree = tree_before(bench, name, ctx)
     else:
         with bench.lock:
             tree = _tree_of_checks(bench, name)
-    yield tree, partial(_run_there, bench, bench.cluster, name, stage, ctx, told, tree)
+    yield tree, partial(_run_there, bench, bench.cluster, name, stage, ctx, stage_run, tree)
 
 
 def _tree_of_checks(bench: Bench, name: str) -> TreeOid:
@@ -172,36 +172,36 @@ def _tree_of_checks(bench: Bench, name: str) -> TreeOid:
 
 
 def _run_there(
-    bench: Bench, cluster: Cluster, name: str, stage: Stage, ctx: TaskContext, told: StageRun, tree: TreeOid
+    bench: Bench, cluster: Cluster, name: str, stage: Stage, ctx: TaskContext, stage_run: StageRun, tree: TreeOid
 ) -> None:
     """Run a check on the cluster. Raises: WorkerLost, which the engine tries again; Waiting; as `run_command` does."""
     with refusals_wait(bench, name), bench.lock:
         ref = cluster.refs[tree] = cluster.refs.get(tree) or push_tree(bench, cluster.remote, tree)
-    mark = f"{bench.mark}/{told.stage}/{told.attempt}/"
+    mark = f"{bench.mark}/{stage_run.stage}/{stage_run.attempt}/"
     try:
-        ran = cluster.run(Order(cluster.url, ref, tree, bench.task, mark, told, stage, cluster.settings), ctx)
+        ran = cluster.run(Order(cluster.url, ref, tree, bench.task, mark, stage_run, stage, cluster.settings), ctx)
     except WorkerLost as error:
         ctx.emit("log", text=error.message)
         bench.lost[name] += 1
         if bench.lost[name] > TRIES:  # no fault of what it checks
             raise Waiting(error.message) from error
         raise
-    take(ran, bench.journal.attempt_folder(told.stage, told.attempt), ctx)
+    take(ran, bench.journal.attempt_folder(stage_run.stage, stage_run.attempt), ctx)
 
 
 def run_gate(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     """Take a person's answer to what a stage asks; it counts for the tree that it was given for. Raises: Waiting."""
     with refusals_wait(bench, name):
         bench.flush()
-    told = replace(bench.attempt_of(ctx, name), attempt=max(bench.journal.attempts.get(name, 0), ctx.attempt))
-    with bench.desk.session(told) as session:
+    stage_run = replace(bench.attempt_of(ctx, name), attempt=max(bench.journal.attempts.get(name, 0), ctx.attempt))
+    with bench.desk.session(stage_run) as session:
         with refusals_wait(bench, name):
             require_no_drift(session)
         tree, decision = session.chain.settled_tree, bench.decision
         if decision is None or (decision.stage, decision.tree) != (name, tree):
             raise Waiting(stage.ask or "")
         if decision.finding is not None:
-            raise CommandFailed(f"{name} is rejected: {decision.finding}", digest([name, tree, decision.finding]))
+            raise CommandFailed(f"{name} is rejected: {decision.finding}", hash_json([name, tree, decision.finding]))
         agent, chain = stage.agent or session.chain.owner, session.chain
         for finding in chain.seats[agent].open_findings:
             unblock(session, agent, finding.id)
@@ -252,27 +252,27 @@ def _written(bench: Bench, tree: TreeOid) -> str:
     return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
 
 
-def checked(bench: Bench, stage: Stage, told: StageRun, tree: TreeOid, code: int) -> CheckResult:
+def checked(bench: Bench, stage: Stage, stage_run: StageRun, tree: TreeOid, code: int) -> CheckResult:
     """Return what a check came to, with its log."""
-    folder = bench.journal.attempt_folder(told.stage, told.attempt)
+    folder = bench.journal.attempt_folder(stage_run.stage, stage_run.attempt)
     log = b"".join(end_of(folder / name) for name in ("stdout", "stderr"))
-    words = shlex.join(filled(stage.run, standing_for(bench.task, bench.top)))
-    return CheckResult(EvidenceSource(f"stage {told.stage}", log), words, code, tree, told)
+    words = shlex.join(filled(stage.run, placeholders(bench.task, bench.top)))
+    return CheckResult(EvidenceSource(f"stage {stage_run.stage}", log), words, code, tree, stage_run)
 
 
 def _run_process(
-    bench: Bench, stage: Stage, ctx: TaskContext, told: StageRun, reader: StreamReader | None,
+    bench: Bench, stage: Stage, ctx: TaskContext, stage_run: StageRun, reader: StreamReader | None,
     more: Mapping[str, str], values: Mapping[str, str], *, top: Path | None = None,
 ) -> None:  # fmt: skip
     """Run the command of a stage; nothing that it started outlives it. Raises: CommandFailed, TimedOut, Waiting.
 
     top: a tree of its own, in which the commands of `run.setup` come first.
     """
-    values = {**standing_for(bench.task, top or bench.top), **values}
+    values = {**placeholders(bench.task, top or bench.top), **values}
     argv = filled(stage.run, values)
-    mark = f"{bench.mark}/{told.stage}/{told.attempt}/"
-    env = {**bench.environ, **own_variables(bench.task, stage, told, mark, top or bench.top), **more}
-    ctx.logs, ctx.attempt = bench.journal.folder / "stages", told.attempt
+    mark = f"{bench.mark}/{stage_run.stage}/{stage_run.attempt}/"
+    env = {**bench.environ, **own_variables(bench.task, stage, stage_run, mark, top or bench.top), **more}
+    ctx.logs, ctx.attempt = bench.journal.folder / "stages", stage_run.attempt
     sink, asks, over = ctx.sink, ctx.asks, list[str]()
 
     def listen(type: str, data: Mapping[str, Any]) -> None:
@@ -298,7 +298,7 @@ def _run_process(
                 bench.hold(f"{argv[0]}: {reader.quota}")
                 raise Waiting(f"{argv[0]}: {reader.quota}") from error
         if over and not asks():
-            raise CommandFailed(f"{told.stage} cost {over[-1]} USD, more than {stage.limit.usd}") from error
+            raise CommandFailed(f"{stage_run.stage} cost {over[-1]} USD, more than {stage.limit.usd}") from error
         raise
     except OSError as error:
         is_full = error.errno in (errno.EFBIG, errno.ENOSPC, errno.EDQUOT)

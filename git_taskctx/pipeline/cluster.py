@@ -25,12 +25,12 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import StageRun
 from git_taskctx.model.pipeline import Settings, Stage
 from git_taskctx.model.values import dataclass
-from git_taskctx.pipeline.command import environment, filled, own_variables, standing_for
-from git_taskctx.pipeline.here import Whose
+from git_taskctx.pipeline.command import environment, filled, own_variables, placeholders
+from git_taskctx.pipeline.here import TreeOwner
 from git_taskctx.pipeline.processes import end_marked
 from git_taskctx.pipeline.trees import Trees, trees_home
 from git_taskctx.runner import Cancelled, CommandFailed, ContextWriter, TaskContext, TimedOut, Waiting, run_command
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 
 KEPT = 4 * 1024 * 1024
@@ -58,7 +58,7 @@ class Order:
     task: str
     mark: str
     """Names the attempt, on the scheduler too."""
-    told: StageRun
+    stage_run: StageRun
     stage: Stage
     settings: Settings
 
@@ -110,7 +110,7 @@ class Cluster:
         name, ended = _UNDER + order.mark, threading.Event()
         token = self._dask.Queue(name, client=self._client)
         try:
-            token.put(order.told.attempt)
+            token.put(order.stage_run.attempt)
             future = self._client.submit(run_there, order, key=name, pure=False, retries=0)
             future.add_done_callback(lambda _: ended.set())
             while not ended.wait(_TICK):
@@ -175,8 +175,9 @@ def run_there(order: Order) -> Ran:
 
 def run_order(order: Order, environ: Mapping[str, str], is_over: Callable[[], bool]) -> Ran:
     """Fetch the tree, and run the command in it; nothing of either is left."""
-    ctx = TaskContext(name=order.told.stage)
-    ctx.task, ctx.attempt, ctx.outputs = order.told.stage, order.told.attempt, ContextWriter(order.told.stage)
+    name = order.stage_run.stage
+    ctx = TaskContext(name=name)
+    ctx.task, ctx.attempt, ctx.outputs = name, order.stage_run.attempt, ContextWriter(name)
     ctx.asks, ctx.sink = is_over, lambda *_: None
     ctx.logs = Path(tempfile.mkdtemp(prefix="taskctx-"))
     failure = None
@@ -201,8 +202,8 @@ def run_order(order: Order, environ: Mapping[str, str], is_over: Callable[[], bo
 
 
 def _run_in_tree(order: Order, environ: Mapping[str, str], ctx: TaskContext) -> None:
-    home, told, limit = trees_home(environ), order.told, order.stage.limit
-    clone = home.parent / "clones" / digest(order.url)[:16]
+    home, stage_run, limit = trees_home(environ), order.stage_run, order.stage.limit
+    clone = home.parent / "clones" / hash_json(order.url)[:16]
     clone.mkdir(parents=True, exist_ok=True)
     held = lock_folder(clone)
     try:
@@ -211,14 +212,14 @@ def _run_in_tree(order: Order, environ: Mapping[str, str], ctx: TaskContext) -> 
         fetch_refs(git, order.url, [f"+{order.ref}:{order.ref}"])
     finally:
         os.close(held)
-    whose = Whose(os.fspath(clone), order.task, told.stage, told.run)
+    owner = TreeOwner(os.fspath(clone), order.task, stage_run.stage, stage_run.run)
     repository = open_repository(clone, environ)
     try:
         with Trees(home) as trees:
-            own = trees.make(repository, order.tree, whose)
-            values = standing_for(order.task, own.top)
+            own = trees.make(repository, order.tree, owner)
+            values = placeholders(order.task, own.top)
             env = environment(environ, order.settings)
-            env |= own_variables(order.task, order.stage, order.told, order.mark, own.top)
+            env |= own_variables(order.task, order.stage, order.stage_run, order.mark, own.top)
             for command in order.settings.setup:
                 run_command(ctx, filled(command, values), cwd=own.top, env=env, wall=limit.wall)
             run_command(ctx, filled(order.stage.run, values), cwd=own.top, env=env, wall=limit.wall,

@@ -12,7 +12,7 @@ from pathlib import Path
 from git_taskctx.model.payloads import StageRun
 from git_taskctx.model.pipeline import Settings, Stage
 from git_taskctx.pipeline.processes import MARK
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 
 ENVIRONMENT = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "TERM", "XDG_*",
@@ -37,21 +37,21 @@ def environment(environ: Mapping[str, str], settings: Settings) -> dict[str, str
     }
 
 
-def own_variables(task: str, stage: Stage, told: StageRun, mark: str, top: Path) -> dict[str, str]:
+def own_variables(task: str, stage: Stage, stage_run: StageRun, mark: str, top: Path) -> dict[str, str]:
     """Return the variables that are ours; the mark names the attempt."""
-    trace, span = digest(mark.rsplit("/", 3)[0])[:32], digest(mark)[:16]
+    trace, span = hash_json(mark.rsplit("/", 3)[0])[:32], hash_json(mark)[:16]
     agent = {"GIT_TASKCTX_AGENT": stage.agent} if stage.agent is not None else {}
     return {
         **agent,
         "GIT_TASKCTX_TASK": task,
-        "GIT_TASKCTX_STAGE": told.stage,
-        "TASKCTX_PORT": standing_for(task, top)["port"],
+        "GIT_TASKCTX_STAGE": stage_run.stage,
+        "TASKCTX_PORT": placeholders(task, top)["port"],
         "TRACEPARENT": f"00-{trace}-{span}-01",
         MARK: mark,
     }
 
 
-def standing_for(task: str, top: Path) -> dict[str, str]:
+def placeholders(task: str, top: Path) -> dict[str, str]:
     """Return what is filled in; the port is the first of ten that no other tree is likely to have."""
     tree = os.fspath(top)
     port = 20_000 + zlib.crc32(os.fsencode(tree)) % 1000 * 10

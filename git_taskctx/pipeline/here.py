@@ -1,4 +1,4 @@
-"""Whose a tree is that a run made for one of its stages: asked by every verb, so that it loads nothing for others."""
+"""The owner of a tree that a run made for one of its stages: asked by every verb, so it loads little."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ NOTE = "taskctx/stage"
 
 
 @dataclass(frozen=True)
-class Whose:
-    """Whose a tree is."""
+class TreeOwner:
+    """The stage that a tree was made for."""
 
     top: str
     """The worktree of the task."""
@@ -25,12 +25,12 @@ class Whose:
         return f"this tree belongs to stage {self.stage} of run {self.run} of {self.task}, which records it at the end"
 
 
-def whose_tree(git_dir: Path) -> Whose | None:
-    """Return whose tree it is that a git dir stands in; None for any other."""
+def owner_of_tree(git_dir: Path) -> TreeOwner | None:
+    """Return the owner of the tree with this git dir; None for any other tree."""
     data = read_plain(git_dir / NOTE, limit=64 * 1024)
     if data is None:
         return None
     from git_taskctx.model.canonical import load_object
     from git_taskctx.model.codec import from_plain
 
-    return from_plain(Whose, load_object(data, what=NOTE), what=NOTE)
+    return from_plain(TreeOwner, load_object(data, what=NOTE), what=NOTE)

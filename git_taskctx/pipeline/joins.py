@@ -20,7 +20,7 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import AgentUsage, StageRun
 from git_taskctx.model.values import replace
 from git_taskctx.pipeline.bench import Bench, present_tree, refusals_wait, require_no_drift
-from git_taskctx.pipeline.here import Whose
+from git_taskctx.pipeline.here import TreeOwner
 from git_taskctx.pipeline.journal import OwnWork
 from git_taskctx.pipeline.threeway import content_of, marked, merge_trees
 from git_taskctx.pipeline.trees import OwnTree
@@ -33,32 +33,32 @@ _KEPT = "run"
 
 
 @contextlib.contextmanager
-def at_work_in(bench: Bench, name: str, told: StageRun, ctx: TaskContext) -> Iterator[Path]:
+def at_work_in(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext) -> Iterator[Path]:
     """Make a tree for a stage of an agent; what is left in it is kept, however the stage ends. Raises: Waiting."""
-    with bench.desk.session(told) as session, refusals_wait(bench, name):
+    with bench.desk.session(stage_run) as session, refusals_wait(bench, name):
         base, begun = _begin_from(bench, session, name, ctx)
-    with _own_tree(bench, told, begun) as own:
+    with _own_tree(bench, stage_run, begun) as own:
         try:
             yield own.top
         except Exception:
             with contextlib.suppress(TaskctxError):  # the stage's own failure counts
-                _keep(bench, name, told, ctx, own, base)
+                _keep(bench, name, stage_run, ctx, own, base)
             raise
         try:
-            _keep(bench, name, told, ctx, own, base)
+            _keep(bench, name, stage_run, ctx, own, base)
         except TaskctxError as error:
             raise CommandFailed(f"{name} left nothing to be read: {error.message}") from error
 
 
 @contextlib.contextmanager
-def checking_in(bench: Bench, name: str, told: StageRun, ctx: TaskContext) -> Iterator[tuple[Path, TreeOid]]:
+def checking_in(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext) -> Iterator[tuple[Path, TreeOid]]:
     """Make a tree for a check: of what it comes after. Raises: Waiting."""
     if bench.layout.own[name]:
-        with bench.desk.session(told) as session, refusals_wait(bench, name):
+        with bench.desk.session(stage_run) as session, refusals_wait(bench, name):
             tree = _begin_from(bench, session, name, ctx)[0]
     else:
         tree = tree_before(bench, name, ctx)
-    with _own_tree(bench, told, tree) as own:
+    with _own_tree(bench, stage_run, tree) as own:
         yield own.top, tree
 
 
@@ -74,17 +74,18 @@ def run_join(bench: Bench, join: str, agent: str, is_asked: bool, ctx: TaskConte
         bench.flush()
     with bench.lock:
         bench.tree = None
-    told = replace(bench.attempt_of(ctx, join), usage=_sum(ctx.inputs.get(f"{name}.usage") or {} for name in names))
-    with bench.desk.session(told) as session, refusals_wait(bench, join):
+    usage = _sum(ctx.inputs.get(f"{name}.usage") or {} for name in names)
+    stage_run = replace(bench.attempt_of(ctx, join), usage=usage)
+    with bench.desk.session(stage_run) as session, refusals_wait(bench, join):
         require_no_drift(session)
         _require_solved(bench, session, join, ctx)
         present = present_tree(session, keep=True)
         onto = _before_a_kill(bench, session, present)
         tree = _together(bench, session, join, names, onto, ctx)
         if merged := [name for name in names if name in bench.journal.works]:
-            _say(ctx, "merged", merged, tree, onto, "writing")
+            _emit(ctx, "merged", merged, tree, onto, "writing")
             _put(session, tree)
-            _say(ctx, "merged", merged, tree, onto, "done")
+            _emit(ctx, "merged", merged, tree, onto, "done")
         bench.base = None
         start(session, agent)
         approve = (ctx.inputs.get(f"{name}.approves") is True for name in bench.layout.joins[join])
@@ -102,10 +103,10 @@ def _sum(used: Iterable[Mapping[str, Any]]) -> AgentUsage | None:
 
 
 @contextlib.contextmanager
-def _own_tree(bench: Bench, told: StageRun, tree: TreeOid) -> Iterator[OwnTree]:
-    whose = Whose(str(bench.top), bench.task, told.stage, told.run)
+def _own_tree(bench: Bench, stage_run: StageRun, tree: TreeOid) -> Iterator[OwnTree]:
+    owner = TreeOwner(str(bench.top), bench.task, stage_run.stage, stage_run.run)
     with bench.desk.repository() as repository:
-        own = bench.trees.make(repository, tree, whose)
+        own = bench.trees.make(repository, tree, owner)
     try:
         yield own
     finally:
@@ -128,15 +129,15 @@ def _begin_from(bench: Bench, session: Session, name: str, ctx: TaskContext) -> 
     return base, base if merged.collisions else merged.tree
 
 
-def _keep(bench: Bench, name: str, told: StageRun, ctx: TaskContext, own: OwnTree, base: TreeOid) -> None:
+def _keep(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext, own: OwnTree, base: TreeOid) -> None:
     """Keep what a stage left: until it is brought together, and until the task is swept."""
     with bench.desk.repository() as repository:
         tree = bench.trees.read(repository, own)
         changes = compare_trees(repository, base, tree)
     if any(change.path.startswith(f"{FOLDER}/".encode()) for change in changes):
         raise CommandFailed(f"{name} wrote into {FOLDER}, which is none of its files")
-    with bench.desk.session(told) as session:
-        session.refs.move([session.keep(f"{_KEPT}/{name}", told.attempt, tree)], reason=f"{session.task}: {name}")
+    with bench.desk.session(stage_run) as session:
+        session.refs.move([session.keep(f"{_KEPT}/{name}", stage_run.attempt, tree)], reason=f"{session.task}: {name}")
         bench.journal.works[name] = OwnWork(base, tree)
     ctx.outputs.set("work", {"base": base, "tree": tree}, keep=True)
     ctx.outputs.set("tree", tree, keep=True)
@@ -155,7 +156,7 @@ def _together(
         done.append(name)
         if merged.collisions:
             for state in ("writing", "done"):
-                _say(ctx, "collision", done, merged.tree, onto, state, merged.hunks)
+                _emit(ctx, "collision", done, merged.tree, onto, state, merged.hunks)
                 if state == "writing":
                     _put(session, merged.tree)
             what = f"{sides[0]} and {name} collide in {', '.join(merged.collisions[:5])}\n{merged.hunks}"
@@ -169,7 +170,7 @@ def _put(session: Session, tree: TreeOid) -> None:
         raise Waiting(f"not merged: {', '.join(f'{one.path} ({one.why})' for one in left[:5])}")
 
 
-def _say(
+def _emit(
     ctx: TaskContext, type: Any, names: Sequence[str], tree: TreeOid, before: TreeOid, state: str,
     text: str | None = None,
 ) -> None:  # fmt: skip
@@ -190,7 +191,7 @@ def _require_solved(bench: Bench, session: Session, waits: str, ctx: TaskContext
         if present == event.tree:
             situation = Situation("run.solved", owner=session.chain.owner)
             raise Waiting(f"{', '.join(names)} still collide\n{event.text}", situation)
-    _say(ctx, "merged", names, present, present, "done")
+    _emit(ctx, "merged", names, present, present, "done")
     bench.base = None
 
 

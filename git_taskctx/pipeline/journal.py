@@ -20,7 +20,7 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.run import RunEvent
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.runner import Failure, Outcome, Writes, freeze
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 from git_taskctx.store import Store
 from git_taskctx.system import sync
@@ -111,7 +111,7 @@ class Journal:
         writes, hash_ = dict(event.writes or {}), event.hash
         if self._last is not None and event.key == self._last.key and event.tree != settled:
             writes[f"{event.stage}.tree"] = settled
-            hash_ = digest([event.hash, settled])
+            hash_ = hash_json([event.hash, settled])
         frozen = Writes({name: freeze(value) for name, value in writes.items()})
         if event.failure is None:
             return Outcome("done", frozen, hash=hash_)

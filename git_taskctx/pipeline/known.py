@@ -15,7 +15,7 @@ from git_taskctx.pipeline.bodies import checked
 from git_taskctx.pipeline.journal import ASK
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.runner import BadResponse, CommandFailed, Failure, Outcome, Writes, freeze
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Known:
         found = self._snapshots.get(key[:KEY])
         if found is None or found.stage.stage not in {**self._plan.stages, **self._plan.layout.joins}:
             return None
-        name, hash_ = found.stage.stage, digest([key, found.tree])
+        name, hash_ = found.stage.stage, hash_json([key, found.tree])
         if name in self._plan.layout.joins:
             return Outcome("done", Writes({f"{name}.tree": found.tree}), hash=hash_)
         if found.done and self._plan.stages[name].ask is not None:  # the person's approval
@@ -84,5 +84,5 @@ class Known:
         stage = self._plan.stages.get(name)
         if stage is None or tree is None or code is None:
             return
-        told = StageRun(self._bench.journal.number, name, attempt, key[:KEY])
-        self._bench.checked.append(checked(self._bench, stage, told, tree, code if code >= 0 else 128 - code))
+        stage_run = StageRun(self._bench.journal.number, name, attempt, key[:KEY])
+        self._bench.checked.append(checked(self._bench, stage, stage_run, tree, code if code >= 0 else 128 - code))

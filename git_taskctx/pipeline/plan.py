@@ -13,7 +13,7 @@ from git_taskctx.errors import BadConfig, Fatal, Usage
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.pipeline import Pipelines, Settings, Stage
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 
 _LONGEST = 60
@@ -86,7 +86,7 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
     if faults:
         raise BadConfig("\n".join(dict.fromkeys(faults)), Situation("run.planned", why="once it is corrected"))
     block = context.immutable
-    policy = digest(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
+    policy = hash_json(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
     return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
 
 

@@ -54,7 +54,7 @@ class _Driver:
     plan: Plan
     bench: Bench
     journal: Journal
-    tell: Callable[[RunEvent], None]
+    on_event: Callable[[RunEvent], None]
     hold: Callable[[str], None] = lambda _: None
     spent: dict[tuple[str, int], Decimal] = field(default_factory=dict)
     usages: dict[tuple[str, int], AgentUsage] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class _Driver:
     """The tasks that run, and since when."""
     waiting: dict[str, str] = field(default_factory=dict)
 
-    def hear(self, event: Event) -> None:
+    def handle(self, event: Event) -> None:
         """Take one event of the engine; it sends one at a time."""
         if event.type in ("run-started", "run-ended"):
             return
@@ -74,15 +74,15 @@ class _Driver:
             self.started[event.task] = time.monotonic()
             self.bench.keys[event.task] = event.data["key"]
             if gate is None:
-                self.say("stage-started", stage=name, attempt=attempt, agent=stage and stage.agent)
+                self.emit("stage-started", stage=name, attempt=attempt, agent=stage and stage.agent)
         elif "before" in event.data:
-            self.say(event.type, attempt=attempt, agent=stage and stage.agent, **event.data)
+            self.emit(event.type, attempt=attempt, agent=stage and stage.agent, **event.data)
         elif event.type in _PASSED_ON:
-            self.say(event.type, stage=name, attempt=attempt, stream=event.data.get("stream"),
+            self.emit(event.type, stage=name, attempt=attempt, stream=event.data.get("stream"),
                      text=event.data.get("text"), usage=event.data.get("usage"))  # fmt: skip
         elif event.type == "again":
             failed = tuple(event.data["failed"])
-            self.say("again", stage=name, attempt=attempt, failed=failed)
+            self.emit("again", stage=name, attempt=attempt, failed=failed)
         elif event.type == "stage-ended" and stage is not None and name is not None:
             self._end(event, name, stage, gate, attempt)
 
@@ -99,7 +99,7 @@ class _Driver:
             self.waiting[name] = event.data["why"]
         if gate and state in ("pending", "skipped", "cancelled") and not is_reused:
             return
-        self.say(
+        self.emit(
             "stage-ended", stage=name, gate=gate, attempt=attempt, agent=stage.agent, state=state,
             why=event.data["why"] or (error.message if error is not None else None) or None,
             tree=event.data["writes"].get(f"{task}.tree"),
@@ -109,7 +109,7 @@ class _Driver:
             key=event.data["key"], hash=event.data["hash"], writes=plain_writes(event.data["writes"]),
         )  # fmt: skip
 
-    def say(self, type: Any, **data: Any) -> None:
+    def emit(self, type: Any, **data: Any) -> None:
         """Write an event down, and pass it on."""
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         event = RunEvent(VERSION, 0, now, self.journal.number, type, **data)
@@ -117,7 +117,7 @@ class _Driver:
             event = RunEvent(VERSION, self.journal.count(), now, self.journal.number, type, **data)
         else:
             event = self.journal.append(event, lasting=type in _LASTING and data.get("milliseconds", 0) is not None)
-        self.tell(event)
+        self.on_event(event)
 
     def use(self, ctx: TaskContext, usage: AgentUsage) -> None:
         """Count what a stage used; when the budget is reached nothing new starts."""
@@ -133,7 +133,7 @@ class _Driver:
 
 def run_pipeline(
     plan: Plan, bench: Bench, settled: TreeOid, records: Sequence[Record],
-    tell: Callable[[RunEvent], None], *,
+    on_event: Callable[[RunEvent], None], *,
     jobs: int | None = None, keep_going: bool = False,
     on_signal: Callable[[Callable[[], None]], object] = lambda _: None,
 ) -> RunEnded:  # fmt: skip
@@ -143,26 +143,26 @@ def run_pipeline(
     records: those of the task, which have what a kill kept from the events.
     on_signal: gets what ends the run: once in order, a second time at once.
     """
-    journal, driver = bench.journal, _Driver(plan, bench, bench.journal, tell)
+    journal, driver = bench.journal, _Driver(plan, bench, bench.journal, on_event)
     known = children()
     become_subreaper()
     end_marked(f"{bench.mark.rpartition('/')[0]}/")  # of runs before that were killed
     known_before = Known(plan, bench, settled, records)
     executor = DagExecutor(
-        list(_tasks(plan, bench, bench.begins)), on_event=driver.hear, jobs=jobs, keep_going=keep_going,
+        list(_tasks(plan, bench, bench.begins)), on_event=driver.handle, jobs=jobs, keep_going=keep_going,
         logs=journal.folder / "stages", finished=known_before.find,
     )  # fmt: skip
     driver.hold = bench.hold = executor.hold
     bench.on_usage = driver.use
     on_signal(executor.cancel)
     timer = _alarm(plan.settings.budget.wall, executor)
-    driver.say("run-started", task=bench.task, pipeline=plan.name, stages=plan.order, tree=bench.begins)
+    driver.emit("run-started", task=bench.task, pipeline=plan.name, stages=plan.order, tree=bench.begins)
     with bench.trees:
         try:
             result = executor.run()
             bench.flush()
         except TaskctxError as error:
-            driver.say("run-ended", state="failed", why=error.message, next=bench.typed(Situation("run.goes_on")))
+            driver.emit("run-ended", state="failed", why=error.message, next=bench.typed(Situation("run.goes_on")))
             raise
         finally:
             if timer is not None:
@@ -171,7 +171,7 @@ def run_pipeline(
             end_children(known)
     ended = _ended(driver, result)
     why = "; ".join(f"{name}: {text}" for name, text in driver.waiting.items()) or None
-    driver.say("run-ended", state=ended.state, why=why, next=ended.next)
+    driver.emit("run-ended", state=ended.state, why=why, next=ended.next)
     return ended
 
 

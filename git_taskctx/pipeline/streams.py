@@ -68,24 +68,24 @@ class StreamReader:
             except (ValueError, RecursionError):
                 value = None
         if not isinstance(value, dict):
-            self._say(line)
+            self._show(line)
             return
         read = _READERS.get(str(value.get("type")))
         if read is not None:
             read(self, value)
 
-    def _say(self, text: object) -> None:
+    def _show(self, text: object) -> None:
         words = " ".join(_whole(str(text)).split())
         if words:
             self.last = words[-SHOWN:]
 
-    def _count(self, told: object) -> None:
+    def _count(self, usage: object) -> None:
         """Add up tokens; what came from a cache counts as read."""
-        if not isinstance(told, dict):
+        if not isinstance(usage, dict):
             return
         read = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-        self._input += sum(_number(told.get(name)) for name in read)
-        self._output += _number(told.get("output_tokens"))
+        self._input += sum(_number(usage.get(name)) for name in read)
+        self._output += _number(usage.get("output_tokens"))
 
     def _hit_quota(self, text: str, reset: object = None) -> None:
         found = _RESET.search(text)
@@ -103,12 +103,12 @@ class StreamReader:
         message = value.get("message")
         for part in (message.get("content") if isinstance(message, dict) else None) or ():
             if isinstance(part, dict) and part.get("type") == "text":
-                self._say(part.get("text"))
+                self._show(part.get("text"))
 
     def _rate_limit(self, value: Mapping[str, Any]) -> None:
-        told = value.get("rate_limit_info")
-        if isinstance(told, dict) and told.get("status") == "rejected":
-            self._hit_quota("rate limit reached", told.get("resetsAt"))
+        info = value.get("rate_limit_info")
+        if isinstance(info, dict) and info.get("status") == "rejected":
+            self._hit_quota("rate limit reached", info.get("resetsAt"))
 
     def _result(self, value: Mapping[str, Any]) -> None:
         self._init(value)
@@ -117,13 +117,13 @@ class StreamReader:
         if isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < 10**6:
             self._usd = Decimal(str(cost))
         text = value.get("result") or _message(value.get("error"))
-        self._say(text or "")
+        self._show(text or "")
         if (value.get("is_error") or value.get("status") == "error") and text and _QUOTA.search(str(text)):
             self._hit_quota(str(text))
 
     def _message(self, value: Mapping[str, Any]) -> None:
         if value.get("role") == "assistant":
-            self._say(f"{self.last} {value.get('content')}" if value.get("delta") else value.get("content"))
+            self._show(f"{self.last} {value.get('content')}" if value.get("delta") else value.get("content"))
 
     # Codex
 
@@ -133,17 +133,17 @@ class StreamReader:
     def _item(self, value: Mapping[str, Any]) -> None:
         item = value.get("item")
         if isinstance(item, dict) and item.get("type") == "agent_message":
-            self._say(item.get("text"))
+            self._show(item.get("text"))
 
     def _turn(self, value: Mapping[str, Any]) -> None:
-        told = value.get("usage")  # cached tokens are among its input tokens
-        if isinstance(told, dict):
-            self._input += _number(told.get("input_tokens"))
-            self._output += _number(told.get("output_tokens"))
+        usage = value.get("usage")  # cached tokens are among its input tokens
+        if isinstance(usage, dict):
+            self._input += _number(usage.get("input_tokens"))
+            self._output += _number(usage.get("output_tokens"))
 
     def _error(self, value: Mapping[str, Any]) -> None:
         text = _message(value.get("error")) or _message(value)
-        self._say(text)
+        self._show(text)
         if _QUOTA.search(text):
             self._hit_quota(text)
 

@@ -192,8 +192,8 @@ def merge_by_git(
             )
             done = into.run("merge-tree", "--write-tree", "-z", "--name-only", *names, ok=(0, 1))
         except GitFailed as error:
-            told = f"{names[0]} and {names[1]} were not merged: {error.message}"
-            raise CouldNotTell(told, hint="git --version   # 2.38 or newer merges by tree") from error
+            what = f"{names[0]} and {names[1]} were not merged: {error.message}"
+            raise CouldNotTell(what, hint="git --version   # 2.38 or newer merges by tree") from error
     oid, *paths = done.out.partition(b"\0\0")[0].rstrip(b"\0").split(b"\0")
     found = TreeOid(oid.decode())
     hunks = "\n".join(_hunks(repository, found, path) for path in paths) if done.code else ""

@@ -27,7 +27,7 @@ from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.pipeline.here import NOTE, Whose
+from git_taskctx.pipeline.here import NOTE, TreeOwner
 
 _COPIED = re.compile(
     r"(?:user|author|committer|filter|diff|i18n)\..*|"
@@ -65,7 +65,7 @@ class Trees:
         if self._held is not None:
             os.close(self._held)
 
-    def make(self, repository: Repository, tree: TreeOid, whose: Whose) -> OwnTree:
+    def make(self, repository: Repository, tree: TreeOid, owner: TreeOwner) -> OwnTree:
         """Make a tree; where it is of a stage that had one before, in its place. Raises: Fatal, GitFailed."""
         with _as_fatal(self._home):
             if self._folder is None:
@@ -73,12 +73,12 @@ class Trees:
                 make_folder_of(self._home)
                 self._folder = self._home / f"tmp-{os.urandom(8).hex()}"
                 self._held = make_held_folder(self._folder)
-            own = OwnTree(self._folder / whose.stage, self._folder / f"{whose.stage}.index")
+            own = OwnTree(self._folder / owner.stage, self._folder / f"{owner.stage}.index")
             self.remove(own)
             own.top.mkdir(mode=0o700)
             _seen(repository, own, "read-tree", "--reset", "-u", tree)
             self._copy_brought(repository.toplevel, own.top)
-            _make_repository(repository, own, whose)
+            _make_repository(repository, own, owner)
         return own
 
     def read(self, repository: Repository, own: OwnTree) -> TreeOid:
@@ -124,7 +124,7 @@ def _seen(repository: Repository, own: OwnTree, *args: str) -> None:
     git.run(*args)
 
 
-def _make_repository(repository: Repository, own: OwnTree, whose: Whose) -> None:
+def _make_repository(repository: Repository, own: OwnTree, owner: TreeOwner) -> None:
     """Make the repository that a stage sees (gitrepository-layout(5)): HEAD and branch as in the main one."""
     head, git_dir = repository.head(), own.top / ".git"
     branch = f"refs/heads/{head.branch}" if head.branch is not None else None
@@ -138,8 +138,8 @@ def _make_repository(repository: Repository, own: OwnTree, whose: Whose) -> None
                           [_setting(key, value if mark else None) for key, mark, value in settings
                            if _COPIED.fullmatch(key)]),
         "objects/info/alternates": f"{repository.object_dir}\n",
-        "hooks/pre-commit": f"#!/bin/sh\ncat >&2 <<'.'\nerror: {whose}\n.\nexit 1\n",
-        NOTE: json.dumps(to_plain(whose)),
+        "hooks/pre-commit": f"#!/bin/sh\ncat >&2 <<'.'\nerror: {owner}\n.\nexit 1\n",
+        NOTE: json.dumps(to_plain(owner)),
     }  # fmt: skip
     if branch is not None and head.commit is not None:
         contents[branch] = f"{head.commit}\n"

@@ -27,7 +27,7 @@ class RunLines:
     def __init__(self, stream: TextIO, *, colour: bool) -> None:
         self._stream, self._colour = stream, colour
 
-    def hear(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Write what an event says, where a person wants to know."""
         document = Document()
         if event.type == "stage-ended":
@@ -81,7 +81,7 @@ class RunTable:
         self._last: dict[str, str] = {}
         self._live: Live | None = None
 
-    def hear(self, event: RunEvent) -> None:
+    def show(self, event: RunEvent) -> None:
         """Take an event; the table is drawn ten times a second at most."""
         name = event.stage
         if event.type == "run-started":

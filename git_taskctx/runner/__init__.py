@@ -5,7 +5,6 @@ nothing else, so that threads, processes and a single thread come to the same en
 """
 
 from git_taskctx.runner.command import CommandTask, run_command
-from git_taskctx.runner.compat import StageContext
 from git_taskctx.runner.context import Ended, ExecutionContext, Extension
 from git_taskctx.runner.dag import DagExecutor
 from git_taskctx.runner.faults import (
@@ -24,7 +23,7 @@ from git_taskctx.runner.faults import (
 )
 from git_taskctx.runner.frozen import FrozenMapping, freeze, thaw
 from git_taskctx.runner.outcome import Event, Failure, HandBack, Outcome, RunResult, Status
-from git_taskctx.runner.stage import Stage, StageResponse, stage_context
+from git_taskctx.runner.stage import Stage, StageContext, StageResponse, stage_context
 from git_taskctx.runner.store import ContextDiff, ContextReader, ContextWriter, SharedStore, Writes, diff_contexts
 from git_taskctx.runner.task import Again, Task, TaskContext, task
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from git_taskctx.runner.faults import BadValue, Cancelled, CommandFailed, TimedOut
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.runner.job import TICK
 from git_taskctx.runner.task import Task, TaskContext
 
@@ -69,7 +69,7 @@ def run_command(
         raise watch.why
     if code:
         how = f"ended with {code}" if code > 0 else f"was killed by {signal.Signals(-code).name}"
-        signature = digest([list(argv), code, out.sha.hexdigest(), err.sha.hexdigest()])
+        signature = hash_json([list(argv), code, out.sha.hexdigest(), err.sha.hexdigest()])
         raise CommandFailed(f"{shlex.join(argv)} {how}", signature, code if code > 0 else 128 - code)
 
 

@@ -13,6 +13,7 @@ import os
 import pickle
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -22,7 +23,7 @@ from typing import Any
 
 from git_taskctx.runner.context import ExecutionContext, Extension
 from git_taskctx.runner.faults import BadGraph, BadResponse, NotPicklable, WriteCollision
-from git_taskctx.runner.frozen import digest
+from git_taskctx.runner.frozen import hash_json
 from git_taskctx.runner.graph import Graph
 from git_taskctx.runner.job import CancelToken, Job, run_job
 from git_taskctx.runner.outcome import Event, Failure, HandBack, Outcome, RunResult, Status
@@ -98,14 +99,14 @@ def _faults_of(tasks: tuple[Task, ...]) -> Iterator[str]:
     """Yield what is wrong with single tasks."""
     if not tasks:
         yield "there are no tasks"
-    names = [task.id for task in tasks]
+    names = Counter(task.id for task in tasks)
     for task in tasks:
         if not IDS.fullmatch(task.id):
             yield f"{task.id!r} is not an id: a letter, a digit or _ first, no dot, blank or slash, and not {RESERVED}"
-        if names.count(task.id) > 1:
+        if names[task.id] > 1:
             yield f"two tasks are {task.id!r}"
         try:
-            digest(task.definition)
+            hash_json(task.definition)
         except (TypeError, ValueError) as error:
             yield f"the definition of {task.id} is not JSON: {error}"
 
@@ -236,7 +237,7 @@ class _Run:
             return Outcome("failed", error=Failure.of(collision))
         signatures = [back.error.signature for back in node.handed]
         hashes = {need: self.nodes[need].hash or status.state for need, status in needs}
-        node.key = digest([node.task.id, node.task.definition, hashes, node.status.refinements, signatures])
+        node.key = hash_json([node.task.id, node.task.definition, hashes, node.status.refinements, signatures])
         return self.plan.finished(node.key)
 
     def _submit(self, name: str) -> None:
@@ -287,7 +288,7 @@ class _Run:
             self.store.merge(name, outcome.writes)
         if node.key is not None:
             found = {**outcome.writes, **outcome.writes.identities}
-            node.hash = outcome.hash or digest([node.key, outcome.state, found])
+            node.hash = outcome.hash or hash_json([node.key, outcome.state, found])
         again = node.task.again
         if outcome.state in _FAILED and node.key is not None and again and node.status.refinements < again.times:
             node.deferred = outcome

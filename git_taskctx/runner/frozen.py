@@ -99,7 +99,7 @@ def thaw(value: Any) -> Any:
     return [thaw(item) for item in value] if isinstance(value, tuple) else value
 
 
-def digest(value: object) -> str:
+def hash_json(value: object) -> str:
     """Return the sha256 of a JSON value, independent of the order of its keys."""
     return hashlib.sha256(_CANONICAL(value).encode()).hexdigest()
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from git_taskctx.runner.faults import BadResponse, Undeclared, WriteCollision
-from git_taskctx.runner.frozen import checked_key, digest, freeze, kind_of
+from git_taskctx.runner.frozen import checked_key, freeze, hash_json, kind_of
 from git_taskctx.runner.graph import Graph, bits
 
 DATA, FLAGS = "data.", "flags."
@@ -254,7 +254,7 @@ class ContextDiff(NamedTuple):
 
 def diff_contexts(before: Mapping[str, Any], after: Mapping[str, Any]) -> ContextDiff:
     """Return what differs, for instance between two rounds of a refinement."""
-    both = [key for key in before if key in after and digest(before[key]) != digest(after[key])]
+    both = [key for key in before if key in after and hash_json(before[key]) != hash_json(after[key])]
     return ContextDiff(
         {key: value for key, value in after.items() if key not in before},
         {key: value for key, value in before.items() if key not in after},
