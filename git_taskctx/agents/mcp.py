@@ -153,4 +153,7 @@ def serve(folder: Path, environ: Mapping[str, str]) -> None:
         async with stdio_server() as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except* BrokenPipeError:  # the client was killed while a call went on: nobody reads the answer
+        pass

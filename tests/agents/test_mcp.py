@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -86,23 +87,32 @@ def test_a_turn(desk: Desk) -> None:
 
 
 def test_it_ends_with_its_client(desk: Desk) -> None:
-    """A client that is killed closes the pipe: nothing is left of the server."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "git_taskctx", "mcp"],
-        cwd=desk.repo.path,
-        env=desk.environment(),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+    """The SDK's client, killed in the middle of a call, leaves no server: nobody holds the client's stderr any more."""
+    client = subprocess.Popen(
+        [sys.executable, "-c", _KILLED], cwd=desk.repo.path, env=desk.environment(), stderr=subprocess.PIPE
     )
-    assert server.stdin is not None
-    assert server.stdout is not None
-    ask = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    server.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": ask}).encode() + b"\n")
-    server.stdin.flush()
-    assert b'"serverInfo"' in server.stdout.readline()
-    server.stdin.close()
-    assert server.wait(timeout=60) == 0
-    server.stdout.close()
+    assert client.stderr is not None
+    said = client.stderr.read()  # until the server that inherited it has ended, too
+    client.stderr.close()
+    assert (client.wait(), said) == (-signal.SIGKILL, b"")
+
+
+_KILLED = """
+import os, signal, sys
+import anyio
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def run():
+    command = StdioServerParameters(command=sys.executable, args=["-m", "git_taskctx", "mcp"], env=dict(os.environ))
+    async with stdio_client(command) as pipes, ClientSession(*pipes) as session, anyio.create_task_group() as group:
+        await session.initialize()
+        group.start_soon(session.call_tool, "status", {})
+        await session.list_tools()  # answered while the call goes on
+        os.kill(os.getpid(), signal.SIGKILL)
+
+anyio.run(run)
+"""
 
 
 def test_without_the_sdk(desk: Desk) -> None:
