@@ -65,7 +65,7 @@ def lines_of(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def load_toml(text: str) -> dict[str, Any]:
-    """Read TOML. Raises: tomllib.TOMLDecodeError, also for what is nested deeper than `MAX_DEPTH` allows.
+    """Read TOML. Raises: ValueError for what is no TOML, or nested deeper than `MAX_DEPTH` allows.
 
     So it does for a number over 64 bits, which TOML does not have. Python writes no number of more than 4,300 digits,
     and of reading one the parser makes a plain ValueError.
@@ -76,22 +76,22 @@ def load_toml(text: str) -> dict[str, Any]:
 
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") >= MAX_DEPTH and _parts(line) > MAX_DEPTH:
-            raise tomllib.TOMLDecodeError(f"A key has more than {MAX_DEPTH} parts (at line {number}, column 1)")
+            raise ValueError(f"A key has more than {MAX_DEPTH} parts (at line {number}, column 1)")
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
-        raise tomllib.TOMLDecodeError("nested too deeply") from error
+        raise ValueError("nested too deeply") from error
     except ValueError as error:
-        raise tomllib.TOMLDecodeError("a number has too many digits") from error
+        raise ValueError("a number has too many digits") from error
     values: list[Any] = [table]
     while values:
         value = values.pop()
         if isinstance(value, dict | list):
             values += value.values() if isinstance(value, dict) else value
         elif isinstance(value, int) and value.bit_length() > BITS:
-            raise tomllib.TOMLDecodeError("a number has too many digits")
+            raise ValueError("a number has too many digits")
     return table
 
 

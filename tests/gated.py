@@ -116,3 +116,9 @@ def desk(request: pytest.FixtureRequest, repo: GitRepo, tmp_path: Path) -> Gated
 def validated(desk: Gated) -> Gated:
     """Every agent approved a changed, a new and a deleted file."""
     return desk
+
+
+def has_config_hooks(repo: GitRepo) -> bool:
+    """Return whether this git runs hooks that its configuration names."""
+    version = repo.git("version").split()[2].split(".")
+    return (int(version[0]), int(version[1])) >= (2, 54)

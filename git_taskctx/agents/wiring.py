@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterator
 from typing import Any
 
@@ -203,5 +202,5 @@ def remove_toml(text: str, *, what: str) -> str | None:
 def _toml(text: str, what: str) -> dict[str, Any]:
     try:
         return load_toml(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise BadData(f"{what} does not read: {error}") from error

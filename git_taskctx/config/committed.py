@@ -96,15 +96,13 @@ def differs(name: str, committed: bytes | None, other: bytes | None) -> bool:
 def _parse_toml(data: bytes, what: str) -> dict[str, Any]:
     if len(data) > MAX_BYTES:
         raise BadConfig(f"{what} has {len(data)} bytes, more than {MAX_BYTES}")
-    import tomllib
-
     try:
         text = data.decode("utf-8-sig")
         return load_toml(text)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BadConfig(f"{what}:{line}: not UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise BadConfig(_toml_problem(str(error), text, what)) from error
 
 

@@ -13,6 +13,8 @@ from gitrepo import ROOT
 
 NOT_NEEDED = {"ast", "bz2", "dataclasses", "dis", "gzip", "inspect", "random", "secrets", "tempfile", "tokenize"}
 """Of the standard library: together they take as long to load as all of git's work for a hook."""
+if sys.version_info >= (3, 14):
+    NOT_NEEDED.remove("ast")  # each typing.NamedTuple loads it there, by way of annotationlib
 _LOADED = f"""
 import sys
 sys.path.insert(0, {os.fspath(ROOT)!r})

@@ -100,9 +100,3 @@ def ours(bench: Bench, manager: Manager) -> None:
 def ours_away(bench: Bench, manager: Manager) -> None:
     """Take ours away."""
     bench.ok("uninstall", *([TRACKED] if manager.writes else []))
-
-
-def has_config_hooks(bench: Bench) -> bool:
-    """Return whether this git runs hooks that its configuration names."""
-    version = bench.repo.git("version").split()[2].split(".")
-    return (int(version[0]), int(version[1])) >= (2, 54)

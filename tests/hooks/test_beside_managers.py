@@ -6,6 +6,7 @@ import json
 
 import pytest
 from bench import CHECK, Bench
+from gated import has_config_hooks
 from gitrepo import ROOT, GitRepo
 from managers import (
     HUSKY,
@@ -19,7 +20,6 @@ from managers import (
     do,
     each,
     every_manager,
-    has_config_hooks,
     ours,
     ours_away,
     set_up,
@@ -127,7 +127,7 @@ def test_an_original_hook_first_of_all(bench: Bench, manager: Manager, first: st
 )
 def test_tracked_files_are_written_only_when_asked(bench: Bench, manager: Manager) -> None:
     """Without the yes nothing of the worktree's changes, the answer is no, and the command to type is named."""
-    if has_config_hooks(bench):
+    if has_config_hooks(bench.repo):
         pytest.skip("this git has hooks in its configuration, and needs no file of the worktree's")
     set_up(bench, manager)
     do(bench, manager.install)
@@ -207,7 +207,7 @@ def test_husky_in_a_linked_worktree(bench: Bench) -> None:
     said = bench.run("doctor")
     assert "linked has no .husky/_: git runs no hook in that worktree" in said.out
     there = bench.run("doctor", cwd=linked)
-    if not has_config_hooks(bench):
+    if not has_config_hooks(bench.repo):
         assert there.code == 1
         assert "npx husky" in there.out
     (linked / ".husky" / "_").mkdir()
@@ -222,7 +222,7 @@ def test_husky_in_a_linked_worktree(bench: Bench) -> None:
 @pytest.mark.needs_lefthook
 def test_lefthook_runs_us_last_and_for_deletions(bench: Bench) -> None:
     """Ours comes after the user's jobs and commands, whatever they are called, and also where a commit only deletes."""
-    if has_config_hooks(bench):
+    if has_config_hooks(bench.repo):
         pytest.skip("there ours runs beside lefthook")
     set_up(bench, LEFTHOOK)
     note = f"echo {{}} >>'{bench.calls}'"
@@ -244,7 +244,7 @@ def test_ours_was_never_there(bench: Bench, manager: Manager) -> None:
     """A hook of the manager's, where ours has never been, displaces nothing: ours is missing."""
     set_up(bench, manager)
     do(bench, manager.install)
-    if has_config_hooks(bench):
+    if has_config_hooks(bench.repo):
         pytest.skip("there git's configuration runs ours")
     assert "hooks: not installed   # git taskctx install\n" in bench.run("status").out
     states = {one["hook"]: one["state"] for one in bench.document("install")["hooks"]}

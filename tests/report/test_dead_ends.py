@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from desk import TASK, Desk, executable, hints_of
-from gated import put_hooks
+from gated import has_config_hooks, put_hooks
 from gitrepo import GitRepo
 
 
@@ -183,17 +183,18 @@ def test_a_repository_that_moved_without_gitmodules_is_put_back(begun: Desk) -> 
 
 
 def test_hooks_that_the_repository_tracks_are_put_in_when_asked(desk: Desk) -> None:
-    """One hint for all of them, that writes them."""
+    """One hint for all of them, that writes them, or git's configuration where that can hold hooks."""
     desk.repo.write(".githooks/README", "our hooks\n")
     desk.repo.commit("hooks")
     desk.repo.config("core.hooksPath", ".githooks")
     hints = hints_of(desk.process("doctor", "--format", "json"))
     document = desk.ends(1, "doctor", "--format", "json").document()
     assert hints == []
-    hint = "git taskctx install --write-tracked   # writes into the worktree, for all clones"
+    tracked = not has_config_hooks(desk.repo)
+    hint = f"git taskctx install{' --write-tracked   # writes into the worktree, for all clones' if tracked else ''}"
     assert [line for line in document["error"]["hint"].splitlines() if "install" in line] == [hint]
     assert desk.typed(hint).code == 0
-    assert (desk.repo.path / ".githooks" / "pre-commit").exists()
+    assert (desk.repo.path / ".githooks" / "pre-commit").exists() is tracked
 
 
 @pytest.mark.parametrize("name", [b"new\nline", b"esc\x1b", b"caf\xe9", b"quo'te\"", b"sp ace"])
