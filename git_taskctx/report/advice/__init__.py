@@ -1,9 +1,9 @@
-"""What to type next: the one place that chooses commands, by the situation of an error or a verdict.
+"""What to type next, by the situation of an error or a verdict: all hints that depend on the task are chosen here.
 
-Only hints that do not depend on the task are written where their error is raised: `git fsck`, or a corrected option.
+Other hints, such as `git fsck` or a corrected option, are written where their error is raised.
 
-`chain.at_work` is the function `at_work` of the module `chain` here, called with the situation's facts; each returns
-steps, the best first. Nothing is written, counted or recorded.
+The situation `chain.at_work` calls `at_work` of the module `chain` with its facts; it returns steps, the best first.
+Nothing is written or recorded.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def steps_for(situation: Situation) -> tuple[Step, ...]:
 
 
 def lines_for(situation: Situation | None) -> tuple[str, ...]:
-    """Return the same as shown, each line once."""
+    """Return the same as lines of text, each once."""
     return tuple(dict.fromkeys(step.line for step in steps_for(situation))) if situation is not None else ()
 
 
 def advise(error: TaskctxError) -> TaskctxError:
-    """Fill in the advice on an error, before what it is about is closed."""
+    """Add the advice to an error while its context is still open."""
     situation, error.situation = error.situation, None
     try:
         lines = lines_for(situation)
-    except TaskctxError:  # what keeps the advice from being given is less than the error itself
+    except TaskctxError:  # the error itself matters more than its advice
         return error
     error.hint = "\n".join((*lines, *((error.hint,) if error.hint else ()))) or None
     return error

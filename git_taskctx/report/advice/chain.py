@@ -1,4 +1,4 @@
-"""What to type in the chain: whose turn it is, what a handoff waits for, and how the task ends."""
+"""Steps in the chain: whose turn it is, what a handoff waits for, and how the task ends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN = 5
 
 
 def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[Step, ...]:
-    """Go on with a task, whatever its state; `verdict` is on the worktree, where somebody has looked at it."""
+    """Return what comes next in a task; `verdict` is on the worktree, if it has been checked."""
     if session.archived and session.over:
         return ended(session)
     if session.archived or session.edited:
@@ -90,7 +90,7 @@ def _last_steps(session: Session, earlier: str, tree: TreeOid | None) -> tuple[S
 def _edited_steps(session: Session, owner: str, earlier: str) -> tuple[Step, ...]:
     """Return what an agent can do with edits that it may not approve."""
     chain, before = session.chain, session.chain.previous_owner
-    ways = [_hand_back(owner, earlier, f"records the edits, and hands back (chain.may_edit leaves {owner} out)")]
+    ways = [_hand_back(owner, earlier, f"hands back: {owner} may not approve its own edits (chain.may_edit)")]
     last = chain.seats[before].last if before in chain.seats else None
     if last is not None and last.tree == chain.tenure_tree:
         ways.append(taskctx("restore", "--agent", before).instead("takes the edits back"))
@@ -112,7 +112,7 @@ def _when_validated(session: Session) -> tuple[Step, ...]:
 
 
 def holds_nothing_new(session: Session) -> bool:
-    """Return whether the validated tree is what the task's commit would sit on, so that there is none to be made."""
+    """Return whether HEAD already holds the validated tree, so that there is nothing to commit."""
     chain = session.chain
     expected = chain.expected if chain.validated else None
     return expected is not None and session.repository.tree_of(chain.parent) == expected.commit_tree
@@ -122,9 +122,9 @@ def holds_nothing_new(session: Session) -> bool:
 
 
 def turn(session: Session, agent: str, chain: Chain | None = None) -> tuple[Step, ...]:
-    """Come to where `agent` has the tree, or to what stands before that: the rows of the table of `start`.
+    """Return how `agent` gets the tree, or what must be done before: the rows of the table of `start`.
 
-    `chain` is what it would be after a take-over that was asked for.
+    `chain` is the chain after a take-over, if one was asked for.
     """
     chain = chain or session.chain
     owner = chain.owner
@@ -156,7 +156,7 @@ def turn(session: Session, agent: str, chain: Chain | None = None) -> tuple[Step
 def own_changes(
     session: Session, agent: str, words: Sequence[str], *, done: bool, verdict: Verdict
 ) -> tuple[Step, ...]:
-    """Vouch for changes as one's own, or put them back; what an agent edited it may only hand back, by policy."""
+    """Suggest vouching for changes, or undoing them; an agent that may not edit can only hand them back."""
     may_say_done = done and session.context.policy.may_edit(agent, session.chain.agents)
     why = "the changes are its own"
     if done and not may_say_done:
@@ -167,7 +167,7 @@ def own_changes(
 
 
 def distinct(session: Session, chain: Chain, agent: str, words: Sequence[str]) -> tuple[Step, ...]:
-    """Act as somebody who edited nothing; whoever takes a tree over is on record for what the owner before did."""
+    """Suggest an actor who edited nothing; a take-over counts the owner's edits as those of whoever took over."""
     me, before = session.caller.actor, chain.seats[agent].actor
     editors = {
         taken.actor for earlier in chain.agents[: chain.position(agent)] for taken in chain.seats[earlier].snapshots
@@ -184,17 +184,17 @@ def distinct(session: Session, chain: Chain, agent: str, words: Sequence[str]) -
 
 
 def stale_text() -> tuple[Step, ...]:
-    """Take the task's text as it is now."""
+    """Suggest capturing the task's text as it is now."""
     return (taskctx("rebuild", why="takes the new text, and voids approvals of the old one"),)
 
 
 def nothing_done(agent: str, words: Sequence[str]) -> tuple[Step, ...]:
-    """Record that nothing was changed."""
+    """Suggest recording that nothing was changed."""
     return (taskctx("snapshot", "--agent", agent, *words, "--allow-clean"),)
 
 
 def nobody_at_work(session: Session, role: str | None) -> tuple[Step, ...]:
-    """Begin a turn before anything is written; who has no role may go on as the owner."""
+    """Suggest beginning a turn before writing; without a role, that of the owner."""
     if role is not None:
         return turn(session, role)
     owner = session.chain.owner
@@ -202,7 +202,7 @@ def nobody_at_work(session: Session, role: str | None) -> tuple[Step, ...]:
 
 
 def outside(agent: str) -> tuple[Step, ...]:
-    """Hand on the question whether a path is the task's, or widen its scope."""
+    """Suggest asking whether a path belongs to the task, or widening its scope."""
     return (
         taskctx("block", "--agent", agent, "--finding", "what has to change, and why", why="to hand the question on"),
         taskctx("rebuild", why="once the task file's scope has been widened"),
@@ -210,12 +210,12 @@ def outside(agent: str) -> tuple[Step, ...]:
 
 
 def act_as(agent: str) -> tuple[Step, ...]:
-    """Name the agent that a session acts as."""
-    return (Step(("export", f"GIT_TASKCTX_AGENT={agent}"), "as whom this session acts"),)
+    """Suggest the agent to act as."""
+    return (Step(("export", f"GIT_TASKCTX_AGENT={agent}"), "the agent that this session acts as"),)
 
 
 def before_stopping(session: Session) -> tuple[Step, ...]:
-    """Put work on record, finished or not."""
+    """Suggest recording the work, finished or not."""
     chain = session.chain
     done = ("--done",) if chain.owner == chain.agents[-1] and not chain.open_findings else ()
     snapshot = ("snapshot", "--agent", chain.owner)
@@ -229,12 +229,12 @@ def before_stopping(session: Session) -> tuple[Step, ...]:
 
 
 def finding_open(finding: Finding) -> tuple[Step, ...]:
-    """Close what blocks."""
+    """Suggest closing a finding."""
     return (unblock(finding).because("once it is fixed"),)
 
 
 def not_its_own(session: Session, agent: str, words: Sequence[str]) -> tuple[Step, ...]:
-    """Hand back what an agent edited that may not approve it."""
+    """Suggest handing back edits that this agent may not approve."""
     chain = session.chain
     earlier = chain.agents[max(chain.position(agent) - 1, 0)]
     step = taskctx("snapshot", "--agent", agent, *words).then("git", "taskctx", "start", "--agent", earlier)
@@ -242,7 +242,7 @@ def not_its_own(session: Session, agent: str, words: Sequence[str]) -> tuple[Ste
 
 
 def not_done(session: Session, agent: str) -> tuple[Step, ...]:
-    """Have an agent approve that has not; it may have been asked before the one whose turn it is."""
+    """Suggest the approval of an agent that has not approved, or the turn of the one before it."""
     chain = session.chain
     if agent == chain.owner:
         after = chain.agents[chain.position(agent) + 1 :][:1]
@@ -253,37 +253,37 @@ def not_done(session: Session, agent: str) -> tuple[Step, ...]:
 
 
 def qa_missing(agent: str, command: str) -> tuple[Step, ...]:
-    """Record a run that `qa.require` waits for."""
+    """Suggest recording a run that `qa.require` asks for."""
     return (log_of(agent, command).because("keep LOG outside the worktree"),)
 
 
 def no_snapshot(agent: str) -> tuple[Step, ...]:
-    """Record what an agent did."""
+    """Suggest recording what an agent did."""
     return (taskctx("snapshot", "--agent", agent),)
 
 
 def at_work(chain: Chain) -> tuple[Step, ...]:
-    """End the work of the owner."""
+    """Suggest ending the owner's turn."""
     return (snapshot_of(chain),)
 
 
 def working(agent: str) -> tuple[Step, ...]:
-    """End the work of the owner, before a commit."""
+    """Suggest ending the owner's turn before the commit."""
     return (taskctx("snapshot", "--agent", agent, why="when its work is done"),)
 
 
 def not_staged(session: Session) -> tuple[Step, ...]:
-    """Commit all of the task."""
+    """Suggest committing all of the task."""
     return (commit_of(session),)
 
 
 def other_parent() -> tuple[Step, ...]:
-    """Make one commit of the task."""
+    """Suggest a new commit instead of an amended one."""
     return (Step(("git", "commit"), "without --amend"),)
 
 
 def not_the_tasks(session: Session, out: Sequence[bytes], into: Sequence[bytes]) -> tuple[Step, ...]:
-    """Put the index right: what is not the task's out of it, what the task has otherwise into it."""
+    """Suggest unstaging what is not the task's, and staging what is."""
     if len(out) + len(into) > SHOWN:
         return (Step(("git", "reset", "-q"), after=((commit := commit_of(session)).argv, *commit.after)),)
     reset = ("git", "reset", "-q", "--", *_pathspecs(out))
@@ -300,12 +300,12 @@ def _pathspecs(paths: Sequence[bytes]) -> list[str]:
 
 
 def around(session: Session, found: BypassedHistory) -> tuple[Step, ...]:
-    """Take what bypassed the gate out of the history, before the commit that is being made."""
+    """Suggest taking out what bypassed the gate, then committing again."""
     return (way_back(session, found).because("then commit again"),)
 
 
 def over(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
-    """Show of a task that is over what was done; share its proof, or make its commit anew where it is violated."""
+    """Suggest the log of a task that is over, sharing its proof, or redoing its commit if that is violated."""
     log = taskctx("log", "--task", session.task)
     if found is not None:
         return (*((commit_again(found),) if found.is_head else ()), log)
@@ -315,47 +315,47 @@ def over(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
 
 
 def over_and_after(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
-    """Show the same to whoever wanted to write to it."""
+    """Suggest the same to whoever wanted to write to the task."""
     return (*over(session, found), *ended(session))
 
 
 def ended(session: Session) -> tuple[Step, ...]:
-    """Show what can still be typed about a task that is over."""
+    """Suggest what still works on a task that is over."""
     saved = (undo(session.context.context_id).because("what `restore` saved last"),) if session.saved else ()
     return (taskctx("log", "--task", session.task, why="what was done"), *saved)
 
 
 def completed(task: str, found: BypassedHistory | None, notified: int | None) -> tuple[Step, ...]:
-    """Make the commit of a task anew where its proof is violated; run a notifier again that failed."""
+    """Suggest redoing a commit whose proof is violated, and running a failed notifier again."""
     again = taskctx("complete", "--task", task, why="runs it again")
     return (*([commit_again(found)] if found is not None and found.is_head else []), *([again] if notified else []))
 
 
 def commit_again(found: BypassedHistory) -> Step:
-    """Return what makes the commit anew of a task that is over: what every agent approved is proved."""
+    """Return how to redo the commit of a task that is over, on the tree that every agent approved."""
     why = "the same tree, committed once it was approved, is proved"
     return take_back(found).then("git", "commit").because(why)
 
 
 def take_back(found: BypassedHistory) -> Step:
-    """Return what takes commits out of the history, and leaves the files as they are."""
+    """Return how to take commits out of the history and leave the files as they are."""
     words = ("reset", "--soft", found.below[:12]) if found.below else ("update-ref", "-d", "HEAD")
     return Step(("git", *words))
 
 
 def way_back(session: Session, found: BypassedHistory) -> Step:
-    """Return how to go on without what bypassed the gate; who is at work has nothing to acknowledge."""
+    """Return how to go on without what bypassed the gate; an agent at work has nothing to acknowledge."""
     return take_back(found) if session.chain.at_work else take_back(found).then(*ACCEPT.argv)
 
 
 def recover(session: Session) -> tuple[Step, ...]:
-    """Bring a context back that was put away, or was edited by hand."""
+    """Suggest recovering a context that was put away, or edited by hand."""
     named = session.caller.context_id
     return (taskctx("recover", session.task, *(("--context", named) if named else ())),)
 
 
 def undo(context: str, number: int | None = None) -> Step:
-    """Return what brings back a state that `restore` saved, the last one by default; also when the task is over."""
+    """Return how to bring back a state that `restore` saved, by default the last one."""
     which = ("--round", str(number)) if number is not None else ()
     return taskctx("restore", "--context", context, "--agent", SAVED, *which)
 
@@ -364,27 +364,27 @@ def undo(context: str, number: int | None = None) -> Step:
 
 
 def no_finding(known: Sequence[str]) -> tuple[Step, ...]:
-    """Look which findings there are."""
+    """Suggest looking up the findings."""
     return (taskctx("status", why=f"open findings: {', '.join(known) or 'none'}"),)
 
 
 def found_by(agent: str, finding: str) -> tuple[Step, ...]:
-    """Close a finding as whoever found it."""
+    """Suggest closing a finding as the agent that found it."""
     return (taskctx("unblock", "--agent", agent, "--finding", finding),)
 
 
 def no_agent(agents: Sequence[str]) -> tuple[Step, ...]:
-    """Look which agents there are."""
+    """Suggest looking up the agents."""
     return (taskctx("status", why=f"agents: {', '.join(agents)}"),)
 
 
 def look() -> tuple[Step, ...]:
-    """Look at the whole."""
+    """Suggest `status`."""
     return (taskctx("status"),)
 
 
 def not_that_status(session: Session, agent: str, status: Status) -> tuple[Step, ...]:
-    """Come to a status by what gives it."""
+    """Suggest the verb that sets a status."""
     if status == "in_progress":
         return turn(session, agent)
     if status == "blocked":
@@ -394,17 +394,17 @@ def not_that_status(session: Session, agent: str, status: Status) -> tuple[Step,
 
 
 def nothing_to_update(agent: str) -> tuple[Step, ...]:
-    """Give `update` something to record."""
+    """Suggest something for `update` to record."""
     return (taskctx("update", "--agent", agent, "--status", "done"),)
 
 
 def not_its_snapshot(agent: str) -> tuple[Step, ...]:
-    """Record what is there, and approve it."""
+    """Suggest recording the tree and approving it."""
     return (taskctx("snapshot", "--agent", agent, "--done"),)
 
 
 def blocked(session: Session, finding: Finding) -> tuple[Step, ...]:
-    """Hand back to who can fix what was found; who is before it has the tree already."""
+    """Suggest handing back to an agent that can fix the finding; an earlier one already has the tree."""
     chain, agent = session.chain, finding.by
     if not chain.position(agent):
         return finding_open(finding)
@@ -416,12 +416,12 @@ def blocked(session: Session, finding: Finding) -> tuple[Step, ...]:
 
 
 def start(agent: str) -> Step:
-    """Return what gives the tree to an agent."""
+    """Return how to give the tree to an agent."""
     return taskctx("start", "--agent", agent)
 
 
 def unblock(finding: Finding) -> Step:
-    """Return what closes a finding."""
+    """Return how to close a finding."""
     return taskctx("unblock", "--agent", finding.by, "--finding", finding.id)
 
 

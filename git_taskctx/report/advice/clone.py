@@ -1,4 +1,4 @@
-"""What to type where a context, its files or its records are not here: bring them, put one away, or begin another."""
+"""Steps to fetch a context, its files or its records, to put one away, or to begin another."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SNAPSHOTS = taskctx("fetch", "--with-snapshots")
 
 
 def nothing_active(caller: Caller) -> tuple[Step, ...]:
-    """Show of the task that was put away last how it comes back, or what is left of it; and how a new one begins."""
+    """Suggest bringing back the task that was put away last, or what is left of it, and beginning a new one."""
     waiting, ways = list[Context](), list[Step]()
     with contextlib.suppress(TaskctxError):  # what does not read is no reason not to begin anew
         waiting = find_waiting(replace(caller, context_id=None))
@@ -51,7 +51,7 @@ def _ids(contexts: Sequence[Context]) -> set[str]:
 
 
 def find_recoverable(caller: Caller) -> str | None:
-    """Return the task that `recover` would bring back; None where there is none."""
+    """Return the task that `recover` would bring back, or None."""
     for one in reversed(find_waiting(replace(caller, context_id=None))):
         named = replace(caller, task=one.task_id, context_id=one.context_id)
         with contextlib.suppress(TaskctxError), open_session(named, write=False) as session:
@@ -61,108 +61,108 @@ def find_recoverable(caller: Caller) -> str | None:
 
 
 def recover(task: str) -> tuple[Step, ...]:
-    """Bring a context back."""
+    """Suggest recovering a context."""
     return (taskctx("recover", task),)
 
 
 def put_away(task: str, where: str = "") -> tuple[Step, ...]:
-    """Bring a context back, where it belongs."""
+    """Suggest recovering a context where it belongs."""
     return (taskctx("recover", task, why=where),)
 
 
 def goes_on_here(task: str, *, is_active: bool) -> Step:
-    """Go on with a task whose snapshots came along."""
+    """Return how to go on with a task whose snapshots were fetched."""
     return taskctx("status") if is_active else taskctx("recover", task, why="goes on with it here")
 
 
 def brings_back(task: str) -> tuple[Step, ...]:
-    """Bring back what was put away just now."""
+    """Suggest bringing back what was just put away."""
     return (taskctx("recover", task, why="brings it back"),)
 
 
 def known() -> tuple[Step, ...]:
-    """Look which contexts there are."""
+    """Suggest listing the contexts."""
     return (taskctx("list"),)
 
 
 def log_of(task: str, context: str | None = None) -> tuple[Step, ...]:
-    """Look what is on record of a task."""
+    """Suggest the log of a task."""
     return (taskctx("log", "--task", task, *(("--context", context) if context else ())),)
 
 
 def records(session: Session) -> tuple[Step, ...]:
-    """Look what is on record of the task at hand."""
+    """Suggest the log of the current task."""
     named = () if session.caller.task is None else ("--task", session.task)
     return (taskctx("log", *named),)
 
 
 def not_known(repository: Repository) -> tuple[Step, ...]:
-    """Find a context that is not known here: a remote may have it, else look which ones are."""
+    """Suggest fetching an unknown context from a remote, or listing the known ones."""
     names = remotes_of(repository.git)
     brings = [taskctx("fetch", likely_remote(names), "--with-snapshots", why="where another clone has it")]
     return (*brings[: len(names)], taskctx("list"))
 
 
 def no_record(repository: Repository) -> tuple[Step, ...]:
-    """Bring what others recorded, where there is somebody to ask."""
+    """Suggest fetching what others recorded, if there is a remote."""
     if not remotes_of(repository.git):
         return known()
     return (taskctx("fetch", why="brings what others recorded"),)
 
 
 def not_all_here(repository: Repository) -> tuple[Step, ...]:
-    """Bring what a report could not tell of."""
+    """Suggest fetching what is missing from a report."""
     words = ("fetch", likely_remote(remotes_of(repository.git)), "--with-snapshots")
     return (taskctx(*words, why="where another clone has what is missing"),)
 
 
 def fetch(repository: Repository) -> tuple[Step, ...]:
-    """Bring the notes, and merge them with those that are here."""
+    """Suggest fetching the records."""
     return (fetch_from(repository),)
 
 
 def fetch_from(repository: Repository) -> Step:
-    """Return what brings the notes of the likely remote."""
+    """Return how to fetch the records of the likely remote."""
     return taskctx("fetch", likely_remote(remotes_of(repository.git)))
 
 
 def not_the_ledgers(task: str) -> tuple[Step, ...]:
-    """Bring the files that the ledger names, or put the context away as it is."""
+    """Suggest fetching the files that the ledger names, or putting the context away as it is."""
     return (
         _SNAPSHOTS.because("where another clone went on with it"),
         taskctx("recover", task),
-        taskctx("purge", "--all", why="puts it away as it is, as when it is over"),
+        taskctx("purge", "--all", why="puts it away as it is"),
     )
 
 
 def went_on_elsewhere() -> tuple[Step, ...]:
-    """Bring what another clone recorded."""
+    """Suggest fetching what another clone recorded."""
     return (_SNAPSHOTS.because("where another clone went on with it"),)
 
 
 def only_ledger(task: str) -> tuple[Step, ...]:
-    """Bring a context of which only records are here."""
+    """Suggest fetching a context of which only the records are here."""
     return (
         _SNAPSHOTS.because("where another clone has it"),
-        Step(("git", "log", "--grep", f"^taskctx: {task}: ", NOTES_REF), "what is known of it"),
+        Step(("git", "log", "--grep", f"^taskctx: {task}: ", NOTES_REF), "what is known about it"),
     )
 
 
 def other_active(repository: Repository) -> tuple[Step, ...]:
-    """Put the active task away, or work on another one elsewhere."""
+    """Suggest putting the active task away, or using another worktree."""
     purge = taskctx("purge", why="puts that one away")
     return (purge, *(one.instead("one task a worktree") for one in _other_worktree(repository)))
 
 
 def one_active(repository: Repository) -> tuple[Step, ...]:
-    """Begin a task in another worktree, or put the active one away."""
+    """Suggest another worktree for the new task, or putting the active one away."""
     purge = taskctx("purge", why="puts that one away")
     others = tuple(one.because("one task a worktree") for one in _other_worktree(repository))
     return (*others, purge.instead("put this one away")) if others else (purge,)
 
 
 def _other_worktree(repository: Repository) -> Iterator[Step]:
-    """Yield what makes another worktree, where nothing is yet; git adds none without a commit."""
+    """Yield the command for a new worktree at a free path; git needs a commit for one."""
     if repository.head().commit is None:
         return
     for number in itertools.count(1):
@@ -174,47 +174,47 @@ def _other_worktree(repository: Repository) -> Iterator[Step]:
 
 
 def alive_elsewhere(folder: Path) -> tuple[Step, ...]:
-    """Put a context away in the worktree that it is alive in."""
+    """Suggest putting a context away in the worktree where it is active."""
     return (Step(("git", "-C", os.fspath(folder), "taskctx", "purge")),)
 
 
 def no_task_id(path: Path) -> tuple[Step, ...]:
-    """Take away what names no task."""
+    """Suggest removing a note that names no task."""
     return (Step(("rm", os.fspath(path))).then("git", "taskctx", "status"),)
 
 
 def no_ledger() -> tuple[Step, ...]:
-    """Begin a task, so that there is something to send."""
+    """Suggest beginning a task, so that there is something to push."""
     return (taskctx("init", "TASK-1", *_TITLE),)
 
 
 def which_task() -> tuple[Step, ...]:
-    """Name the task whose snapshots are to be sent."""
+    """Suggest naming the task whose snapshots to push."""
     return (taskctx("push", "REMOTE", "--with-snapshots", "--task", "ID"),)
 
 
 def which_remote() -> tuple[Step, ...]:
-    """Name the remote."""
+    """Suggest naming the remote."""
     return (taskctx("fetch", "REMOTE", why="`git remote -v` lists them"),)
 
 
 def whose_records(revision: str) -> tuple[Step, ...]:
-    """Name the task whose records are meant."""
+    """Suggest naming the task whose records to adopt."""
     return (taskctx("adopt", revision, "--task", "TASK-1"),)
 
 
 def forked(sides: Sequence[tuple[str, str]]) -> tuple[Step, ...]:
-    """Choose a side; each is the hash of a record and what it is."""
+    """Suggest a command for each side of a fork: the hash of a record, and what that side is."""
     return tuple(taskctx("resolve-drift", "--note", "WHY", "--holds", sha[:12], why=why) for sha, why in sides)
 
 
 def saved(context: str, number: int) -> tuple[Step, ...]:
-    """Bring back what was there before a restore that failed half-way."""
+    """Suggest undoing a restore that failed half-way."""
     return (undo(context, number).because("what was there before"),)
 
 
 def ended_elsewhere(repository: Repository, commit: CommitOid) -> tuple[Step, ...]:
-    """Bring the commit of a task that ended elsewhere to where its files may lie in the worktree."""
+    """Suggest pulling the commit of a task that ended elsewhere, past files of it in the worktree."""
     if repository.is_ancestor(commit, "HEAD"):
         return ()
     if not repository.git.run("status", "--porcelain", "-z").out:
@@ -227,32 +227,32 @@ def ended_elsewhere(repository: Repository, commit: CommitOid) -> tuple[Step, ..
 
 
 def begin_with_title(task: str, *, named: bool = False) -> tuple[Step, ...]:
-    """Begin a task without a file; `named` says that one was named, and is not read."""
+    """Suggest beginning a task without a file; `named` if a file was named but cannot be read."""
     elsewhere = taskctx("init", task, "--task-file", "FILE").instead("where it lies elsewhere")
     return (taskctx("init", task, *_TITLE), *(() if named else (elsewhere,)))
 
 
 def not_in_list(ids: Sequence[str], name: str) -> tuple[Step, ...]:
-    """Begin a task that a list of tasks holds."""
+    """Suggest beginning a task of a list of tasks."""
     return (taskctx("init", ids[0], "--task-file", os.fsdecode(unquote(name)), why="or another one of them"),)
 
 
 def put_in_file(task: str) -> tuple[Step, ...]:
-    """Begin a task with a text that is too long for the command line."""
+    """Suggest a task file for a text that is too long for the command line."""
     return (taskctx("init", task, "--task-file", "FILE", why="put it into a task file"),)
 
 
 def name_agents(task: str) -> tuple[Step, ...]:
-    """Begin a task with a chain of its own."""
+    """Suggest beginning a task with its own chain of agents."""
     return (taskctx("init", task, "--agents", "A,B,C"),)
 
 
 def not_ready(
     name: str, again: Sequence[str], *, filled: bool, status: bool, criterion: bool = False, task: str = ""
 ) -> tuple[Step, ...]:
-    """Fill a task file in, or take it whatever its status says; `again` is what was typed.
+    """Suggest completing a task file, or beginning whatever its status; `again` is what was typed.
 
-    `criterion` says that only criteria are missing, and `task` is the id that the file should have.
+    `criterion` if only criteria are missing; `task` is the id that the file should have.
     """
     if task:
         return (taskctx(*again, why=f"once the id in {name} is {task}, or with its own id"),)
@@ -264,22 +264,22 @@ def not_ready(
 
 
 def several(situations: Sequence[Situation]) -> tuple[Step, ...]:
-    """Do what each of several problems asks for."""
+    """Return the steps for several problems."""
     return tuple(step for one in situations for step in steps_for(one))
 
 
 def captured(task: str) -> tuple[Step, ...]:
-    """Look at what was captured."""
+    """Suggest looking at what was captured."""
     return (taskctx("get", "--task", task),)
 
 
 def rebuild() -> tuple[Step, ...]:
-    """Capture the text anew."""
+    """Suggest capturing the text again."""
     return (taskctx("rebuild"),)
 
 
 def outside_scope(paths: Sequence[str]) -> tuple[Step, ...]:
-    """Undo changes outside the scope; paths as they are quoted."""
+    """Suggest undoing changes outside the scope; `paths` are quoted."""
     return (taskctx("restore", "--agent", "init", *_only(paths), why="undoes them"),)
 
 
@@ -291,25 +291,25 @@ def _only(paths: Sequence[str]) -> tuple[str, ...]:
 
 
 def no_evidence(ids: Sequence[str]) -> tuple[Step, ...]:
-    """Look what there is."""
+    """Suggest listing the evidence."""
     return (taskctx("evidence", "list", why=f"there is: {', '.join(ids) or 'none'}"),)
 
 
 def too_much_evidence() -> tuple[Step, ...]:
-    """Take less."""
+    """Suggest keeping fewer files."""
     return (taskctx("evidence", "list", why="put several files into one"),)
 
 
 def type(words: Sequence[str]) -> tuple[Step, ...]:
-    """Type what was meant."""
+    """Suggest the corrected command."""
     return (taskctx(*words),)
 
 
 def help_on(verb: str) -> tuple[Step, ...]:
-    """Look how a verb is typed."""
+    """Suggest the help of a verb."""
     return (taskctx(verb, "-h"),)
 
 
 def sweep_with_age() -> tuple[Step, ...]:
-    """Give an age."""
+    """Suggest giving an age."""
     return (taskctx("sweep", "--ttl", "7d"),)

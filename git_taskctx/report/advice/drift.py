@@ -1,4 +1,4 @@
-"""What to type about drift: for each cause the command that undoes it, and last the one that accepts it."""
+"""Steps for drift: for each cause the command that undoes it, and last the one that accepts it."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ _RESTORABLE = {
 def differs(
     session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
 ) -> tuple[Step, ...]:
-    """Undo what a verdict found, or accept it; the note, where only the budget is left.
+    """Suggest undoing what a verdict found, or accepting it; only a note if the drift is gone but unresolved.
 
-    What a hook of the commit wrote (`by_hook`) would come again once it is put back, so what accepts it is first.
+    A hook of the commit would write the same again (`by_hook`), so there accepting comes first.
     """
     if verdict.outcome is Outcome.YES:
         return (NOTE,) if session.over_budget else ()
@@ -62,7 +62,7 @@ def differs(
             restore.instead("undo it, and format before the last snapshot"),
         )
     if session.only_looks and verdict.tree == session.repository.tree_of(present.head.commit):
-        # A checkout in which nothing was done is nobody's work: to accept it would replace the work with nothing.
+        # Nothing was done in a fresh checkout: accepting it would replace the work with nothing.
         return (restore.because(f"brings what {expected.agent} left"),)
     ways = list[Step]()
     if CauseKind.STAGED_ONLY in kinds:
@@ -83,28 +83,28 @@ def differs(
 
 
 def unresolved() -> tuple[Step, ...]:
-    """Show how drift that stands unresolved is resolved, where nobody has looked whether it is still there."""
+    """Suggest how to resolve drift of which nobody has checked whether it is still there."""
     return (taskctx("verify", why="what differs, and how to put it right"), NOTE.because("when it is put right"))
 
 
 def noted() -> tuple[Step, ...]:
-    """Acknowledge drift that has been put right."""
+    """Suggest acknowledging drift that has been undone."""
     return (NOTE,)
 
 
 def formatted(situation: Situation) -> tuple[Step, ...]:
-    """Put the index right, or keep what a formatter made of the files."""
+    """Suggest fixing the index, or keeping what a formatter wrote."""
     return (*steps_for(situation), ACCEPT.instead("where a formatter wrote it, keep that"))
 
 
 def snapshot_of(chain: Chain) -> Step:
-    """Return how the owner ends its work; the last agent approves with it."""
+    """Return how the owner ends its turn; the last agent also approves."""
     done = ("--done",) if chain.owner == chain.agents[-1] else ()
     return taskctx("snapshot", "--agent", chain.owner, *done)
 
 
 def commit_of(session: Session) -> Step:
-    """Return how to commit exactly the validated tree: all of it, but for the dirt from before the task."""
+    """Return how to commit exactly the validated tree, without what was dirty before the task."""
     expected = session.chain.expected
     if expected is None or expected.tree == expected.commit_tree:
         return Step(("git", "add", "-A")).then("git", "commit")
@@ -114,7 +114,7 @@ def commit_of(session: Session) -> Step:
 
 
 def _price(session: Session, expected: Expectation) -> str:
-    """Show what it costs to accept another tree: the approvals of the one that is expected."""
+    """Return what accepting another tree costs: the approvals of the expected one."""
     seats = session.chain.seats.items()
     approved = [agent for agent, seat in seats if seat.done_tree == expected.tree and not seat.stale]
     return ", which voids what was approved" if approved else ""
@@ -139,7 +139,7 @@ def _ways_back(session: Session, expected: Expectation, kinds: set[CauseKind], p
 
 
 def _may_keep(repository: Repository, target: CommitOid, head: CommitOid | None) -> bool:
-    """Return whether `git reset --keep` goes back: it does not where what came in was edited since (git-reset)."""
+    """Return whether `git reset --keep` goes back: it refuses if the incoming paths were edited since (git-reset)."""
     changed = compare_trees(repository, repository.tree_of(target), repository.tree_of(head))
     paths = [f":(top,literal){os.fsdecode(one.path)}" for one in changed]
     asked = ("diff-index", "--quiet", "HEAD", "--", *paths)
@@ -147,17 +147,17 @@ def _may_keep(repository: Repository, target: CommitOid, head: CommitOid | None)
 
 
 def _stage_as_before(repository: Repository, expected: Expectation, present: Present) -> Step:
-    """Put back what was staged; where that was no tree that is here, judge without it."""
+    """Return how to restore the index, or, if its tree is not in this clone, how to verify without it."""
     tree = expected.index_tree
     if tree == repository.tree_of(present.head.commit):
         return Step(("git", "reset", "-q"), "nothing was staged")
     if tree is not None and repository.git.run("cat-file", "-e", tree, ok=(0, 1, 128)).code == 0:
-        return Step(("git", "read-tree", tree), "stages what was staged")
+        return Step(("git", "read-tree", tree), "stages what was staged before")
     return taskctx("verify", why="without --strict, by which what is staged counts")
 
 
 def _nested(repository: Repository, expected: Expectation, verdict: Verdict) -> Iterator[tuple[str, Step]]:
-    """Yield the paths of repositories inside the worktree, which `restore` leaves alone, each with what puts it back.
+    """Yield the nested repositories that `restore` leaves alone, each with the command that puts it back.
 
     `git submodule update` knows only what .gitmodules names, and goes by the index, not by the snapshot.
     """
@@ -175,7 +175,7 @@ def _nested(repository: Repository, expected: Expectation, verdict: Verdict) -> 
 
 
 def _is_linked(repository: Repository, folder: Path) -> bool:
-    """Return whether a folder is a linked worktree of this repository: its .git is a file that leads there."""
+    """Return whether a folder is a linked worktree of this repository, by its .git file."""
     try:
         words = (folder / ".git").read_text("utf-8", "surrogateescape")
     except OSError:

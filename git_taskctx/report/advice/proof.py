@@ -1,4 +1,4 @@
-"""What to type about a commit that is not proved: bring what is missing, or see what is wrong."""
+"""Steps for a commit that is not proved: fetch what is missing, or look at what is wrong."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def not_proved(
     beside: Sequence[Situation] = (),
     caller: Caller | None = None,
 ) -> tuple[Step, ...]:
-    """Bring what is missing, or show what is wrong.
+    """Suggest fetching what is missing, or looking at what is wrong.
 
-    `asked` are the remotes that were asked for records already, and `beside` what that showed; `caller` has a worktree,
-    whose task may know more of the commit than its notes do.
+    `asked` are the remotes that were asked for records already, and `beside` what that showed; the task active in the
+    worktree of `caller` may know more about the commit than its notes do.
     """
     codes, tip, ways = found.codes, what.tip, list[Step]()
     if caller is not None and NO_RECORDS & codes and (back := _around_the_gate(caller, tip)):
@@ -80,7 +80,7 @@ def not_proved(
 
 
 def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
-    """Return how to take a commit back that bypassed the gate of the task that is active here; none brings more."""
+    """Return how to take back a commit that bypassed the gate of the active task; no records exist to fetch."""
     if caller.store.active() is None and caller.store.marker() is None:
         return ()
     with contextlib.suppress(TaskctxError), open_session(caller, write=False) as session:  # else nothing is known of it
@@ -91,7 +91,7 @@ def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
 
 
 def _bring_records(repository: Repository, codes: Collection[Code], asked: Collection[str]) -> tuple[Step, ...]:
-    """Return what may bring records, and say that there may be none to bring."""
+    """Return what may bring records, and say that there may be none."""
     if not remotes_of(repository.git):
         why = "tasks known here; there is no remote to ask, and outside a task nobody validates"
         return (taskctx("list", why=why),)
@@ -102,43 +102,43 @@ def _bring_records(repository: Repository, codes: Collection[Code], asked: Colle
 
 def _look_at(one: CommitProof) -> Step:
     if Code.COMMIT_BAD in {reason.code for reason in one.reasons}:
-        return Step(("git", "cat-file", "commit", one.commit[:12]), "its head")
+        return Step(("git", "cat-file", "commit", one.commit[:12]), "its header")
     if one.task:
         return taskctx("log", "--task", one.task, why="what was done")
     return Step(("git", "notes", "--ref=taskctx", "show", one.commit[:12]), "the records")
 
 
 def none_there(remote: str) -> tuple[Step, ...]:
-    """Send records to a remote that has none."""
+    """Suggest pushing records to a remote that has none."""
     return (taskctx("push", remote, why="in the clone where the task was done"),)
 
 
 def not_enough_there(remote: str) -> tuple[Step, ...]:
-    """Send records to a remote that has some."""
+    """Suggest pushing records to a remote that has some."""
     why = "in the clone where the task was done: what is there is not enough; "
     return (taskctx("push", remote, why=f"{why}or it was committed outside a task, and nobody validated it"),)
 
 
 def on_a_fork(fork: str, home: str) -> tuple[Step, ...]:
-    """Take the records of a fork over."""
+    """Suggest that a maintainer take over the records of a fork."""
     step = taskctx("fetch", fork).then("git", "taskctx", "push", home)
     return (step.because("a maintainer takes the fork's records over; unsigned ones prove nothing from there"),)
 
 
 def does_not_answer(remote: str) -> tuple[Step, ...]:
-    """See why a remote does not give its records."""
-    why = f"what git says of it; may this job read {shown(remote)}?"
+    """Suggest finding out why a remote does not give its records."""
+    why = f"what git says about it; may this job read {shown(remote)}?"
     return (Step(("git", "ls-remote", remote, NOTES_REF), why),)
 
 
 def cannot_fetch(remote: str, wanted: str, tag: str | None) -> tuple[Step, ...]:
-    """See why a commit does not come; a tag of that name is there, perhaps."""
-    named = f"; a tag is named as one: tags/{tag}" if tag else ""
-    return (Step(("git", "fetch", remote, wanted), f"what git says of it{named}"),)
+    """Suggest finding out why a commit cannot be fetched; `tag` if there is a tag of that name."""
+    named = f"; there is a tag of that name: tags/{tag}" if tag else ""
+    return (Step(("git", "fetch", remote, wanted), f"what git says about it{named}"),)
 
 
 def not_proved_push(found: Proof) -> tuple[Step, ...]:
-    """Do what the proof of what is about to leave asks for first; else look at it as a whole."""
+    """Suggest the first step of the proof of what is being pushed, else the whole proof."""
     if found.situation is not None and (steps := steps_for(found.situation)):
         return steps[:1]
     tip = found.commits[0].commit[:12] if found.commits else "HEAD"
@@ -146,41 +146,41 @@ def not_proved_push(found: Proof) -> tuple[Step, ...]:
 
 
 def not_a_range(start: str, end: str, *, job: bool = False) -> tuple[Step, ...]:
-    """Name a range with a base."""
+    """Suggest a range with a base."""
     words = ("--ci",) if job else ()
     return (taskctx("verify", *words, f"{start or 'HEAD'}..{end or 'HEAD'}"),)
 
 
 def name_a_range() -> tuple[Step, ...]:
-    """Name the commits that a job is about."""
+    """Suggest naming the commits of a job."""
     return (taskctx("verify", "--ci", "BASE..HEAD", why="name the commits"),)
 
 
 def no_notes() -> tuple[Step, ...]:
-    """Bring records."""
+    """Suggest fetching records."""
     return (taskctx("fetch"),)
 
 
 def none_of_task() -> tuple[Step, ...]:
-    """Bring records of a task; it may have none."""
+    """Suggest fetching the records of a task, which may have none."""
     return (taskctx("fetch", why="the records of others; a task that is not committed yet has none"),)
 
 
 def several_tasks(commits: Sequence[CommitProof]) -> tuple[Step, ...]:
-    """Tell of one of the tasks that a merge brought."""
+    """Suggest a report on one of the tasks of a merge."""
     return tuple(taskctx("report", one.commit[:12], why=one.task or "") for one in commits)
 
 
 def nothing_told(repository: Repository, found: Proof) -> tuple[Step, ...]:
-    """Bring what is missing about a commit of which nothing can be told."""
+    """Suggest fetching what is missing about a commit."""
     return (steps_for(found.situation) if found.situation is not None else ()) or (fetch_from(repository),)
 
 
 def other_task(task: str) -> tuple[Step, ...]:
-    """Tell of the task that was named."""
+    """Suggest a report on the task that was named."""
     return (taskctx("report", "--task", task),)
 
 
 def nothing_attested(revision: str, found: Proof) -> tuple[Step, ...]:
-    """See why nothing is attested."""
-    return (taskctx("verify", revision, why="says why"), *(steps_for(found.situation) if found.situation else ()))
+    """Suggest finding out why nothing is attested."""
+    return (taskctx("verify", revision, why="shows why"), *(steps_for(found.situation) if found.situation else ()))

@@ -1,4 +1,4 @@
-"""What to type about a setting that does not read."""
+"""Steps for a setting that cannot be read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from git_taskctx.model.step import Step, taskctx
 
 
 def wrong(name: str, origin: str) -> tuple[Step, ...]:
-    """Take a personal setting away, where it stands; what is given with `-c` is typed without it."""
+    """Suggest removing a personal setting; one given with `-c` needs no command."""
     kind, _, place = origin.partition(":")
     if kind != "file":
         return ()
@@ -17,10 +17,10 @@ def wrong(name: str, origin: str) -> tuple[Step, ...]:
 
 
 def every_key() -> tuple[Step, ...]:
-    """Look which keys there are."""
+    """Suggest looking up the keys."""
     return (taskctx("help", why="CONFIGURATION lists every key"),)
 
 
 def commit_policy(name: str) -> tuple[Step, ...]:
-    """Commit a policy file that has been put right in the worktree."""
+    """Suggest committing a corrected policy file."""
     return (Step(("git", "commit", "--", name), "policy is read as it is committed, not as it lies in the worktree"),)
