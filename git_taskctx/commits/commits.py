@@ -77,8 +77,7 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
         mine = {change.path for change in compare_trees(repository, base, wanted)}
         out, into = ([one.path for one in foreign if (one.path in mine) is its] for its in (False, True))
         raise Refused(
-            f"{count} path{'s are' if count > 1 else ' is'} not as {expected.agent} left "
-            f"{'them' if count > 1 else 'it'} (snapshot {expected.n})",
+            f"{count} path{' differs' if count == 1 else 's differ'} from {expected.agent}'s snapshot {expected.n}",
             Situation("chain.not_the_tasks", session=session, out=out, into=into),
             paths=_names(foreign),
         )

@@ -114,7 +114,7 @@ def _summary(outcome: Outcome, rows: Iterable[Compared]) -> str:
         return "nothing fails that did not fail before the task"
     if outcome is Outcome.NO:
         return f"{new} new failure{'s' * (new != 1)}" if new else "worse than before the task"
-    return "could not tell whether something fails that did not fail before the task"
+    return "some results cannot be compared with those before the task"
 
 
 def _compare(names: Callable[[QaRun], Counter[str]], key: str, before: QaRun | None, now: QaRun | None) -> Compared:

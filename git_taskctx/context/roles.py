@@ -118,7 +118,7 @@ def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: b
     if "implement" not in duties:
         steps += [
             TurnCommand("git taskctx diff --type from-base", "the whole work; without --type what the last agent did"),
-            TurnCommand(block, "for each thing that must not pass"),
+            TurnCommand(block, "for each thing that must be fixed"),
             TurnCommand(f"git taskctx start --agent {back}", "after blocking: hands back; your turn is over"),
         ]
     else:

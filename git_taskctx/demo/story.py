@@ -29,7 +29,7 @@ def _prepare(stage: Player) -> None:
     stage.quiet("git", "init", "-q", "--template=", "--initial-branch=main")
     stage.quiet("git", "add", "-A")
     stage.quiet("git", "commit", "-q", "-m", "A cart that adds up")
-    stage.line(("git taskctx demo", "bold"), ": three agents share one dirty worktree, and every handoff is verified")
+    stage.line(("git taskctx demo", "bold"), ": three agents, one dirty worktree, every handoff verified")
     stage.say(
         "A small project in a temporary folder, committed once; your own repositories and",
         "settings are not touched. Every command below is run as you would type it.",
@@ -140,8 +140,8 @@ def _end(stage: Player) -> None:
     for command, what in (
         ('git taskctx init TASK-1 --title "what to do"', "the implementer is at work"),
         ("git taskctx snapshot --agent implementer", "when its work is done"),
-        ("git taskctx start --agent reviewer", "verified, or refused with what changed"),
-        ("git taskctx status", "where things stand, what to type next"),
+        ("git taskctx start --agent reviewer", "refused if anything changed"),
+        ("git taskctx status", "what to type next"),
         ("git taskctx report", "the whole task as a page"),
         ("git taskctx help", "the manual"),
     ):

@@ -100,7 +100,7 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
             causes=tuple(causes),
             notices=tuple(notices),
         )
-    summary = f"the worktree is as {_owner_words(expected)}"
+    summary = f"unchanged since {_owner_words(expected)}"
     return replace(_verdict(expected, reading, Outcome.YES, summary), notices=tuple(notices))
 
 
@@ -134,11 +134,11 @@ def _verdict(
 def _owner_words(expected: Expectation) -> str:
     if expected.accepted:
         return f"{expected.actor} accepted it for {expected.agent} (snapshot {expected.n}, {expected.time})"
-    return f"{expected.agent} left it (snapshot {expected.n}, {expected.time})"
+    return f"{expected.agent}'s snapshot {expected.n} ({expected.time})"
 
 
 def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
-    """Describe in a line what is not as it was left."""
+    """Describe drift in a line."""
     paths = len({cause.path for cause in causes if cause.path is not None})
     others = [cause.kind.value for cause in causes if cause.path is None]
     parts = ([f"{paths} path{'s' * (paths != 1)} changed"] if paths else []) + others

@@ -463,7 +463,7 @@ def read_head(data: bytes, *, digits: int) -> RawCommit:
     head, _, message = data[at:].partition(b"\n\n")
     who = _WHO.match(head)
     if odd is None and (who is None or b"\0" in head):
-        odd = "its head is not as git writes it"
+        odd = "its header is not one that git writes"
     if odd is None and who is not None and (more := _ONCE.search(head, who.end())):
         odd = f"its head has another {more[0].decode().lower()}, which git does not read"
     time = _TIME.match(who[1]) if who is not None else None

@@ -82,7 +82,7 @@ class Code(StrEnum):
 MEANINGS: Mapping[Code, tuple[Weight, str]] = {
     Code.TREE_DIFFERS: (Weight.VIOLATED, "the record names this commit, but not the tree that was validated"),
     Code.PARENT_DIFFERS: (Weight.VIOLATED, "the record names this commit, which sits on another parent than it must"),
-    Code.COMMIT_BAD: (Weight.VIOLATED, "the head of the commit is not as git writes it: readers may differ about it"),
+    Code.COMMIT_BAD: (Weight.VIOLATED, "git does not write such a commit header, and tools may read it differently"),
     Code.RECORD_EDITED: (Weight.VIOLATED, "a record was edited: the next one carries another hash"),
     Code.RECORD_MISSING: (Weight.VIOLATED, "a record is missing in the middle of the chain, or its beginning"),
     Code.RECORD_BAD: (Weight.VIOLATED, "a record does not read, or cannot follow the one before"),

@@ -130,6 +130,7 @@ _SHORT = 16
 def _print_table(console: Console, table: Table) -> None:
     """Print a table whose widest columns give way where it does not fit: they go on in the next line, or end in `…`."""
     from rich.table import Table as Grid
+    from rich.text import Text
 
     grid = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="")
     for heading, *column in zip(table.headings, *table.rows, strict=True):
@@ -141,7 +142,10 @@ def _print_table(console: Console, table: Table) -> None:
         if table.cut:
             cells[-1].no_wrap, cells[-1].overflow = True, "ellipsis"
         grid.add_row(*cells)
-    console.print(grid)
+    for segments in console.render_lines(grid):
+        line = Text.assemble(*((one.text, one.style or "") for one in segments))
+        line.rstrip()
+        console.print(line, soft_wrap=True)
 
 
 def _broken(text: Text, width: int, indent: int) -> Iterable[Text]:

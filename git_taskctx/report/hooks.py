@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from git_taskctx.report.document import Document
 
+_DONE = {"write": "wrote", "remove": "removed", "give back": "gave back", "link": "linked", "add": "added"}
 _STYLE = {"error": "bad", "warning": "warn", "note": "dim"}
 
 
 def steps(document: Document, done: Sequence[tuple[str, str]], *, dry_run: bool) -> None:
     """Write what was changed, or would be."""
     for what, target in done:
-        document.line((f"would {what} " if dry_run else f"{what} ", "ok"), (target, "path"))
+        document.line((f"would {what} " if dry_run else f"{_DONE.get(what, what)} ", "ok"), (target, "path"))
 
 
 def seats(document: Document, rows: Sequence[tuple[str, str, str]]) -> None:

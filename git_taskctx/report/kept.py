@@ -55,7 +55,7 @@ def age_words(seconds: int | None) -> str:
         count = max(seconds, 0) // length
         if count:
             return f"{count} {unit}{'s' * (count != 1)}"
-    return "less than a minute"
+    return "seconds"
 
 
 def _state(one: KnownContext) -> str:

@@ -195,8 +195,8 @@ def recorded(document: Document, what: Recorded) -> None:
     kind = "checkpoint" if what.wip else "snapshot"
     document.sentence(
         (f"{kind} {snapshot.n} ", "ok"),
-        f"of {what.agent}: tree {snapshot.tree[:12]}, {snapshot.files_count} "
-        f"path{'s' * (snapshot.files_count != 1)} changed since the base ({snapshot.diff_stat})",
+        f"of {what.agent}: tree {snapshot.tree[:12]}, {snapshot.diff_stat} in {snapshot.files_count} "
+        f"path{'s' * (snapshot.files_count != 1)} since the base",
     )
     if what.started:
         document.line(f"{what.agent} owns the tree now", "" if snapshot.verified_start else ", on its word alone")
@@ -331,8 +331,8 @@ def _captured(what: Context) -> list[tuple[Span, ...]]:
     if task.description:
         rows.append(("description", f"{len(task.description)} characters", "task_snapshot.description"))
     counted = {
-        "scope in": ("task_snapshot.scope_in", task.scope_in),
-        "scope out": ("task_snapshot.scope_out", task.scope_out),
+        "in scope": ("task_snapshot.scope_in", task.scope_in),
+        "out of scope": ("task_snapshot.scope_out", task.scope_out),
         "acceptance criteria": ("task_snapshot.acceptance_criteria", task.acceptance_criteria),
         "quality gates": ("task_snapshot.quality_gates", task.quality_gates),
         "plan": ("task_snapshot.plan", task.plan),
@@ -340,7 +340,7 @@ def _captured(what: Context) -> list[tuple[Span, ...]]:
         "commands": ("validation_baseline.commands", baseline.commands),
         "manual checks": ("validation_baseline.manual_checks", baseline.manual_checks),
         "path patterns": ("scope_patterns", what.immutable.scope_patterns),
-        "paths now": ("repo_paths", what.immutable.repo_paths),
+        "matching paths": ("repo_paths", what.immutable.repo_paths),
     }
     rows += [(name, str(len(items)), key) for name, (key, items) in counted.items() if items]
     sources = what.immutable.sources

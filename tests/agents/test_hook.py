@@ -151,7 +151,7 @@ def test_roles(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TASKCTX_AGENT", "helper")
     assert hooked.denied("claude", "src/a") == (
         "git taskctx: 'helper' is not an agent of TASK-1 (implementer, reviewer, validator)\n"
-        "hint: export GIT_TASKCTX_AGENT=implementer   # as whom this session acts"
+        "hint: export GIT_TASKCTX_AGENT=implementer   # the agent that this session acts as"
     )
 
 

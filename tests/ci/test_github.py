@@ -286,7 +286,7 @@ def test_what_cannot_be_read(server: Serve, gone: str) -> None:
         "push", pushed(platform, "refs/heads/main", platform.base, platform.head), platform.head, "refs/heads/main"
     )
     assert done.told() == "unproven objects-missing", done.said
-    assert f"hint: git fetch origin {platform.base}   # what git says of it" in done.said
+    assert f"hint: git fetch origin {platform.base}   # what git says about it" in done.said
 
 
 def test_nothing_new(server: Serve) -> None:

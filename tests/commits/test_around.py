@@ -272,7 +272,7 @@ def test_a_later_hook_that_changes_the_commit_is_noticed(validated: Gated) -> No
     hook.write_text("#!/bin/sh\ngit taskctx hook pre-commit || exit\necho formatted >parser.py\ngit add parser.py\n")
     validated.repo.add()
     said = validated.passes("commit", "-q", "-m", "x")
-    assert "bypassed the gate: 1 path is not as validator left it (snapshot 1)" in said.err
+    assert "bypassed the gate: 1 path differs from validator's snapshot 1" in said.err
 
 
 def test_a_commit_is_known_by_what_it_is(desk: Gated) -> None:

@@ -109,7 +109,7 @@ def test_a_staged_path_that_is_otherwise_is_named(validated: Gated) -> None:
     validated.repo.git("update-index", "--cacheinfo", f"100644,{blob},parser.py")
     validated.repo.git("update-index", "--add", "--cacheinfo", f"100644,{blob},extra.py")
     assert validated.blocked("commit", "-m", "x") == [
-        "error: 2 paths are not as validator left them (snapshot 1)",
+        "error: 2 paths differ from validator's snapshot 1",
         "paths: extra.py, parser.py",
         'hint: git reset -q -- ":(top,literal)extra.py" && git add -A -- ":(top,literal)parser.py"   '
         "# then commit again",
@@ -125,7 +125,7 @@ def test_an_absence_that_is_otherwise_is_named(validated: Gated) -> None:
     validated.repo.add()
     validated.repo.git("rm", "-q", "--cached", "README")
     lines = validated.blocked("commit", "-m", "x")
-    assert lines[0] == "error: 1 path is not as validator left it (snapshot 1)"
+    assert lines[0] == "error: 1 path differs from validator's snapshot 1"
     assert lines[1] == "paths: README"
 
 
@@ -140,7 +140,7 @@ def test_a_half_staged_file_is_named(desk: Gated) -> None:
     desk.ok("snapshot", "--agent", "validator", "--done")
     said = desk.repo.run("commit", "-q", "-p", "-m", "x", input="y\nn\n")
     assert said.returncode != 0
-    assert b"error: 1 path is not as validator left it (snapshot 1)\npaths: parser.py\n" in said.stderr
+    assert b"error: 1 path differs from validator's snapshot 1\npaths: parser.py\n" in said.stderr
     desk.passes("commit", "-q", "-a", "-m", "x")
     assert desk.is_over()
 
@@ -225,7 +225,7 @@ def test_dirt_that_is_staged_is_named(desk: Gated) -> None:
     desk.init()
     desk.validate()
     assert desk.blocked("commit", "-a", "-m", "x") == [
-        "error: 1 path is not as validator left it (snapshot 1)",
+        "error: 1 path differs from validator's snapshot 1",
         "paths: README",
         'hint: git reset -q -- ":(top,literal)README"   # then commit again',
     ]

@@ -68,7 +68,7 @@ def test_what_is_put_aside_is_no_drift_and_comes_back(around: Around, tool: Tool
     around.stage(PART)
     around.was_asked()
     said = around.stops()
-    assert "error: 1 path is not as validator left it (snapshot 1)\n" in said.both
+    assert "error: 1 path differs from validator's snapshot 1\n" in said.both
     assert "paths: parser.py\n" in said.both
     (seen,) = around.was_asked()
     assert seen + "\n" == ("broken\n" if tool.hides_all else "mine\n") + PART
@@ -130,7 +130,7 @@ def test_a_formatted_file_that_was_put_aside(desk: Gated) -> None:
     hook.write_text("#!/bin/sh\necho formatted >>parser.py\ngit add -u\nPRE_COMMIT=1 git taskctx hook pre-commit\n")
     for _ in range(2):
         assert desk.blocked("commit", "-m", "x") == [
-            "error: 1 path is not as validator left it (snapshot 1)",
+            "error: 1 path differs from validator's snapshot 1",
             "paths: parser.py",
             'hint: git add -A -- ":(top,literal)parser.py"   # then commit again; or where a formatter wrote it, keep '
             'that: git taskctx resolve-drift --accept --note "what happened"',
@@ -181,7 +181,7 @@ def test_in_a_linked_worktree(desk: Gated, tool: Tool, tmp_path: Path) -> None:
     linked.init()
     linked.validate()
     linked.stage("half\n")
-    assert "error: 1 path is not as validator left it (snapshot 1)\n" in linked.stops().both
+    assert "error: 1 path differs from validator's snapshot 1\n" in linked.stops().both
     linked.repo.add()
     linked.passes("commit", "-q", "-m", "x")
     assert linked.is_over()

@@ -168,7 +168,7 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
     ),
     (
         _foreign,
-        "error: 8 paths are not as validator left them (snapshot 1)",
+        "error: 8 paths differ from validator's snapshot 1",
         "paths: extra-0, extra-1, extra-2, extra-3, extra-4, and 3 more",
         "hint: git reset -q && git add -A && git commit",
     ),

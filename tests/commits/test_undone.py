@@ -54,7 +54,7 @@ def test_what_was_undone_is_a_notice(early: Gated, counted: bool) -> None:
     if counted:
         early.ok("resolve-drift", "--note", "committed too early")
     assert approve(early) == (
-        "snapshot 1 of validator: tree <oid>, 1 path changed since the base (+1 -1)\nvalidator owns the tree now\n"
+        "snapshot 1 of validator: tree <oid>, +1 -1 in 1 path since the base\nvalidator owns the tree now\n"
         "validated: every agent approved this tree; commit it\nhint: git add -A && git commit\n"
     )
     said = early.passes("commit", "-q", "-a", "-m", "final")

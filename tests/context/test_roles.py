@@ -145,7 +145,7 @@ def test_distinct_actors() -> None:
 def test_required_checks() -> None:
     """Where policy wants passing runs, the last agent alone is told so; whoever gets checks is told how to record."""
     told, usual = Told(qa_require=True), Told()
-    words = "Without a passing run of each on record, for the tree as it is then, `--done` refuses."
+    words = "`--done` is refused unless a passing run of each is on record for the current tree."
     for agent in told.chain.agents:
         assert (words in render_brief(told.export(agent))) == (agent == "validator")
         assert words not in render_brief(usual.export(agent))

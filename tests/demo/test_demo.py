@@ -14,7 +14,7 @@ import pytest
 from gitrepo import ROOT, GitRepo, run_taskctx
 
 EXPECTED = """\
-git taskctx demo: three agents share one dirty worktree, and every handoff is verified
+git taskctx demo: three agents, one dirty worktree, every handoff verified
 $ git taskctx init TASK-0824
 agents: implementer -> reviewer -> validator; implementer is at work
 $ git taskctx snapshot --agent implementer

@@ -61,7 +61,7 @@ def test_refs_and_archive_go_and_the_ledger_stays(put_away: Desk) -> None:
     before, census = ledger(put_away), put_away.repo.census()
     assert len(refs(put_away)) == 4
     said = put_away.ok("sweep", "--ttl", "0")
-    assert plain(said.out) == "swept TASK-1 (context <context>, last record <time>, less than a minute ago, 4 refs)\n"
+    assert plain(said.out) == "swept TASK-1 (context <context>, last record <time>, seconds ago, 4 refs)\n"
     assert said.err.startswith("hint: git gc --prune=now   # ")
     assert (refs(put_away), archives(put_away), ledger(put_away)) == ([], [], before)
     assert put_away.repo.census() == census
@@ -72,7 +72,7 @@ def test_refs_and_archive_go_and_the_ledger_stays(put_away: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("days", "words"),
-    [(0.0, "less than a minute"), (0.0015, "2 minutes"), (0.05, "1 hour"), (1.01, "1 day"), (30.5, "30 days")],
+    [(0.0, "seconds"), (0.0015, "2 minutes"), (0.05, "1 hour"), (1.01, "1 day"), (30.5, "30 days")],
 )
 def test_ages_are_told(put_away: Desk, later: Later, days: float, words: str) -> None:
     """`list` and `sweep` say how old what is kept is, and how many refs keep it."""
@@ -90,9 +90,7 @@ def test_a_dry_run_only_tells(put_away: Desk, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(call, "now", lambda: at)
     before = refs(put_away), archives(put_away), ledger(put_away)
     said = put_away.ok("sweep", "--ttl", "0", "--dry-run")
-    assert plain(said.out) == (
-        "would sweep TASK-1 (context <context>, last record <time>, less than a minute ago, 4 refs)\n"
-    )
+    assert plain(said.out) == ("would sweep TASK-1 (context <context>, last record <time>, seconds ago, 4 refs)\n")
     assert said.err == "hint: git taskctx sweep --ttl 0   # removes them\n"
     dry = put_away.data("sweep", "--ttl", "0", "--dry-run")
     assert (refs(put_away), archives(put_away), ledger(put_away)) == before

@@ -92,7 +92,7 @@ def test_what_is_staged_otherwise_is_named_there_too(validated: Gated) -> None:
     blob = validated.repo.git("hash-object", "-w", "--stdin", input="smuggled\n")
     validated.repo.git("update-index", "--cacheinfo", f"100644,{blob},README")
     lines = validated.blocked("commit", "-m", "x", env=env)
-    assert lines[:2] == ["error: 1 path is not as validator left it (snapshot 1)", "paths: README"]
+    assert lines[:2] == ["error: 1 path differs from validator's snapshot 1", "paths: README"]
     assert validated.records("drift") == []
 
 

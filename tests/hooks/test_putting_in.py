@@ -33,7 +33,7 @@ def test_whole_output(bench: Bench) -> None:
     assert (dry.code, dry.err, dry.out.splitlines()) == (0, "", [f"would {line}" for line in writes])
     assert bench.hooks() == before
     done = bench.run("install")
-    assert done.out.splitlines() == writes + table
+    assert done.out.splitlines() == [line.replace("write ", "wrote ") for line in writes] + table
     assert (done.code, done.err) == (0, "hint: git taskctx doctor   # proves that each hook fires\n")
     again = bench.run("install")
     assert again.out.splitlines() == table
@@ -45,7 +45,8 @@ def test_whole_output(bench: Bench) -> None:
     dry = bench.run("uninstall", "--dry-run")
     assert (dry.code, dry.err, dry.out.splitlines()) == (0, "", [f"would {line}" for line in away])
     done = bench.run("uninstall")
-    assert (done.code, done.err, done.out.splitlines()) == (0, "", away)
+    said = [line.replace("remove ", "removed ").replace("give back", "gave back") for line in away]
+    assert (done.code, done.err, done.out.splitlines()) == (0, "", said)
     assert bench.hooks() == before
     assert bench.run("uninstall").err == "nothing to do\n"
 
@@ -330,7 +331,7 @@ def test_bare_with_worktrees(bench: Bench, tmp_path: Path) -> None:
     bench.repo.git("worktree", "add", "-q", os.fspath(top), "main", cwd=bare)
     there = Desk(GitRepo(top, env=bench.repo.env))
     said = there.ok("install", cwd=bare)
-    assert f"write {bare}/hooks/pre-commit" in said.out
+    assert f"wrote {bare}/hooks/pre-commit" in said.out
     assert "nothing to do" in there.ok("install").err
     assert there.run("doctor").code == 0
     assert there.run("doctor", cwd=bare).code == 0

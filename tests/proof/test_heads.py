@@ -99,7 +99,7 @@ def test_what_readers_may_differ_about_is_violated(tmp_path: Path) -> None:
             continue
         found = scene.desk.data("verify", oid, code=1)
         assert [reason["code"] for reason in found["commits"][0]["reasons"]] == ["commit-bad"]
-        assert found["hints"] == [f"git cat-file commit {oid[:12]}   # its head"]
+        assert found["hints"] == [f"git cat-file commit {oid[:12]}   # its header"]
         for range_ in (f"main..{oid}", f"topic..{oid}"):
             assert scene.desk.data("verify", range_, code=1)["verdict"] == "violated"
 

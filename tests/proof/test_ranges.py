@@ -127,7 +127,7 @@ def test_a_tag_as_the_base_of_a_job(scene: Scene) -> None:
     scene.repo.git("tag", "v1", base)
     clone.repo.git("fetch", "-q", "--tags", "origin")
     (hint,) = clone.prove("--ci", "v1..HEAD", code=3)["hints"]
-    assert hint == "git fetch origin refs/heads/v1   # what git says of it; a tag is named as one: tags/v1"
+    assert hint == "git fetch origin refs/heads/v1   # what git says about it; there is a tag of that name: tags/v1"
     said = clone.refuses("verify", "--ci", "", code=129)
     assert "hint: git taskctx verify --ci BASE..HEAD   # name the commits" in said
     for words in (("HEAD@{9}",), ("--ci", "HEAD@{9}")):

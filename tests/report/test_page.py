@@ -326,7 +326,7 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
     seen.append(page.lines[5:9])
     assert [[plain(line) for line in lines] for lines in seen] == [
         ["Worktree: in use by implementer", "implementer has been at work since <time>; nothing changed yet"],
-        ["Worktree: matches", "the worktree is as implementer left it (snapshot 1, <time>)"],
+        ["Worktree: matches", "unchanged since implementer's snapshot 1 (<time>)"],
         [
             "Worktree: drifted",
             "drift since implementer's snapshot 1 (<time>): 1 path changed",
