@@ -65,8 +65,14 @@ def below(pid: int) -> set[int]:
 
 
 def _children(pid: int) -> set[int]:
-    tasks = os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 - no pathlib here
-    return {int(word) for task in tasks for word in _read(f"{pid}/task/{task}/children").split()}
+    """Return the children of a process; none of one that has ended since."""
+    try:
+        tasks = os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 - no pathlib here
+        return {int(word) for task in tasks for word in _read(f"{pid}/task/{task}/children").split()}
+    except (FileNotFoundError, ProcessLookupError):
+        if os.path.exists(f"{PROC}/{pid}/stat"):  # noqa: PTH110
+            raise
+        return set()
 
 
 def process(pid: int) -> Process | None:

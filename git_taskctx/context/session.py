@@ -205,7 +205,8 @@ class Session:
         check_records(self.caller, drafts)
         context = self._context_after(chain, details, time, changes or {})
         self.warnings += size_warning(context)
-        drafts = [replace(draft, context_sha=context.sha) for draft in drafts]
+        sha = context.sha
+        drafts = [replace(draft, context_sha=sha) for draft in drafts]
         records = link(drafts, self._tip, signer_of(self.repository, context.policy))
         self._require_other_keys(records)
         entries = [Entry(record, record.to_line()) for record in records]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -192,7 +193,11 @@ class Context:
     """What `run` executes, as committed in the base."""
 
     def to_bytes(self) -> bytes:
-        """Serialize; the same value is the same bytes on every machine."""
+        """Serialize, once; the same value is the same bytes on every machine."""
+        return self._serialized
+
+    @functools.cached_property
+    def _serialized(self) -> bytes:
         return dump_canonical(to_plain(self))
 
     @property

@@ -49,6 +49,7 @@ class Desk:
 
     def __init__(self, caller: Callable[[], Caller]) -> None:
         self._caller, self._lock = caller, threading.RLock()
+        self._found: Repository | None = None
 
     @contextlib.contextmanager
     def session(self, stage: StageRun | None = None) -> Iterator[Session]:
@@ -68,8 +69,12 @@ class Desk:
 
     @contextlib.contextmanager
     def repository(self) -> Iterator[Repository]:
-        """Open the repository, beside whoever has the context open."""
-        repository = self._caller().repository
+        """Open the repository, beside whoever has the context open; found, and its settings read, once a run."""
+        if self._found is None:
+            found = self._caller().repository
+            found.core  # noqa: B018 - read here, and shared by all views
+            self._found = found
+        repository = self._found.view()
         try:
             yield repository
         finally:

@@ -125,32 +125,23 @@ class Journal:
         event = replace(event, seq=self.seq)
         self._follow(event)
         data = f"{dump_line(to_plain(event))}\n".encode()
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         path = self.folder / EVENTS
-        with files.naming(path):
-            descriptor = os.open(path, flags, 0o600)
-            with os.fdopen(descriptor, "ab") as file:
-                if self._is_torn(descriptor):
-                    data = b"\n" + data
-                file.write(data)
-                file.flush()
-                if lasting:
-                    sync(descriptor)
+        with files.naming(path), os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size and os.pread(file.fileno(), 1, size - 1) != b"\n":  # a kill left a line without its end
+                data = b"\n" + data
+            left = memoryview(data)
+            while left:
+                left = left[file.write(left) :]
+            if lasting:
+                sync(file.fileno())
         return event
 
     def count(self) -> int:
         """Return the number of an event that is not kept."""
         self.seq += 1
         return self.seq
-
-    def _is_torn(self, descriptor: int) -> bool:
-        """Return whether a kill left a line without its end."""
-        size = os.fstat(descriptor).st_size
-        if not size:
-            return False
-        with open(self.folder / EVENTS, "rb") as file:  # noqa: PTH123
-            file.seek(size - 1)
-            return file.read(1) != b"\n"
 
     def attempt_folder(self, stage: str, attempt: int) -> Path:
         """Return the folder of an attempt, where the engine puts its output too; made where it is missing."""
