@@ -21,16 +21,11 @@ Agent = Literal["claude", "codex", "gemini", "cursor"]
 
 def agent_hook(
     call: Call,
-    event: Annotated[str, Argument(metavar="EVENT", help="The event, by the agent's own name, such as PreToolUse.")],
-    vendor: Annotated[Agent, Option("--agent", metavar="claude|codex|gemini|cursor", help="The agent that calls.")],
+    event: Annotated[str, Argument("EVENT", "The event, by the agent's own name, such as PreToolUse.")],
+    vendor: Annotated[Agent, Option("--agent claude|codex|gemini|cursor", "The agent that calls.")],
     role: Annotated[
         str | None,
-        Option(
-            "--role",
-            metavar="R",
-            help="Who it acts as; by default GIT_TASKCTX_AGENT, then the owner.",
-            complete="<agents>",
-        ),
+        Option("--role R", "Who it acts as; by default GIT_TASKCTX_AGENT, then the owner.", complete="<agents>"),
     ] = None,
 ) -> Answer:
     """Answer a coding agent's hook; its payload is on stdin.
@@ -58,32 +53,28 @@ def mcp(call: Call) -> Answer:
 
 def agent_setup(
     call: Call,
-    vendor: Annotated[Agent, Argument(metavar="claude|codex|gemini|cursor", help="The agent.")],
+    vendor: Annotated[Agent, Argument("claude|codex|gemini|cursor", "The agent.")],
     project: Annotated[
-        bool, Option("--project", help="For everyone in this repository; the default.", excludes="--user")
+        bool, Option("--project", "For everyone in this repository; the default.", excludes="--user")
     ] = False,
-    user: Annotated[
-        bool, Option("--user", help="For the current user, in every repository.", excludes="--project")
-    ] = False,
+    user: Annotated[bool, Option("--user", "For the current user, in every repository.", excludes="--project")] = False,
     role: Annotated[
-        str | None,
-        Option("--role", metavar="R", help="Make the hooks act as R, whatever the session is.", complete="<agents>"),
+        str | None, Option("--role R", "Make the hooks act as R, whatever the session is.", complete="<agents>")
     ] = None,
     show: Annotated[
-        bool,
-        Option("--print", help="Only print the hooks, to add them by hand.", excludes="--dry-run --remove --check"),
+        bool, Option("--print", "Only print the hooks, to add them by hand.", excludes="--dry-run --remove --check")
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Only show what would change, as a diff.", excludes="--print --check")
+        bool, Option("--dry-run", "Only show what would change, as a diff.", excludes="--print --check")
     ] = False,
     remove: Annotated[
-        bool, Option("--remove", help="Remove what was added, and nothing else.", excludes="--print --check")
+        bool, Option("--remove", "Remove what was added, and nothing else.", excludes="--print --check")
     ] = False,
     check: Annotated[
         bool,
         Option(
             "--check",
-            help="Check whether hooks, prompts and commands use the context.",
+            "Check whether hooks, prompts and commands use the context.",
             excludes="--print --dry-run --remove",
         ),
     ] = False,

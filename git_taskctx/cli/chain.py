@@ -15,9 +15,7 @@ from git_taskctx.situation import Situation
 def start(
     call: Call,
     agent: AgentOption,
-    take_over: Annotated[
-        str | None, Option("--take-over", metavar="NOTE", help="The owner died or gave up; say why.")
-    ] = None,
+    take_over: Annotated[str | None, Option("--take-over NOTE", "The owner died or gave up; say why.")] = None,
 ) -> Answer:
     """Hand the tree to an agent once it is verified.
 
@@ -49,13 +47,11 @@ def start(
 def snapshot(
     call: Call,
     agent: AgentOption,
-    done: Annotated[
-        bool, Option("--done", help="Approve this tree; the last agent must say so.", excludes="--wip")
-    ] = False,
-    wip: Annotated[bool, Option("--wip", help="Record a checkpoint and keep working.", excludes="--done")] = False,
-    allow_clean: Annotated[bool, Option("--allow-clean", help="Record even that nothing changed.")] = False,
+    done: Annotated[bool, Option("--done", "Approve this tree; the last agent must say so.", excludes="--wip")] = False,
+    wip: Annotated[bool, Option("--wip", "Record a checkpoint and keep working.", excludes="--done")] = False,
+    allow_clean: Annotated[bool, Option("--allow-clean", "Record even that nothing changed.")] = False,
     attest: Annotated[
-        str | None, Option("--attest", metavar="NOTE", help="Attest that the unverified changes are this agent's own.")
+        str | None, Option("--attest NOTE", "Attest that the unverified changes are this agent's own.")
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's turn."""
@@ -89,59 +85,32 @@ def verify(
     call: Call,
     revision: Annotated[
         str | None,
-        Argument(
-            metavar="[REV|A..B]",
-            help="Prove this commit, or each of a range, from its records.",
-            complete="<revisions>",
-        ),
+        Argument("[REV|A..B]", "Prove this commit, or each of a range, from its records.", complete="<revisions>"),
     ] = None,
     expect: Annotated[
-        str | None,
-        Option("--expect", metavar="A", help="Compare with A's last snapshot.", complete="<agents>", excludes="--for"),
+        str | None, Option("--expect A", "Compare with A's last snapshot.", complete="<agents>", excludes="--for")
     ] = None,
     start_for: Annotated[
         str | None,
-        Option(
-            "--for",
-            metavar="B",
-            help="Hand over to B, as `start --agent B` does.",
-            complete="<agents>",
-            excludes="--expect",
-        ),
+        Option("--for B", "Hand over to B, as `start --agent B` does.", complete="<agents>", excludes="--expect"),
     ] = None,
-    strict: Annotated[bool, Option("--strict", help="Staged changes count too.")] = False,
-    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its timestamps.")] = False,
-    verbose: Annotated[bool, Option("--verbose", help="Also the hash of each path, as recorded and as it is.")] = False,
+    strict: Annotated[bool, Option("--strict", "Staged changes count too.")] = False,
+    exact: Annotated[bool, Option("--exact", "Read every file again, whatever its timestamps.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "Also the hash of each path, as recorded and as it is.")] = False,
     policy: Annotated[
         str | None,
-        Option(
-            "--policy",
-            metavar="COMMIT",
-            help="Judge REV by the policy of this commit, not of its base.",
-            complete="<revisions>",
-        ),
+        Option("--policy COMMIT", "Judge REV by the policy of this commit, not of its base.", complete="<revisions>"),
     ] = None,
     commit_map: Annotated[
-        str | None,
-        Option(
-            "--commit-map", metavar="FILE", help="Old and new commit names, from git-filter-repo.", complete="<files>"
-        ),
+        str | None, Option("--commit-map FILE", "Old and new commit names, from git-filter-repo.", complete="<files>")
     ] = None,
-    ci: Annotated[
-        bool, Option("--ci", help="Prove what this CI job is about, or REV; fetch what its clone lacks.")
-    ] = False,
+    ci: Annotated[bool, Option("--ci", "Prove what this CI job is about, or REV; fetch what its clone lacks.")] = False,
     reports: Annotated[
         str | None,
-        Option(
-            "--reports",
-            metavar="DIR",
-            help="Also write the proof to DIR, as json, gitlab, sarif and junit.",
-            complete="<folders>",
-        ),
+        Option("--reports DIR", "Also write the proof to DIR, as json, gitlab, sarif and junit.", complete="<folders>"),
     ] = None,
     format: Annotated[
-        ProofFormat | None,
-        Option("--format", metavar="FORMAT", help="text, json; for a proof also github, gitlab, sarif, junit."),
+        ProofFormat | None, Option("--format FORMAT", "text, json; for a proof also github, gitlab, sarif, junit.")
     ] = None,
 ) -> Answer:
     """Check the worktree or a commit against the records.
@@ -201,17 +170,14 @@ def verify(
 def diff(
     call: Call,
     agent: Annotated[
-        str | None, Option("--agent", metavar="A", help="Whose snapshot; by default the last one.", complete="<agents>")
+        str | None, Option("--agent A", "Whose snapshot; by default the last one.", complete="<agents>")
     ] = None,
-    number: Annotated[
-        int | None,
-        Option("--round", metavar="N", min=1, help="Which of its snapshots; by default the last."),
-    ] = None,
+    number: Annotated[int | None, Option("--round N", "Which of its snapshots; by default the last.", min=1)] = None,
     kind: Annotated[
         Literal["from-base", "incremental"],
-        Option("--type", metavar="from-base|incremental", help="Since the base commit, or since the previous owner."),
+        Option("--type from-base|incremental", "Since the base commit, or since the previous owner."),
     ] = "incremental",
-    path: Annotated[bool, Option("--path", help="Print the absolute path of the stored diff instead.")] = False,
+    path: Annotated[bool, Option("--path", "Print the absolute path of the stored diff instead.")] = False,
 ) -> Answer:
     """Show what an agent changed.
 
@@ -251,12 +217,10 @@ def update(
     agent: AgentOption,
     status: Annotated[
         Literal["pending", "in_progress", "done", "blocked"] | None,
-        Option("--status", metavar="pending|in_progress|done|blocked", help="Its own status."),
+        Option("--status pending|in_progress|done|blocked", "Its own status."),
     ] = None,
-    qa_log: Annotated[
-        str | None, Option("--qa-log", metavar="PATH", help="Its QA log, to be kept.", complete="<files>")
-    ] = None,
-    session_id: Annotated[str | None, Option("--session-id", metavar="ID", help="Its session, to resume it.")] = None,
+    qa_log: Annotated[str | None, Option("--qa-log PATH", "Its QA log, to be kept.", complete="<files>")] = None,
+    session_id: Annotated[str | None, Option("--session-id ID", "Its session, to resume it.")] = None,
 ) -> Answer:
     """Record an agent's status, QA log or session."""
     from git_taskctx.commits.seal import open_task
@@ -276,9 +240,7 @@ def update(
 
 
 def block(
-    call: Call,
-    agent: AgentOption,
-    finding: Annotated[str, Option("--finding", metavar="TEXT", help="What is wrong.")],
+    call: Call, agent: AgentOption, finding: Annotated[str, Option("--finding TEXT", "What is wrong.")]
 ) -> Answer:
     """Record a finding that blocks the chain."""
     from git_taskctx.commits.seal import open_task
@@ -299,9 +261,7 @@ def block(
 def unblock(
     call: Call,
     agent: AgentOption,
-    finding: Annotated[
-        str, Option("--finding", metavar="ID", help="Id of the finding, such as F1.", complete="<findings>")
-    ],
+    finding: Annotated[str, Option("--finding ID", "Id of the finding, such as F1.", complete="<findings>")],
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
     from git_taskctx.commits.seal import open_task
@@ -322,11 +282,9 @@ def unblock(
 
 def resolve_drift(
     call: Call,
-    note: Annotated[str, Option("--note", metavar="TEXT", help="What happened.")],
-    accept: Annotated[bool, Option("--accept", help="Take the current tree as the owner's snapshot.")] = False,
-    holds: Annotated[
-        str | None, Option("--holds", metavar="RECORD", help="Which side of a fork is the valid one.")
-    ] = None,
+    note: Annotated[str, Option("--note TEXT", "What happened.")],
+    accept: Annotated[bool, Option("--accept", "Take the current tree as the owner's snapshot.")] = False,
+    holds: Annotated[str | None, Option("--holds RECORD", "Which side of a fork is the valid one.")] = None,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on.
 
@@ -368,18 +326,13 @@ def resolve_drift(
 
 def restore(
     call: Call,
-    agent: Annotated[
-        str, Option("--agent", metavar="A", help="Whose snapshot; or init, or saved.", complete="<agents> init saved")
-    ],
-    number: Annotated[
-        int | None, Option("--round", metavar="N", min=1, help="Which of its snapshots; by default the last.")
-    ] = None,
+    agent: Annotated[str, Option("--agent A", "Whose snapshot; or init, or saved.", complete="<agents> init saved")],
+    number: Annotated[int | None, Option("--round N", "Which of its snapshots; by default the last.", min=1)] = None,
     paths: Annotated[
         list[str] | None,
         Option(
-            "--paths",
-            metavar="PATTERN",
-            help="Only these: a path, a folder, or a glob such as 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
+            "--paths PATTERN",
+            "Only these: a path, a folder, or a glob such as 'src/**/*.py', from the current folder (':/...' from the top); may be repeated.",
             complete="<files>",
         ),
     ] = None,

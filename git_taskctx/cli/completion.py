@@ -79,7 +79,7 @@ def _zsh() -> dict[str, Iterable[str]]:
         return f"({' '.join(offered)})" if offered else " "
 
     def value(parameter: Parameter) -> str:
-        return f":{(parameter.spec.metavar or parameter.name).strip('[].')}:{action(parameter)}"
+        return f":{(parameter.spec.metavar or '').strip('[].')}:{action(parameter)}"
 
     def option(word: str, parameter: Parameter) -> str:
         excluded = " ".join(_excluded(parameter, word))

@@ -19,30 +19,24 @@ if TYPE_CHECKING:
 
 def init(
     call: Call,
-    task: Annotated[
-        str, Argument(metavar="TASK", help="Id of the task, such as TASK-0824.", complete="<tasks> <task-files>")
-    ],
-    title: Annotated[str | None, Option(metavar="TEXT", help="What to do; instead of a task file.")] = None,
-    description: Annotated[str | None, Option(metavar="TEXT", help="More about it; - reads standard input.")] = None,
+    task: Annotated[str, Argument("TASK", "Id of the task, such as TASK-0824.", complete="<tasks> <task-files>")],
+    title: Annotated[str | None, Option("--title TEXT", "What to do; instead of a task file.")] = None,
+    description: Annotated[str | None, Option("--description TEXT", "More about it; - reads standard input.")] = None,
     criterion: Annotated[
         list[str] | None,
-        Option(
-            "--criterion",
-            metavar="TEXT",
-            help="What must hold at the end, after what the task file says; may be repeated.",
-        ),
+        Option("--criterion TEXT", "What must hold at the end, after what the task file says; may be repeated."),
     ] = None,
     task_file: Annotated[
-        str | None, Option(metavar="FILE", help="The task file, if its name does not match.", complete="<files>")
+        str | None, Option("--task-file FILE", "The task file, if its name does not match.", complete="<files>")
     ] = None,
     base_commit: Annotated[
         str | None,
-        Option(metavar="REV", help="Where diffs from the base start; by default HEAD.", complete="<revisions>"),
+        Option("--base-commit REV", "Where diffs from the base start; by default HEAD.", complete="<revisions>"),
     ] = None,
     agents: Annotated[
-        str | None, Option(metavar="A,B,C", help="The chain of agents, in order.", complete="<agent-list>")
+        str | None, Option("--agents A,B,C", "The chain of agents, in order.", complete="<agent-list>")
     ] = None,
-    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status is.")] = False,
+    any_status: Annotated[bool, Option("--any-status", "Take a task file whatever its status is.")] = False,
 ) -> Answer:
     """Capture a task and start work on it.
 
@@ -84,14 +78,12 @@ def init(
 
 def get(
     call: Call,
-    role: Annotated[
-        str | None, Option("--role", metavar="R", help="Only what this agent needs.", complete="<agents>")
-    ] = None,
+    role: Annotated[str | None, Option("--role R", "Only what this agent needs.", complete="<agents>")] = None,
     format: Annotated[
         Literal["text", "json", "md"] | None,
-        Option("--format", metavar="text|json|md", help="Print for people, for programs, or as a brief for any agent."),
+        Option("--format text|json|md", "Print for people, for programs, or as a brief for any agent."),
     ] = None,
-    tokens: Annotated[bool, Option("--tokens", help="Show the size of the brief, section by section.")] = False,
+    tokens: Annotated[bool, Option("--tokens", "Show the size of the brief, section by section.")] = False,
 ) -> Answer:
     """Show the task as captured, and the agents.
 
@@ -129,12 +121,9 @@ def get(
 def rebuild(
     call: Call,
     policy: Annotated[
-        str | None,
-        Option(
-            "--policy", metavar="COMMIT", help="Also take the team's policy as of this commit.", complete="<revisions>"
-        ),
+        str | None, Option("--policy COMMIT", "Also take the team's policy as of this commit.", complete="<revisions>")
     ] = None,
-    any_status: Annotated[bool, Option("--any-status", help="Take a task file whatever its status is.")] = False,
+    any_status: Annotated[bool, Option("--any-status", "Take a task file whatever its status is.")] = False,
 ) -> Answer:
     """Capture the task again from its file and standards.
 
@@ -159,8 +148,7 @@ def rebuild(
 
 
 def status(
-    call: Call,
-    short: Annotated[bool, Option("--short", help="One line for a prompt; nothing without a task.")] = False,
+    call: Call, short: Annotated[bool, Option("--short", "One line for a prompt; nothing without a task.")] = False
 ) -> Answer:
     """Show who owns the tree and what to type next."""
     if short:
@@ -210,8 +198,7 @@ def list_contexts(call: Call) -> Answer:
 
 
 def log(
-    call: Call,
-    graph: Annotated[bool, Option("--graph", help="Draw who had the tree, and both sides of a fork.")] = False,
+    call: Call, graph: Annotated[bool, Option("--graph", "Draw who had the tree, and both sides of a fork.")] = False
 ) -> Answer:
     """Show the records of a task, newest first."""
     from git_taskctx.cli.call import can_draw
@@ -246,9 +233,7 @@ def log(
     )
 
 
-def purge(
-    call: Call, every: Annotated[bool, Option("--all", help="Also contexts whose files are gone.")] = False
-) -> Answer:
+def purge(call: Call, every: Annotated[bool, Option("--all", "Also contexts whose files are gone.")] = False) -> Answer:
     """Put the active context away.
 
     Nothing is lost: `git taskctx recover TASK` brings it back.
@@ -286,9 +271,7 @@ def complete(call: Call) -> Answer:
         done,
         text=lambda document: document.line(("complete: ", "ok"), f"{done.task} is commit {done.commit[:12]}"),
         notes=lambda document: text.notes(
-            document,
-            (*loaded.warnings, *filter(None, (done.violated, failed)), *done.warnings),
-            steps,
+            document, (*loaded.warnings, *filter(None, (done.violated, failed)), *done.warnings), steps
         ),
         code=1 if failed else 0,
         reason=failed,
@@ -296,9 +279,7 @@ def complete(call: Call) -> Answer:
     )
 
 
-def recover(
-    call: Call, task: Annotated[str, Argument(metavar="TASK", help="The task to recover.", complete="<tasks>")]
-) -> Answer:
+def recover(call: Call, task: Annotated[str, Argument("TASK", "The task to recover.", complete="<tasks>")]) -> Answer:
     """Bring a whole context back from the ledger.
 
     For one that was put away, that lost its files, or whose context.json was edited by hand.
@@ -323,14 +304,9 @@ def sweep(
     call: Call,
     ttl: Annotated[
         str | None,
-        Option(
-            "--ttl",
-            metavar="AGE",
-            help="30m, 12h, 7d, 2w or 0; by default lifecycle.archive_days.",
-            complete="30m 12h 7d 2w 0",
-        ),
+        Option("--ttl AGE", "30m, 12h, 7d, 2w or 0; by default lifecycle.archive_days.", complete="30m 12h 7d 2w 0"),
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be removed.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "Only show what would be removed.")] = False,
 ) -> Answer:
     """Remove what was put away long ago.
 

@@ -30,34 +30,24 @@ def export(
     call: Call,
     format: Annotated[
         Literal["agent-trace", "in-toto"],
-        Option("--format", metavar="FORMAT", help="agent-trace: who wrote which line; in-toto: what was proved."),
+        Option("--format FORMAT", "agent-trace: who wrote which line; in-toto: what was proved."),
     ],
     revision: Annotated[
-        str | None,
-        Argument(metavar="[REV|A..B]", help="The commit, or each of a range; by default HEAD.", complete="<revisions>"),
+        str | None, Argument("[REV|A..B]", "The commit, or each of a range; by default HEAD.", complete="<revisions>")
     ] = None,
     output: Annotated[
-        str | None,
-        Option("-o", "--output", metavar="FILE", help="Where to write them; - is standard output.", complete="<files>"),
+        str | None, Option("-o --output FILE", "Where to write them; - is standard output.", complete="<files>")
     ] = None,
-    human: Annotated[
-        list[str] | None, Option("--human", metavar="NAME", help="An actor who is a person; may be repeated.")
-    ] = None,
+    human: Annotated[list[str] | None, Option("--human NAME", "An actor who is a person; may be repeated.")] = None,
     resource_uri: Annotated[
-        str | None, Option("--resource-uri", metavar="URI", help="Where consumers of in-toto find the repository.")
+        str | None, Option("--resource-uri URI", "Where consumers of in-toto find the repository.")
     ] = None,
     policy: Annotated[
         str | None,
-        Option(
-            "--policy",
-            metavar="COMMIT",
-            help="Judge by the policy of this commit, not of the base.",
-            complete="<revisions>",
-        ),
+        Option("--policy COMMIT", "Judge by the policy of this commit, not of the base.", complete="<revisions>"),
     ] = None,
     task: Annotated[
-        str | None,
-        Option("--task", metavar="ID", help="The task whose commits are meant, instead of REV.", complete="<tasks>"),
+        str | None, Option("--task ID", "The task whose commits are meant, instead of REV.", complete="<tasks>")
     ] = None,
 ) -> Answer:
     """Write proved commits as attestations for other tools.
@@ -184,18 +174,15 @@ def report(
     subject: Annotated[
         str | None,
         Argument(
-            metavar="[TASK|REV]",
-            help="The task, or a commit of one; by default the active task, else HEAD.",
+            "[TASK|REV]",
+            "The task, or a commit of one; by default the active task, else HEAD.",
             complete="<tasks> <revisions>",
         ),
     ] = None,
     output: Annotated[
-        str | None,
-        Option(
-            "-o", "--output", metavar="FILE", help="Where to write the page; - is standard output.", complete="<files>"
-        ),
+        str | None, Option("-o --output FILE", "Where to write the page; - is standard output.", complete="<files>")
     ] = None,
-    force: Annotated[bool, Option("--force", help="Replace FILE, whatever it is.")] = False,
+    force: Annotated[bool, Option("--force", "Replace FILE, whatever it is.")] = False,
 ) -> Answer:
     """Render a task as one HTML page, for people.
 

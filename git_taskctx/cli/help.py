@@ -72,18 +72,16 @@ def _usage(start: str, words: Iterable[str]) -> list[str]:
 
 def _typed(parameter: Parameter) -> str:
     """Return a parameter as typed, in brackets if optional."""
-    metavar = parameter.spec.metavar or parameter.name.upper()
+    word = " ".join(filter(None, (*parameter.words[:1], parameter.spec.metavar)))
     if not parameter.words:
-        return metavar
-    word = parameter.words[0] + ("" if parameter.is_flag else f" {metavar}")
+        return word
     return word if parameter.default is ... else f"[{word}]"
 
 
 def _rows(parameters: Sequence[Parameter]) -> Iterator[str]:
     """Yield the parameters in two columns."""
     for one in parameters:
-        metavar = "" if one.is_flag else one.spec.metavar or one.name.upper()
-        term = "    " + ", ".join(one.words) + (" " if one.words and metavar else "") + metavar
+        term = "    " + " ".join(filter(None, (", ".join(one.words), one.spec.metavar)))
         lines = textwrap.wrap(one.spec.help, WIDTH - _COLUMN, break_long_words=False, break_on_hyphens=False)
         if len(term) + 2 <= _COLUMN:
             term = term.ljust(_COLUMN) + lines.pop(0)

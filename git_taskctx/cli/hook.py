@@ -25,8 +25,8 @@ SHOWN = 5
 
 def hook(
     call: Call,
-    name: Annotated[str, Argument(metavar="NAME", help="The hook, such as pre-commit.", complete="<hooks>")],
-    args: Annotated[list[str] | None, Argument(metavar="[ARGS]...", help="What git passes to the hook.")] = None,
+    name: Annotated[str, Argument("NAME", "The hook, such as pre-commit.", complete="<hooks>")],
+    args: Annotated[list[str] | None, Argument("[ARGS]...", "What git passes to the hook.")] = None,
 ) -> Answer:
     """Do the work of a git hook.
 

@@ -22,18 +22,16 @@ if TYPE_CHECKING:
 
 _EVERYWHERE = Annotated[
     bool,
-    Option(
-        "--global", help="For all your repositories, through git's global settings.", excludes="--write-tracked --notes"
-    ),
+    Option("--global", "For all your repositories, through git's global settings.", excludes="--write-tracked --notes"),
 ]
 _TRACKED = Annotated[
-    bool, Option("--write-tracked", help="Also write to hook files that lie in the worktree.", excludes="--global")
+    bool, Option("--write-tracked", "Also write to hook files that lie in the worktree.", excludes="--global")
 ]
-_NOWHERE = Annotated[bool, Option("--global", help="What install --global installed.", excludes="--write-tracked")]
+_NOWHERE = Annotated[bool, Option("--global", "What install --global installed.", excludes="--write-tracked")]
 _UNTRACKED = Annotated[
-    bool, Option("--write-tracked", help="Also remove ours from hook files in the worktree.", excludes="--global")
+    bool, Option("--write-tracked", "Also remove ours from hook files in the worktree.", excludes="--global")
 ]
-_DRY = Annotated[bool, Option("--dry-run", help="Only show what would be done.")]
+_DRY = Annotated[bool, Option("--dry-run", "Only show what would be done.")]
 
 
 def install(
@@ -43,9 +41,8 @@ def install(
     notes: Annotated[
         str | None,
         Option(
-            "--notes",
-            metavar="REMOTE",
-            help="Have git fetch bring REMOTE's records too, beside yours.",
+            "--notes REMOTE",
+            "Have git fetch bring REMOTE's records too, beside yours.",
             complete="<remotes>",
             excludes="--global",
         ),

@@ -19,18 +19,13 @@ class Option:
     """An option of the command line."""
 
     def __init__(
-        self,
-        *names: str,
-        help: str,
-        metavar: str | None = None,
-        min: int | None = None,
-        complete: str = "",
-        excludes: str = "",
+        self, typed: str, help: str, *, min: int | None = None, complete: str = "", excludes: str = ""
     ) -> None:
-        self.names = names
-        """As typed; by default the parameter's name."""
+        """Take an option as a manual writes it: its names, and what stands for its value."""
+        words = typed.split(" ")
+        self.names = tuple(word for word in words if word.startswith("-"))
+        self.metavar = words[-1] if words[-1] not in self.names else None
         self.help = help
-        self.metavar = metavar
         self.min = min
         """Minimum of a number."""
         self.complete = complete
@@ -42,7 +37,7 @@ class Option:
 class Argument:
     """A positional word."""
 
-    def __init__(self, *, help: str, metavar: str | None = None, complete: str = "") -> None:
+    def __init__(self, metavar: str, help: str, *, complete: str = "") -> None:
         self.help = help
         self.metavar = metavar
         self.complete = complete
@@ -62,9 +57,7 @@ class Parameter:
     @property
     def words(self) -> tuple[str, ...]:
         """The option as typed; none for an argument."""
-        if isinstance(self.spec, Argument):
-            return ()
-        return self.spec.names or ("--" + self.name.replace("_", "-"),)
+        return () if isinstance(self.spec, Argument) else self.spec.names
 
     @property
     def type(self) -> Any:
@@ -138,48 +131,33 @@ class Verb:
         return own + [parameter for name, parameter in COMMON.items() if name in self.common]
 
 
-AgentOption = Annotated[
-    str, Option("--agent", metavar="A", help="The agent, such as implementer.", complete="<agents>")
-]
+AgentOption = Annotated[str, Option("--agent A", "The agent, such as implementer.", complete="<agents>")]
 
 _SHARED: dict[str, tuple[Any, Option, Any]] = {
     "task": (
         str | None,
-        Option(
-            "--task",
-            metavar="ID",
-            help="The task; by default GIT_TASKCTX_TASK, then the active one.",
-            complete="<tasks>",
-        ),
+        Option("--task ID", "The task; by default GIT_TASKCTX_TASK, then the active one.", complete="<tasks>"),
         None,
     ),
     "context_id": (
         str | None,
-        Option("--context", metavar="CTX", help="The context, if the task has several.", complete="<contexts>"),
+        Option("--context CTX", "The context, if the task has several.", complete="<contexts>"),
         None,
     ),
-    "format": (
-        Literal["text", "json"] | None,
-        Option("--format", metavar="text|json", help="Print for people or for programs."),
-        None,
-    ),
+    "format": (Literal["text", "json"] | None, Option("--format text|json", "Print for people or for programs."), None),
     "actor": (
         str | None,
-        Option("--actor", metavar="NAME", help="Who acts; by default GIT_TASKCTX_ACTOR, taskctx.actor or user.name."),
+        Option("--actor NAME", "Who acts; by default GIT_TASKCTX_ACTOR, taskctx.actor or user.name."),
         None,
     ),
     "force_secrets": (
         bool,
-        Option("--force-secrets", help="Record even what looks like a secret; this is recorded too."),
+        Option("--force-secrets", "Record even what looks like a secret; this is recorded too."),
         False,
     ),
-    "deep": (
-        bool,
-        Option("--deep", help="Look for secrets with detect-secrets too: slower, more vendors."),
-        False,
-    ),
-    "folder": (str | None, Option("-C", metavar="DIR", help="Run as if started in DIR.", complete="<folders>"), None),
-    "version": (bool, Option("--version", help="Print the version."), False),
+    "deep": (bool, Option("--deep", "Look for secrets with detect-secrets too: slower, more vendors."), False),
+    "folder": (str | None, Option("-C DIR", "Run as if started in DIR.", complete="<folders>"), None),
+    "version": (bool, Option("--version", "Print the version."), False),
 }
 COMMON = {name: Parameter(name, *rest) for name, rest in _SHARED.items()}
 """Options shared by many verbs, and those before the verb."""

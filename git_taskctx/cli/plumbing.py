@@ -14,8 +14,8 @@ from git_taskctx.errors import Usage
 
 def fingerprint(
     call: Call,
-    exact: Annotated[bool, Option("--exact", help="Read every file again, whatever its timestamps.")] = False,
-    write: Annotated[bool, Option("--write", help="Keep the objects in the repository.")] = False,
+    exact: Annotated[bool, Option("--exact", "Read every file again, whatever its timestamps.")] = False,
+    write: Annotated[bool, Option("--write", "Keep the objects in the repository.")] = False,
 ) -> Answer:
     """Print the tree oid of the worktree.
 
@@ -31,8 +31,7 @@ def fingerprint(
 
 
 def config(
-    call: Call,
-    show_origin: Annotated[bool, Option("--show-origin", help="Show where each value comes from.")] = False,
+    call: Call, show_origin: Annotated[bool, Option("--show-origin", "Show where each value comes from.")] = False
 ) -> Answer:
     """Show the policy and settings in force."""
     from git_taskctx.config import flatten
@@ -69,7 +68,7 @@ def schema(
     call: Call,
     name: Annotated[
         Literal["context", "export", "record", "files", "metrics", "manifest", "proof", "handoff", "run"] | None,
-        Argument(metavar="[NAME]", help="Which file; by default all of them, in one document."),
+        Argument("[NAME]", "Which file; by default all of them, in one document."),
     ] = None,
 ) -> Answer:
     """Print the JSON schemas of the files we write."""
@@ -80,7 +79,7 @@ def schema(
 
 
 def completion(
-    call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="bash|zsh|fish", help="The shell.")]
+    call: Call, shell: Annotated[Literal["bash", "zsh", "fish"], Argument("bash|zsh|fish", "The shell.")]
 ) -> Answer:
     """Print the completion script for a shell."""
     from git_taskctx.cli.completion import render_completion
@@ -91,8 +90,8 @@ def completion(
 
 def demo(
     call: Call,
-    keep: Annotated[bool, Option("--keep", help="Keep the throw-away repository, to look at.")] = False,
-    pipeline: Annotated[bool, Option("--pipeline", help="Play a pipeline instead, with scripted agents.")] = False,
+    keep: Annotated[bool, Option("--keep", "Keep the throw-away repository, to look at.")] = False,
+    pipeline: Annotated[bool, Option("--pipeline", "Play a pipeline instead, with scripted agents.")] = False,
 ) -> Answer:
     """Play a whole handoff in a throw-away repository."""
     import os
@@ -108,10 +107,9 @@ def demo(
 def show_help(
     call: Call,
     name: Annotated[
-        str | None,
-        Argument(metavar="[VERB|TOPIC]", help="A verb, or a part of the manual such as drift.", complete="<verbs>"),
+        str | None, Argument("[VERB|TOPIC]", "A verb, or a part of the manual such as drift.", complete="<verbs>")
     ] = None,
-    every: Annotated[bool, Option("--all", help="List every verb, plumbing included, and every topic.")] = False,
+    every: Annotated[bool, Option("--all", "List every verb, plumbing included, and every topic.")] = False,
 ) -> Answer:
     """Show the manual, a part of it, or the help of one verb."""
     from git_taskctx.cli.help import render_help, render_verb

@@ -197,10 +197,7 @@ def _report(found: Proof, form: str) -> bytes:
 
 
 def adopt(
-    call: Call,
-    revision: Annotated[
-        str, Argument(metavar="REV", help="The commit with the validated tree.", complete="<revisions>")
-    ],
+    call: Call, revision: Annotated[str, Argument("REV", "The commit with the validated tree.", complete="<revisions>")]
 ) -> Answer:
     """Attach a task's records to a commit of the same tree.
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def record_qa(
     call: Call,
     agent: AgentOption,
-    log: Annotated[str, Option("--from", metavar="LOG", help="The log, or - for standard input.", complete="<files>")],
-    command: Annotated[str | None, Option(metavar="C", help="The command that wrote it, as typed.")] = None,
-    exit_code: Annotated[int | None, Option(metavar="N", min=0, help="The exit code of that command.")] = None,
-    baseline: Annotated[bool, Option("--baseline", help="The log is from before the task.")] = False,
+    log: Annotated[str, Option("--from LOG", "The log, or - for standard input.", complete="<files>")],
+    command: Annotated[str | None, Option("--command C", "The command that wrote it, as typed.")] = None,
+    exit_code: Annotated[int | None, Option("--exit-code N", "The exit code of that command.", min=0)] = None,
+    baseline: Annotated[bool, Option("--baseline", "The log is from before the task.")] = False,
 ) -> Answer:
     """Record a run of tests or linters from its log.
 
@@ -48,7 +48,7 @@ def record_qa(
 def compare_qa(
     call: Call,
     agent: Annotated[
-        str | None, Option("--agent", metavar="A", help="Whose runs; by default anyone's last.", complete="<agents>")
+        str | None, Option("--agent A", "Whose runs; by default anyone's last.", complete="<agents>")
     ] = None,
 ) -> Answer:
     """Compare the last runs with the baseline.
@@ -84,12 +84,10 @@ def compare_qa(
 
 def attach(
     call: Call,
-    path: Annotated[str, Argument(metavar="PATH", help="The file, or - for standard input.", complete="<files>")],
-    evidence_type: Annotated[
-        EvidenceType, Option("--type", metavar="T", help=f"What it is: {', '.join(get_args(EvidenceType))}.")
-    ],
-    lines: Annotated[str | None, Option("--lines", metavar="L10-L20", help="Only these lines.")] = None,
-    description: Annotated[str | None, Option(metavar="TEXT", help="What it shows.")] = None,
+    path: Annotated[str, Argument("PATH", "The file, or - for standard input.", complete="<files>")],
+    evidence_type: Annotated[EvidenceType, Option("--type T", f"What it is: {', '.join(get_args(EvidenceType))}.")],
+    lines: Annotated[str | None, Option("--lines L10-L20", "Only these lines.")] = None,
+    description: Annotated[str | None, Option("--description TEXT", "What it shows.")] = None,
 ) -> Answer:
     """Keep a file, or lines of it, as evidence.
 
@@ -113,8 +111,8 @@ def attach(
 
 def evidence(
     call: Call,
-    action: Annotated[Literal["list", "show"], Argument(metavar="[list|show]", help="All of it, or one.")] = "list",
-    evidence_id: Annotated[str | None, Argument(metavar="[ID]", help="Id of the one to show, such as E1.")] = None,
+    action: Annotated[Literal["list", "show"], Argument("[list|show]", "All of it, or one.")] = "list",
+    evidence_id: Annotated[str | None, Argument("[ID]", "Id of the one to show, such as E1.")] = None,
 ) -> Answer:
     """List the evidence, or show one piece of it.
 

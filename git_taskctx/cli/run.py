@@ -22,33 +22,26 @@ _CODES = {"done": 0, "failed": 1, "waiting": 3, "cancelled": 130}
 
 def run(
     call: Call,
-    pipeline: Annotated[
-        str | None, Argument(metavar="[PIPELINE]", help="Which one, where the team has several.")
-    ] = None,
-    stage: Annotated[str | None, Option("--stage", metavar="S", help="Only this stage.", excludes="--from")] = None,
-    since: Annotated[
-        str | None, Option("--from", metavar="S", help="This stage, and all after it.", excludes="--stage")
-    ] = None,
-    resume: Annotated[
-        bool, Option("--resume", help="Go on with the last run; what is done is not done again.")
-    ] = False,
+    pipeline: Annotated[str | None, Argument("[PIPELINE]", "Which one, where the team has several.")] = None,
+    stage: Annotated[str | None, Option("--stage S", "Only this stage.", excludes="--from")] = None,
+    since: Annotated[str | None, Option("--from S", "This stage, and all after it.", excludes="--stage")] = None,
+    resume: Annotated[bool, Option("--resume", "Go on with the last run; what is done is not done again.")] = False,
     approve: Annotated[
-        str | None,
-        Option("--approve", metavar="S", help="Approve the tree for stage S, and go on.", excludes="--reject"),
+        str | None, Option("--approve S", "Approve the tree for stage S, and go on.", excludes="--reject")
     ] = None,
     reject: Annotated[
-        str | None, Option("--reject", metavar="S", help="Reject it, with --finding, and go on.", excludes="--approve")
+        str | None, Option("--reject S", "Reject it, with --finding, and go on.", excludes="--approve")
     ] = None,
-    finding: Annotated[str | None, Option("--finding", metavar="TEXT", help="What is wrong.")] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be run.")] = False,
-    jobs: Annotated[int | None, Option("--jobs", metavar="N", min=1, help="Run so many stages at once.")] = None,
+    finding: Annotated[str | None, Option("--finding TEXT", "What is wrong.")] = None,
+    dry_run: Annotated[bool, Option("--dry-run", "Show what would be run.")] = False,
+    jobs: Annotated[int | None, Option("--jobs N", "Run so many stages at once.", min=1)] = None,
     keep_going: Annotated[
-        bool, Option("--keep-going", help="After a failure go on with what does not depend on it.")
+        bool, Option("--keep-going", "After a failure go on with what does not depend on it.")
     ] = False,
     executor: Annotated[
-        str | None, Option("--executor", metavar="URL", help="Run checks on a cluster of dask: dask://HOST:PORT.")
+        str | None, Option("--executor URL", "Run checks on a cluster of dask: dask://HOST:PORT.")
     ] = None,
-    log: Annotated[str | None, Option("--log", metavar="S", help="Print what stage S said last.")] = None,
+    log: Annotated[str | None, Option("--log S", "Print what stage S said last.")] = None,
 ) -> Answer:
     """Run the team's pipeline: its agents and its checks.
 

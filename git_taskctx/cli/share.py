@@ -8,14 +8,14 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Option
 
-_SNAPSHOTS = Option("--with-snapshots", help="Also the task's context, and the trees of its snapshots.")
+_SNAPSHOTS = Option("--with-snapshots", "Also the task's context, and the trees of its snapshots.")
 
 
 def push(
     call: Call,
-    remote: Annotated[str, Argument(metavar="REMOTE", help="Where to: a remote, or an address.", complete="<remotes>")],
+    remote: Annotated[str, Argument("REMOTE", "Where to: a remote, or an address.", complete="<remotes>")],
     with_snapshots: Annotated[bool, _SNAPSHOTS] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would be sent.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "Only show what would be sent.")] = False,
 ) -> Answer:
     """Send the ledger to a remote, merged with what it has.
 
@@ -41,10 +41,10 @@ def push(
 def fetch(
     call: Call,
     remote: Annotated[
-        str | None, Argument(metavar="REMOTE", help="Where from; by default as for git fetch.", complete="<remotes>")
+        str | None, Argument("REMOTE", "Where from; by default as for git fetch.", complete="<remotes>")
     ] = None,
-    with_snapshots: Annotated[bool, Option("--with-snapshots", help="Also contexts and snapshots.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Only show what would come.")] = False,
+    with_snapshots: Annotated[bool, Option("--with-snapshots", "Also contexts and snapshots.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "Only show what would come.")] = False,
 ) -> Answer:
     """Merge the ledger of a remote into yours.
 
