@@ -208,7 +208,7 @@ def diff(
         raw=found.patch.pieces(),
         screen=lambda palette: shown_diff(found.patch.lines(), palette),
         paged="diff",
-        notes=lambda document: None if found.patch.size else text.nothing_changed(document, found.agent, found.n, kind),
+        notes=lambda document: text.beside_diff(document, found, kind),
     )
 
 

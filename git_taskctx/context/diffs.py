@@ -13,6 +13,7 @@ from git_taskctx.git.worktree import read_worktree
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.limits import TooLarge, unpacked
 from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.snapshot import HiddenChange
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER
@@ -30,6 +31,8 @@ class StoredDiff:
     path: str | None
     """The gzipped file, from the top of the worktree; None where nothing is stored."""
     patch: Patch
+    hidden: tuple[HiddenChange, ...]
+    """What changed beside it, where no tree shows it."""
 
 
 def find_diff(session: Session, agent: str | None, number: int | None, kind: DiffKind) -> StoredDiff:
@@ -46,7 +49,7 @@ def find_diff(session: Session, agent: str | None, number: int | None, kind: Dif
     patch = _read(session, name, sha) if sha is not None else None
     if patch is None:
         patch = _make(session, taken, kind)
-    return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch)
+    return StoredDiff(taken.agent, taken.n, f"{folder}/{name}", patch, taken.hidden)
 
 
 def _is_pending(session: Session, agent: str | None) -> bool:
@@ -65,7 +68,7 @@ def _pending(session: Session, kind: DiffKind) -> StoredDiff:
             since = session.repository.tree_of(chain.base)
             tree = commit_tree_of(reading.repository, chain, tree, chain.parent)
         patch = make_patches(reading.repository, [(since, tree)])[0]
-    return StoredDiff(chain.owner, None, None, patch)
+        return StoredDiff(chain.owner, None, None, patch, reading.hidden)
 
 
 def _find_snapshot(session: Session, agent: str | None, number: int | None) -> Expectation:

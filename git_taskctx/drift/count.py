@@ -10,6 +10,7 @@ from git_taskctx.errors import GitFailed, Refused, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.ledger.chain import Chain
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.payloads import Drift, DriftCause
 from git_taskctx.model.values import replace
@@ -128,15 +129,26 @@ def with_budget(session: Session, verdict: Verdict) -> Verdict:
     return replace(verdict, warnings=tuple(session.warnings), budget=seat.budget if seat else None, allowance=allowance)
 
 
+def describe_work(chain: Chain, reading: Reading) -> str:
+    """Return what the owner at work has changed, in trees and where no tree shows it."""
+    before = chain.expected.hidden if chain.expected is not None else ()
+    hidden = [f"{change.path} ({change.kind})" for change in reading.hidden if change not in before]
+    paths = [quote(change.path) for change in reading.changes_since(chain.start_tree)]
+    texts = [f"{len(paths)} path{'s' * (len(paths) != 1)} changed: {_first(paths)}"] if paths else []
+    texts += [f"not in a snapshot: {_first(hidden)}"] if hidden else []
+    return f"{chain.owner} has been at work since {chain.since}; {'; '.join(texts) or 'nothing changed yet'}"
+
+
+def _first(texts: list[str]) -> str:
+    return ", ".join(texts[:5]) + (", …" if len(texts) > 5 else "")
+
+
 def _at_work(session: Session, reading: Reading) -> Verdict:
     chain = session.chain
-    changes = reading.changes_since(chain.start_tree)
-    shown = ", ".join(quote(change.path) for change in changes[:5]) + (", …" if len(changes) > 5 else "")
-    progress = f"{len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}" if changes else "nothing changed yet"
     return Verdict(
         subject="worktree",
         outcome=Outcome.COULD_NOT_TELL,
-        summary=f"{chain.owner} has been at work since {chain.since}; {progress}",
+        summary=describe_work(chain, reading),
         expected_agent=chain.owner,
         expected_tree=chain.settled_tree,
         tree=reading.tree,

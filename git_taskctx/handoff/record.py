@@ -144,8 +144,9 @@ def _flags(options: Options) -> tuple[str, ...]:
 
 def _require_change(session: Session, chain: Chain, reading: Reading, agent: str, options: Options) -> None:
     if agent == chain.agents[0] and not options.allow_clean and reading.tree == chain.init_tree:
+        hidden = "".join(f"; {change.path}: {change.kind}, which no snapshot holds" for change in reading.hidden)
         raise Refused(
-            f"nothing changed since {session.task} began",
+            f"nothing changed since {session.task} began{hidden}",
             Situation("chain.nothing_done", agent=agent, words=_flags(options)),
         )
 

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from git_taskctx.context.caller import check_secrets, check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.staleness import TextState, compare_text
-from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
+from git_taskctx.drift.count import describe_work, drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused
-from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.ledger.chain import Chain
@@ -53,10 +52,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
             if is_handing_back_unchanged(session, agent, reading):  # row 4
                 return _hand_over(session, agent, reading, verdict=None)
             if note is None:  # row 5
-                raise Refused(
-                    f"{chain.owner} has been at work since {chain.since}{_progress(chain, reading)}",
-                    Situation("chain.turn", session=session, agent=agent),
-                )
+                raise Refused(describe_work(chain, reading), Situation("chain.turn", session=session, agent=agent))
             return _take_over(session, agent, reading, note)
         present = Present(reading)
         verdict = judge_session(session, present)
@@ -161,15 +157,6 @@ def is_handing_back_unchanged(session: Session, agent: str, reading: Reading) ->
     if chain.is_later(agent, chain.owner):
         return False
     return reading.tree == chain.start_tree and session.repository.head().commit == chain.head
-
-
-def _progress(chain: Chain, reading: Reading) -> str:
-    changes = reading.changes_since(chain.start_tree)
-    if not changes:
-        return ", nothing changed yet"
-    shown = ", ".join(quote(change.path) for change in changes[:3])
-    more = f" and {len(changes) - 3} more" if len(changes) > 3 else ""
-    return f", {len(changes)} path{'s' * (len(changes) != 1)} changed: {shown}{more}"
 
 
 def require_distinct(session: Session, chain: Chain, agent: str, *, words: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict, count_
 from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
+    from git_taskctx.context.diffs import StoredDiff
     from git_taskctx.handoff.begin import BegunContext
     from git_taskctx.handoff.rebuild import Rebuilt
     from git_taskctx.handoff.record import Recorded
@@ -288,8 +289,12 @@ def _one_line(value: Any) -> str:
     return text if len(text) <= 100 else text[:99] + "…"
 
 
-def nothing_changed(document: Document, agent: str, number: int | None, kind: str) -> None:
-    """Show why a diff is empty."""
+def beside_diff(document: Document, found: StoredDiff, kind: str) -> None:
+    """Name what a diff does not show, and why it is empty."""
+    agent, number = found.agent, found.n
+    warnings(document, [f"{change.path}: {change.kind}; its content is not in the diff" for change in found.hidden])
+    if found.patch.size or (found.hidden and number is None):
+        return
     if number is None:
         document.line(f"{agent} has changed nothing yet")
         hints(document, (taskctx("diff", why="what the last snapshot recorded"),) if kind == "incremental" else ())

@@ -372,6 +372,37 @@ def test_an_open_editor_is_no_drift(begun: Desk) -> None:
     assert begun.ok("verify", "HEAD").out.startswith("commit: verified\n")
 
 
+def test_work_in_an_embedded_repository_alone_is_named_everywhere(begun: Desk) -> None:
+    """While at work status, verify, snapshot and diff name it alike; a snapshot's diff names it too."""
+    inner = GitRepo.init(begun.repo.at("vendor/lib"))
+    inner.write("lib.py", "one\n")
+    inner.commit("lib")
+    begun.implement()
+    begun.ok("start", "--agent", "reviewer")
+    assert "nothing changed yet" in begun.ok("status").out
+    inner.write("lib.py", "two\n")
+    told = "; not in a snapshot: vendor/lib (submodule dirty)\n"
+    assert told in begun.ok("status").out
+    assert told in begun.ends(3, "verify").out
+    assert told.strip("\n") in begun.ends(1, "start", "--agent", "validator").err
+    beside = "warning: vendor/lib: submodule dirty; its content is not in the diff\n"
+    assert begun.ok("diff", "--agent", "reviewer").err == beside
+    assert "vendor/lib: submodule dirty" in begun.ok("snapshot", "--agent", "reviewer").err
+    assert beside in begun.ok("diff").err
+    assert "worktree: matches" in begun.ok("status").out
+
+
+def test_an_embedded_repository_alone_is_named_where_nothing_else_changed(desk: Desk) -> None:
+    """The refusal of a snapshot without changes says which changes no snapshot can hold."""
+    inner = GitRepo.init(desk.repo.at("lib"))
+    inner.write("lib.py", "one\n")
+    inner.commit("lib")
+    desk.init()
+    inner.write("lib.py", "two\n")
+    refused = desk.ends(1, "snapshot", "--agent", "implementer").err
+    assert "nothing changed since TASK-1 began; lib: submodule dirty, which no snapshot holds\n" in refused
+
+
 def test_edits_in_an_embedded_repository_are_drift_staged_or_not(begun: Desk) -> None:
     """The snapshot says whose content it does not hold; staging the repository changes no answer."""
     inner = GitRepo.init(begun.repo.at("vendor/lib"))

@@ -13,7 +13,7 @@ def test_nobody_starts_without_a_snapshot(begun: Desk) -> None:
     """The implementer forgot: its work is named, and the command to type."""
     begun.repo.write("parser.py", "mended\n")
     assert plain(begun.refuses("start", "--agent", "reviewer")) == (
-        "error: implementer has been at work since <time>, 1 path changed: parser.py\n"
+        "error: implementer has been at work since <time>; 1 path changed: parser.py\n"
         "hint: git taskctx snapshot --agent implementer   # when its work is done\n"
         'hint: git taskctx start --agent reviewer --take-over "what happened"   # or when it died or gave up\n'
     )
