@@ -54,7 +54,7 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
         if isinstance(sent, payload.HookPayload) and sent.is_idle:
             return 0
         concerned = _find_concerned(sent, folder)
-        if concerned is None:
+        if concerned is None or (agent == "claude" and _is_second(event)):
             return 0
         _begin(concerned, scan=event.lower() in _STOPS)
         from git_taskctx.agents.answer import answer
@@ -73,6 +73,21 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
         first = (str(error) or type(error).__name__).split("\n", 1)[0]
         _note(f"agent-hook {event} could not answer: {first}")
     return 0
+
+
+def _is_second(event: str) -> bool:
+    """Return whether this is Claude Code's plug-in where `agent-setup` added the same hook to the project.
+
+    Claude Code names the plug-in's folder and the project's in the hook's environment, and runs both hooks.
+    """
+    project = os.environ.get("CLAUDE_PROJECT_DIR")
+    if not project or "CLAUDE_PLUGIN_ROOT" not in os.environ:
+        return False
+    try:
+        with open(f"{project}/.claude/settings.json", "rb") as file:  # noqa: PTH123 - no pathlib here
+            return f"git taskctx agent-hook {event} --agent claude".encode() in file.read(_CHUNK)
+    except OSError:
+        return False
 
 
 def _now() -> datetime:

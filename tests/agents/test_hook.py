@@ -47,6 +47,21 @@ def test_a_session_begins_with_the_brief(hooked: Hooked, agent: str) -> None:
     assert reason_in(hooked.call(agent, event, payload, "--role", "reviewer")) == brief["reviewer"]
 
 
+def test_a_plug_in_leaves_it_to_agent_setup(hooked: Hooked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Claude Code runs the plug-in's hooks beside the project's: where both have one, the plug-in's is silent."""
+    hooked.begin()
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(hooked.repo.path))
+    payload = hooked.payload("claude", "SessionStart", source="startup")
+    brief = hooked.call("claude", "SessionStart", payload)
+    assert brief is not None
+    monkeypatch.setenv("CLAUDE_PLUGIN_ROOT", "/plugin")
+    assert hooked.call("claude", "SessionStart", payload) == brief
+    hooked.ok("agent-setup", "claude")
+    assert hooked.call("claude", "SessionStart", payload) is None
+    monkeypatch.delenv("CLAUDE_PLUGIN_ROOT")
+    assert hooked.call("claude", "SessionStart", payload) == brief
+
+
 def test_a_session_between_two_turns_is_told_what_comes_next(hooked: Hooked) -> None:
     """With nobody at work and no role, the task is told without a turn, and then the command to type."""
     hooked.begin()

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.deep
 
 HERE = Path(__file__).parent
 SEAL = ("unshare", "--map-root-user", "--net")
-QUIET = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", "TERM": "dumb"}
+QUIET = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", "TERM": "dumb"}
 NOTES = {"command": sys.executable, "args": [os.fspath(HERE / "vendor_tools.py")]}
 VENDORS = ("claude", "codex", "gemini")
 PLUG_IN = {
@@ -43,6 +43,10 @@ PLUG_IN = {
     "codex": (
         ("plugin", "marketplace", "add", os.fspath(ROOT)),
         ("plugin", "add", "git-taskctx@git-taskctx"),
+    ),
+    "gemini": (
+        ("extensions", "validate", os.fspath(ROOT / "plugins" / "gemini")),
+        ("extensions", "install", os.fspath(ROOT / "plugins" / "gemini"), "--consent", "--skip-settings"),
     ),
 }
 """What each vendor's own program is asked, as docs/agents.md says, with this clone as the marketplace."""
@@ -161,8 +165,7 @@ class Vendor:
         }
         config.write_text(json.dumps(settings))
         env = {
-            "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "none", "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "GEMINI_TELEMETRY_ENABLED": "false",
+            "GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "none", "GEMINI_TELEMETRY_ENABLED": "false",
         }  # fmt: skip
         return env, ["-p", "go", "--approval-mode", "auto_edit", "-m", "gemini-2.5-flash"]
 
@@ -216,7 +219,16 @@ def test_the_plug_in_alone(name: str, hooked: Hooked, tmp_path: Path) -> None:
     assert not (vendor.top / "outside.md").exists()
 
 
-@pytest.mark.parametrize("name", PLUG_IN)
+def test_the_plug_in_beside_agent_setup(hooked: Hooked, tmp_path: Path) -> None:
+    """Where a repository of its own has the hooks as well, they answer once."""
+    vendor = Vendor("claude", hooked, tmp_path, plug_in=True)
+    hooked.ok("agent-setup", "claude")
+    brief = hooked.ok("get", "--role", "implementer", "--format", "md").out.strip()
+    asked = vendor.run("finished")
+    assert asked[0].count(brief) == 1
+
+
+@pytest.mark.parametrize("name", ["claude", "codex"])
 def test_our_own_server(name: str, hooked: Hooked, tmp_path: Path) -> None:
     """The program starts `git taskctx mcp`, offers its tools to the model, and hands back what they answer."""
     vendor = Vendor(name, hooked, tmp_path)
