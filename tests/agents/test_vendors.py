@@ -30,7 +30,9 @@ pytestmark = pytest.mark.deep
 
 HERE = Path(__file__).parent
 SEAL = ("unshare", "--map-root-user", "--net")
-QUIET = {"GEMINI_CLI_TRUST_WORKSPACE": "true", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", "TERM": "dumb"}
+QUIET = {
+    "GEMINI_CLI_TRUST_WORKSPACE": "true", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1", "TERM": "dumb",
+}  # fmt: skip
 NOTES = {"command": sys.executable, "args": [os.fspath(HERE / "vendor_tools.py")]}
 VENDORS = ("claude", "codex", "gemini")
 PLUG_IN = {
