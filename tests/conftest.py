@@ -39,8 +39,10 @@ IDENTITY = """\
 \tdefaultBranch = main
 [protocol "file"]
 \tallow = always
-[gc]
-\tauto = 0
+[maintenance]
+\tauto = false
+[receive]
+\tautogc = false
 """
 settings.register_profile(
     "usual", deadline=None, derandomize=True, database=None, max_examples=25, suppress_health_check=list(HealthCheck)
@@ -236,20 +238,63 @@ def one_commit(repo: GitRepo) -> None:
     repo.commit("base")
 
 
-def task_begun(repo: GitRepo) -> None:
+def task_begun(repo: GitRepo) -> Desk:
     """Begin a task on that commit."""
     one_commit(repo)
-    Desk(repo).init()
+    desk = Desk(repo)
+    desk.init()
+    return desk
+
+
+def work_recorded(repo: GitRepo) -> None:
+    """Have the implementer edit and snapshot."""
+    task_begun(repo).implement()
+
+
+def work_reviewed(repo: GitRepo) -> None:
+    """Have the reviewer approve what the implementer left."""
+    task_begun(repo).to_reviewer()
+
+
+def work_validated(repo: GitRepo) -> None:
+    """Have every agent approve it."""
+    task_begun(repo).validate()
+
+
+STATES = {
+    "begun": task_begun,
+    "implemented": work_recorded,
+    "reviewed": work_reviewed,
+    "validated": work_validated,
+}
 
 
 @pytest.fixture
 def desk(request: pytest.FixtureRequest, repo: GitRepo) -> Desk:
-    """A worktree with one commit and nothing dirty."""
-    fill(repo, task_begun if "begun" in request.fixturenames else one_commit)
+    """A worktree with one commit and nothing dirty, or in the state whose fixture a test asks for."""
+    fill(repo, next((STATES[name] for name in request.fixturenames if name in STATES), one_commit))
     return Desk(repo)
 
 
 @pytest.fixture
 def begun(desk: Desk) -> Desk:
     """The same, with a context begun and the implementer at work."""
+    return desk
+
+
+@pytest.fixture
+def implemented(desk: Desk) -> Desk:
+    """The implementer has edited the parser and left a snapshot."""
+    return desk
+
+
+@pytest.fixture
+def reviewed(desk: Desk) -> Desk:
+    """The reviewer has approved it too."""
+    return desk
+
+
+@pytest.fixture
+def validated(desk: Desk) -> Desk:
+    """Every agent has approved it."""
     return desk

@@ -94,22 +94,35 @@ def hooks_put(repo: GitRepo) -> None:
     put_hooks(repo)
 
 
+def task_begun(repo: GitRepo) -> None:
+    """Begin a task there."""
+    hooks_put(repo)
+    Desk(repo).init()
+
+
 def tree_validated(repo: GitRepo) -> None:
     """Have every agent approve a changed, a new and a deleted file."""
-    hooks_put(repo)
-    desk = Desk(repo)
-    desk.init()
+    task_begun(repo)
     repo.write("new.py", "new\n")
     repo.remove("deep/lexer.py")
-    desk.validate()
+    Desk(repo).validate()
+
+
+_STATES = {"begun": task_begun, "validated": tree_validated}
 
 
 @pytest.fixture
 def desk(request: pytest.FixtureRequest, repo: GitRepo, tmp_path: Path) -> Gated:
-    """A worktree with one commit and nothing dirty; git asks our hooks from now on."""
-    fill(repo, tree_validated if "validated" in request.fixturenames else hooks_put)
+    """A worktree with one commit and nothing dirty, or in such a state; git asks our hooks from now on."""
+    fill(repo, next((_STATES[name] for name in request.fixturenames if name in _STATES), hooks_put))
     repo.env |= executable(tmp_path / "bin")
     return Gated(repo)
+
+
+@pytest.fixture
+def begun(desk: Gated) -> Gated:
+    """A context was begun, and the implementer is at work."""
+    return desk
 
 
 @pytest.fixture

@@ -148,10 +148,9 @@ def test_verbs_that_need_no_context_answer_in_json(desk: Desk, args: tuple[str, 
     ],
     ids=lambda args: " ".join(args[:2]),
 )
-def test_verbs_with_a_context_answer_in_json(begun: Desk, args: tuple[str, ...]) -> None:
+def test_verbs_with_a_context_answer_in_json(implemented: Desk, args: tuple[str, ...]) -> None:
     """One document, success, with data."""
-    begun.implement()
-    document = begun.ends(0, *args, "--format", "json").document()
+    document = implemented.ends(0, *args, "--format", "json").document()
     assert document["success"] is True
     assert document["data"] is not None
 

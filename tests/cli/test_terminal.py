@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 import pytest
 from desk import Desk
+from gitrepo import GitRepo
+from prepared import fill
 
 BAD = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\x7f\b\r"
 """Sets the title, wipes the screen, colours by C1, turns the text round, rubs out, goes back."""
@@ -47,17 +49,25 @@ def obeyed(data: bytes) -> list[str]:
     return [one for one in data.decode("utf-8", "surrogateescape") if not one.isprintable() and one not in "\n\t"]
 
 
-@pytest.fixture
-def hostile(desk: Desk) -> Desk:
-    """A task whose files, names, texts, evidence and branch want to be obeyed."""
-    desk.repo.write("a\x1b[2Jname", f"{BAD}\n")
+def hostile_task(repo: GitRepo) -> None:
+    """Begin a task whose files, names, texts and evidence want to be obeyed, and come to a finding."""
+    repo.write("parser.py", "broken\n")
+    repo.commit()
+    repo.write("a\x1b[2Jname", f"{BAD}\n")
+    desk = Desk(repo)
     desk.run("init", "TASK-1", "--title", f"a {BAD} title", "--description", BAD, "--actor", f"me{BAD}")
-    desk.repo.write("parser.py", f"mended {BAD}\n")
-    desk.repo.write("log.txt", f"{BAD}\n1 passed\n")
+    repo.write("parser.py", f"mended {BAD}\n")
+    repo.write("log.txt", f"{BAD}\n1 passed\n")
     desk.ok("snapshot", "--agent", "implementer", "--actor", f"me{BAD}")
     desk.run("block", "--agent", "reviewer", "--finding", f"bad {BAD}")
     desk.ok("attach", "log.txt", "--type", "other", "--description", f"d {BAD}")
-    return desk
+
+
+@pytest.fixture
+def hostile(repo: GitRepo) -> Desk:
+    """That task."""
+    fill(repo, hostile_task)
+    return Desk(repo)
 
 
 VERBS: Sequence[tuple[str, ...]] = (
@@ -95,78 +105,69 @@ def test_a_pipe_gets_the_bytes(hostile: Desk) -> None:
     assert re.search(rb"\\x1b", done.stdout) is None
 
 
-@pytest.fixture
-def edited(desk: Desk) -> Desk:
-    """A task in which one line was replaced, and which has a snapshot."""
-    desk.run("init", "TASK-1", "--title", "colours")
-    desk.repo.write("parser.py", "replaced\n")
-    desk.ok("snapshot", "--agent", "implementer")
-    return desk
-
-
-def test_long_answers_go_through_gits_pager(edited: Desk) -> None:
+def test_long_answers_go_through_gits_pager(implemented: Desk) -> None:
     """GIT_PAGER wins over core.pager, which wins over PAGER; pager.<verb> names one, or none; other verbs have none."""
     marked = {"PAGER": "sed 's/^/PAGER:/'"}
     for words in (("diff",), ("log",), ("help",), ("help", "drift")):
-        lines = on_terminal(edited, *words, **marked).splitlines()
+        lines = on_terminal(implemented, *words, **marked).splitlines()
         assert lines
         assert all(line.startswith(b"PAGER:") for line in lines)
-    assert b"PAGER:" not in on_terminal(edited, "status", **marked)
-    edited.repo.git("config", "core.pager", "sed 's/^/core:/'")
-    assert on_terminal(edited, "diff", **marked).startswith(b"core:diff --git")
-    assert on_terminal(edited, "diff", GIT_PAGER="sed 's/^/env:/'").startswith(b"env:diff --git")
-    edited.repo.git("config", "pager.diff", "sed 's/^/own:/'")
-    assert on_terminal(edited, "diff").startswith(b"own:diff --git")
+    assert b"PAGER:" not in on_terminal(implemented, "status", **marked)
+    implemented.repo.git("config", "core.pager", "sed 's/^/core:/'")
+    assert on_terminal(implemented, "diff", **marked).startswith(b"core:diff --git")
+    assert on_terminal(implemented, "diff", GIT_PAGER="sed 's/^/env:/'").startswith(b"env:diff --git")
+    implemented.repo.git("config", "pager.diff", "sed 's/^/own:/'")
+    assert on_terminal(implemented, "diff").startswith(b"own:diff --git")
     for off in ("false", ""):
-        edited.repo.git("config", "pager.diff", off)
-        assert on_terminal(edited, "diff").startswith(b"diff --git")
-    assert b"snapshot  implementer" in on_terminal(edited, "log", GIT_PAGER="no-such-pager")
+        implemented.repo.git("config", "pager.diff", off)
+        assert on_terminal(implemented, "diff").startswith(b"diff --git")
+    assert b"snapshot  implementer" in on_terminal(implemented, "log", GIT_PAGER="no-such-pager")
 
 
-def test_a_reader_who_has_seen_enough_ends_nothing_badly(edited: Desk) -> None:
+def test_a_reader_who_has_seen_enough_ends_nothing_badly(implemented: Desk) -> None:
     """A pager that is left early is no error, and nothing of the rest reaches the terminal."""
-    edited.ok("start", "--agent", "reviewer")
-    edited.repo.write("long.txt", "line\n" * 200_000)
-    edited.ok("snapshot", "--agent", "reviewer")
-    assert on_terminal(edited, "diff", GIT_PAGER="head -n 1").count(b"\n") == 1
+    implemented.ok("start", "--agent", "reviewer")
+    implemented.repo.write("long.txt", "line\n" * 200_000)
+    implemented.ok("snapshot", "--agent", "reviewer")
+    assert on_terminal(implemented, "diff", GIT_PAGER="head -n 1").count(b"\n") == 1
 
 
-def test_a_diff_has_the_colours_of_gits_configuration(edited: Desk) -> None:
+def test_a_diff_has_the_colours_of_gits_configuration(implemented: Desk) -> None:
     """git's own where nothing is set; each slot, `color.diff` and `color.ui` hold, and NO_COLOR above all."""
 
     def shown(**settings: str) -> list[bytes]:
         for key, value in settings.items():
-            edited.repo.git("config", key.replace("_", "."), value)
-        return on_terminal(edited, "diff", NO_COLOR="").splitlines()
+            implemented.repo.git("config", key.replace("_", "."), value)
+        return on_terminal(implemented, "diff", NO_COLOR="").splitlines()
 
     first = shown()
-    assert (first[0], first[-1]) == (b"\x1b[1mdiff --git a/parser.py b/parser.py\x1b[m", b"\x1b[32m+replaced\x1b[m")
+    assert (first[0], first[-1]) == (b"\x1b[1mdiff --git a/parser.py b/parser.py\x1b[m", b"\x1b[32m+mended\x1b[m")
     assert first[4] == b"\x1b[36m@@ -1 +1 @@\x1b[m"
     assert shown(color_diff_new="bold blue ul", color_diff_old="#ff0000 12")[-2:] == [
-        b"\x1b[38;2;255;0;0;48;5;12m-" + edited.repo.git("show", "HEAD:parser.py").encode() + b"\x1b[m",
-        b"\x1b[1;34;4m+replaced\x1b[m",
+        b"\x1b[38;2;255;0;0;48;5;12m-" + implemented.repo.git("show", "HEAD:parser.py").encode() + b"\x1b[m",
+        b"\x1b[1;34;4m+mended\x1b[m",
     ]
-    assert shown(color_ui="never")[-1] == b"+replaced"
-    assert shown(color_diff="always")[-1].endswith(b"+replaced\x1b[m")
-    assert on_terminal(edited, "diff").splitlines()[-1] == b"+replaced"
+    assert shown(color_ui="never")[-1] == b"+mended"
+    assert shown(color_diff="always")[-1].endswith(b"+mended\x1b[m")
+    assert on_terminal(implemented, "diff").splitlines()[-1] == b"+mended"
     assert (
         b"\x1b["
         in subprocess.run(
             [sys.executable, "-m", "git_taskctx", "diff"],
-            cwd=edited.repo.path,
-            env=edited.environment(),
+            cwd=implemented.repo.path,
+            env=implemented.environment(),
             capture_output=True,
             check=True,
         ).stdout
     )
 
 
-def test_a_screen_gets_short_names_and_no_binary_content(edited: Desk) -> None:
+def test_a_screen_gets_short_names_and_no_binary_content(implemented: Desk) -> None:
     """Blobs are abbreviated and binary content is left out, where a pipe has both whole."""
-    edited.ok("start", "--agent", "reviewer")
-    edited.repo.write("parser.py", "\0\1")
-    edited.ok("snapshot", "--agent", "reviewer")
-    lines = on_terminal(edited, "diff").splitlines()
+    implemented.ok("start", "--agent", "reviewer")
+    implemented.repo.write("parser.py", "\0\1")
+    implemented.ok("snapshot", "--agent", "reviewer")
+    lines = on_terminal(implemented, "diff").splitlines()
     assert re.fullmatch(rb"index [0-9a-f]{7}\.\.[0-9a-f]{7} 100644", lines[1])
     assert lines[-1] == b"Binary content is not shown"
-    assert "GIT binary patch" in edited.ok("diff").out
+    assert "GIT binary patch" in implemented.ok("diff").out

@@ -95,26 +95,24 @@ def test_every_step_names_the_next(begun: Desk) -> None:
     assert step == "git add -A && git commit"
 
 
-def test_after_a_restore_the_drift_is_to_be_resolved(begun: Desk) -> None:
+def test_after_a_restore_the_drift_is_to_be_resolved(implemented: Desk) -> None:
     """While the budget stands the note comes next; where something still differs, a look at it does."""
-    begun.implement()
-    begun.repo.write("new.txt", "new\n")
-    begun.repo.write("parser.py", "drift\n")
-    begun.ends(1, "verify")
-    said = begun.ok("restore", "--agent", "implementer", "--paths", "new.txt")
+    implemented.repo.write("new.txt", "new\n")
+    implemented.repo.write("parser.py", "drift\n")
+    implemented.ends(1, "verify")
+    said = implemented.ok("restore", "--agent", "implementer", "--paths", "new.txt")
     assert said.err == "hint: git taskctx verify   # what still differs\n"
-    said = begun.ok("restore", "--agent", "implementer")
+    said = implemented.ok("restore", "--agent", "implementer")
     assert said.err == 'hint: git taskctx resolve-drift --note "what happened"\n'
-    said = begun.ok("resolve-drift", "--note", "put back")
+    said = implemented.ok("resolve-drift", "--note", "put back")
     assert said.err == "hint: git taskctx start --agent reviewer\n"
 
 
-def test_status_tells_alternatives_apart(begun: Desk) -> None:
+def test_status_tells_alternatives_apart(validated: Desk) -> None:
     """The second way out begins with "or"; the validated tree is told only while it stands."""
-    begun.validate()
-    assert "validated: every agent approved this tree\n" in begun.ok("status").out
-    begun.repo.write("parser.py", "drift\n")
-    said = begun.ok("status").out
+    assert "validated: every agent approved this tree\n" in validated.ok("status").out
+    validated.repo.write("parser.py", "drift\n")
+    said = validated.ok("status").out
     assert "validated: " not in said
     assert said.endswith(
         "next: git taskctx restore --agent validator\n"
@@ -129,19 +127,17 @@ def test_status_says_where_one_is_and_where_the_task_began(begun: Desk) -> None:
     assert begun.ok("status").out.splitlines()[1].startswith("on feature (the task began on main) at ")
 
 
-def test_a_diff_is_found_from_everywhere(begun: Desk) -> None:
+def test_a_diff_is_found_from_everywhere(implemented: Desk) -> None:
     """`diff --path` is absolute, in text and in JSON."""
-    begun.implement()
-    below = begun.repo.write("deep/down/file").parent
-    path = begun.ok("diff", "--path", cwd=below).out.removesuffix("\n")
-    assert path == str(begun.folder() / "implementer-1-incremental.diff.gz")
-    assert begun.data("diff", cwd=below)["path"] == path
+    below = implemented.repo.write("deep/down/file").parent
+    path = implemented.ok("diff", "--path", cwd=below).out.removesuffix("\n")
+    assert path == str(implemented.folder() / "implementer-1-incremental.diff.gz")
+    assert implemented.data("diff", cwd=below)["path"] == path
 
 
-def test_an_empty_diff_says_how_to_see_the_rest(begun: Desk) -> None:
+def test_an_empty_diff_says_how_to_see_the_rest(reviewed: Desk) -> None:
     """An agent that changed nothing: the whole work is one command away."""
-    begun.to_reviewer()
-    assert begun.ok("diff").err == (
+    assert reviewed.ok("diff").err == (
         "reviewer changed nothing in its snapshot 1\n"
         "hint: git taskctx diff --agent reviewer --round 1 --type from-base   # the whole work\n"
     )

@@ -6,6 +6,6 @@ import pytest
 
 pytest.register_assert_rewrite("around")
 
-from gated import desk, validated  # noqa: E402 - found beside the tests
+from gated import begun, desk, validated  # noqa: E402 - found beside the tests
 
-__all__ = ["desk", "validated"]
+__all__ = ["begun", "desk", "validated"]

@@ -19,18 +19,17 @@ def bypasses(desk: Gated) -> list[tuple[str, str, str]]:
     return [(record["commit"], record["how"], record["reason"]) for record in desk.records("bypass")]
 
 
-def test_no_verify_is_noticed_by_the_hook_after_the_commit(desk: Gated) -> None:
+def test_no_verify_is_noticed_by_the_hook_after_the_commit(begun: Gated) -> None:
     """post-commit runs all the same: the commit is on record, with what the gate would have said."""
-    desk.init()
-    desk.to_reviewer()
-    said = desk.passes("commit", "-q", "--no-verify", "-a", "-m", "early")
+    begun.to_reviewer()
+    said = begun.passes("commit", "-q", "--no-verify", "-a", "-m", "early")
     assert "bypassed the gate: not validated: reviewer and validator have not approved this tree" in said.err
-    expected = (desk.repo.head(), "commit", "not validated: reviewer and validator have not approved this tree")
-    assert bypasses(desk) == [expected]
+    expected = (begun.repo.head(), "commit", "not validated: reviewer and validator have not approved this tree")
+    assert bypasses(begun) == [expected]
     told = f"commit {expected[0][:12]} bypassed the gate (commit): {expected[2]}\n"
-    assert desk.ok("log").out.splitlines(keepends=True)[0].endswith(told)
-    assert desk.ends(1, "verify").out.count("committed early") >= 1
-    assert bypasses(desk) == [expected]
+    assert begun.ok("log").out.splitlines(keepends=True)[0].endswith(told)
+    assert begun.ends(1, "verify").out.count("committed early") >= 1
+    assert bypasses(begun) == [expected]
 
 
 @pytest.mark.parametrize(
@@ -40,29 +39,27 @@ def test_no_verify_is_noticed_by_the_hook_after_the_commit(desk: Gated) -> None:
         ("get", "snapshot --agent implementer"),
     ),
 )
-def test_what_no_hook_saw_is_noticed_by_the_next_verb(desk: Gated, verb: str) -> None:
+def test_what_no_hook_saw_is_noticed_by_the_next_verb(begun: Gated, verb: str) -> None:
     """`GIT_TASKCTX=0`, or a program that asks no hook: any verb finds the commit and records it, once."""
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
-    desk.passes("commit", "-q", "-a", "-m", "early", env=OFF)
-    head = desk.repo.head()
-    desk.run(*verb.split())
-    desk.run(*verb.split())
-    assert [commit for commit, _, _ in bypasses(desk)] == [head]
+    begun.repo.write("parser.py", "mended\n")
+    begun.passes("commit", "-q", "-a", "-m", "early", env=OFF)
+    head = begun.repo.head()
+    begun.run(*verb.split())
+    begun.run(*verb.split())
+    assert [commit for commit, _, _ in bypasses(begun)] == [head]
 
 
-def test_every_commit_since_the_last_record_is_noticed(desk: Gated) -> None:
+def test_every_commit_since_the_last_record_is_noticed(begun: Gated) -> None:
     """Three commits, one of them amended away: each that was made is on record, oldest first."""
-    desk.init()
     made = []
     for number in range(2):
-        desk.repo.write("parser.py", f"{number}\n")
-        desk.passes("commit", "-q", "-a", "-m", f"{number}", env=OFF)
-        made.append(desk.repo.head())
-    desk.passes("commit", "-q", "--amend", "--allow-empty", "-m", "again", env=OFF)
-    made.append(desk.repo.head())
-    desk.ok("status")
-    assert [(commit, how) for commit, how, _ in bypasses(desk)] == [(oid, "commit") for oid in made]
+        begun.repo.write("parser.py", f"{number}\n")
+        begun.passes("commit", "-q", "-a", "-m", f"{number}", env=OFF)
+        made.append(begun.repo.head())
+    begun.passes("commit", "-q", "--amend", "--allow-empty", "-m", "again", env=OFF)
+    made.append(begun.repo.head())
+    begun.ok("status")
+    assert [(commit, how) for commit, how, _ in bypasses(begun)] == [(oid, "commit") for oid in made]
 
 
 def test_a_commit_that_the_gate_would_pass_is_no_bypass(validated: Gated) -> None:
@@ -205,16 +202,15 @@ def test_a_replay_is_noticed(desk: Gated) -> None:
     assert "HEAD moved" in desk.ends(1, "verify").out
 
 
-def test_a_stash_and_its_way_back(desk: Gated) -> None:
+def test_a_stash_and_its_way_back(begun: Gated) -> None:
     """What is stashed is drift while it is away, and told as that; once it is back, the note is all that is missing."""
-    desk.init()
-    desk.implement()
-    desk.passes("stash", "-q")
-    assert "stashed" in desk.ends(1, "verify").out
-    desk.passes("stash", "pop", "-q")
-    desk.ok("resolve-drift", "--note", "stashed and back")
-    desk.ok("start", "--agent", "reviewer")
-    assert bypasses(desk) == []
+    begun.implement()
+    begun.passes("stash", "-q")
+    assert "stashed" in begun.ends(1, "verify").out
+    begun.passes("stash", "pop", "-q")
+    begun.ok("resolve-drift", "--note", "stashed and back")
+    begun.ok("start", "--agent", "reviewer")
+    assert bypasses(begun) == []
 
 
 @pytest.mark.parametrize(
@@ -275,35 +271,33 @@ def test_a_later_hook_that_changes_the_commit_is_noticed(validated: Gated) -> No
     assert "bypassed the gate: 1 path differs from validator's snapshot 1" in said.err
 
 
-def test_a_commit_is_known_by_what_it_is(desk: Gated) -> None:
+def test_a_commit_is_known_by_what_it_is(begun: Gated) -> None:
     """Neither words in the reflog, nor none, nor a soft reset onto what was made by hand, hide a commit."""
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
-    desk.repo.add()
-    early = _by_hand(desk)
-    desk.passes("reset", "-q", "--soft", early)
-    desk.repo.write("parser.py", "again\n")
-    desk.passes("commit", "-q", "-a", "-m", "more", env={**OFF, "GIT_REFLOG_ACTION": "pull: Fast-forward"})
-    more = desk.repo.head()
-    desk.ok("status")
-    desk.repo.config("core.logAllRefUpdates", "false")
-    shutil.rmtree(desk.repo.git_dir() / "logs")
-    desk.repo.write("parser.py", "once more\n")
-    desk.passes("commit", "-q", "-a", "-m", "last", env=OFF)
-    desk.ok("status")
-    assert [commit for commit, _, _ in bypasses(desk)] == [early, more, desk.repo.head()]
+    begun.repo.write("parser.py", "mended\n")
+    begun.repo.add()
+    early = _by_hand(begun)
+    begun.passes("reset", "-q", "--soft", early)
+    begun.repo.write("parser.py", "again\n")
+    begun.passes("commit", "-q", "-a", "-m", "more", env={**OFF, "GIT_REFLOG_ACTION": "pull: Fast-forward"})
+    more = begun.repo.head()
+    begun.ok("status")
+    begun.repo.config("core.logAllRefUpdates", "false")
+    shutil.rmtree(begun.repo.git_dir() / "logs")
+    begun.repo.write("parser.py", "once more\n")
+    begun.passes("commit", "-q", "-a", "-m", "last", env=OFF)
+    begun.ok("status")
+    assert [commit for commit, _, _ in bypasses(begun)] == [early, more, begun.repo.head()]
 
 
-def test_a_name_for_a_commit_hides_no_work(desk: Gated) -> None:
+def test_a_name_for_a_commit_hides_no_work(begun: Gated) -> None:
     """What an agent left is the task's, also where another branch leads to the commit; what others made is not."""
-    desk.init()
-    desk.implement()
-    desk.repo.add()
-    early = _by_hand(desk)
-    desk.repo.git("update-ref", "refs/heads/innocent", early)
-    desk.passes("merge", "-q", "--ff-only", "innocent")
-    desk.ends(1, "verify")
-    assert [commit for commit, _, _ in bypasses(desk)] == [early]
+    begun.implement()
+    begun.repo.add()
+    early = _by_hand(begun)
+    begun.repo.git("update-ref", "refs/heads/innocent", early)
+    begun.passes("merge", "-q", "--ff-only", "innocent")
+    begun.ends(1, "verify")
+    assert [commit for commit, _, _ in bypasses(begun)] == [early]
 
 
 def test_what_was_fetched_is_no_bypass(desk: Gated, tmp_path: Path) -> None:
@@ -327,14 +321,13 @@ def _by_hand(desk: Gated) -> str:
     return desk.repo.git("commit-tree", "-p", "HEAD", "-m", "by hand", desk.repo.git("write-tree"))
 
 
-def test_a_removed_gate_is_no_longer_there(desk: Gated) -> None:
+def test_a_removed_gate_is_no_longer_there(begun: Gated) -> None:
     """Whether there is a gate is asked when a commit is found, of the hooks as they are."""
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
-    desk.passes("commit", "-q", "-a", "-m", "early", env=OFF)
-    (desk.repo.common_dir() / "hooks" / "pre-commit").unlink()
-    desk.ok("status")
-    assert desk.records("bypass") == []
-    put_hooks(desk.repo)
-    desk.ok("status")
-    assert len(desk.records("bypass")) == 1
+    begun.repo.write("parser.py", "mended\n")
+    begun.passes("commit", "-q", "-a", "-m", "early", env=OFF)
+    (begun.repo.common_dir() / "hooks" / "pre-commit").unlink()
+    begun.ok("status")
+    assert begun.records("bypass") == []
+    put_hooks(begun.repo)
+    begun.ok("status")
+    assert len(begun.records("bypass")) == 1

@@ -45,23 +45,21 @@ def test_nothing_is_asked_without_a_task(desk: Gated) -> None:
     assert desk.passes("commit", "-q", "-a", "-m", "after").err == ""
 
 
-def test_an_agent_at_work_is_no_reason_to_pass(desk: Gated) -> None:
+def test_an_agent_at_work_is_no_reason_to_pass(begun: Gated) -> None:
     """What is being done has been approved by nobody; nothing is counted."""
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
-    assert desk.blocked("commit", "-a", "-m", "early") == [
+    begun.repo.write("parser.py", "mended\n")
+    assert begun.blocked("commit", "-a", "-m", "early") == [
         "error: implementer has been at work since <time>, and nothing it does now has been approved",
         "paths: parser.py",
         "hint: git taskctx snapshot --agent implementer   # when its work is done",
     ]
-    assert desk.seat("implementer")["drift_budget"] == 0
+    assert begun.seat("implementer")["drift_budget"] == 0
 
 
-def test_a_chain_that_is_not_done_blocks(desk: Gated) -> None:
+def test_a_chain_that_is_not_done_blocks(begun: Gated) -> None:
     """The message names who has not approved, and the next step."""
-    desk.init()
-    desk.to_reviewer()
-    assert desk.blocked("commit", "-a", "-m", "early") == [
+    begun.to_reviewer()
+    assert begun.blocked("commit", "-a", "-m", "early") == [
         "error: not validated: reviewer and validator have not approved this tree",
         "paths: parser.py",
         "hint: git taskctx start --agent validator",
@@ -335,10 +333,9 @@ def test_it_is_about_the_active_task_whatever_is_named(validated: Gated) -> None
     assert validated.is_over()
 
 
-def test_conflict_markers_in_what_is_committed_are_told(desk: Gated) -> None:
+def test_conflict_markers_in_what_is_committed_are_told(begun: Gated) -> None:
     """Every agent approved them; the commit is made, and says what is in it."""
-    desk.init()
-    desk.repo.write("notes.txt", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
-    desk.validate()
-    desk.passes("add", "-A")
-    assert "notes.txt holds conflict markers" in desk.passes("commit", "-q", "-m", "x").err
+    begun.repo.write("notes.txt", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
+    begun.validate()
+    begun.passes("add", "-A")
+    assert "notes.txt holds conflict markers" in begun.passes("commit", "-q", "-m", "x").err

@@ -121,15 +121,14 @@ def test_what_a_check_formats_is_not_what_was_validated(around: Around, tool: To
     assert around.repo.read("parser.py").endswith(b"formatted\n")
 
 
-def test_a_formatted_file_that_was_put_aside(desk: Gated) -> None:
+def test_a_formatted_file_that_was_put_aside(begun: Gated) -> None:
     """Staged by its formatter while the rest is away, it is as staged: that what is there may be kept is said too."""
-    desk.init()
-    desk.validate()
-    desk.repo.add()
-    hook = desk.repo.common_dir() / "hooks" / "pre-commit"
+    begun.validate()
+    begun.repo.add()
+    hook = begun.repo.common_dir() / "hooks" / "pre-commit"
     hook.write_text("#!/bin/sh\necho formatted >>parser.py\ngit add -u\nPRE_COMMIT=1 git taskctx hook pre-commit\n")
     for _ in range(2):
-        assert desk.blocked("commit", "-m", "x") == [
+        assert begun.blocked("commit", "-m", "x") == [
             "error: 1 path differs from validator's snapshot 1",
             "paths: parser.py",
             'hint: git add -A -- ":(top,literal)parser.py"   # then commit again; or where a formatter wrote it, keep '

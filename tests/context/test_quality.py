@@ -154,15 +154,14 @@ def test_standard_input(begun: Desk) -> None:
     assert begun.process("evidence", "show", "E1").out == Path(PASSED).read_text()
 
 
-def test_a_run_by_an_agent_that_does_not_own_the_tree_is_told(begun: Desk) -> None:
+def test_a_run_by_an_agent_that_does_not_own_the_tree_is_told(implemented: Desk) -> None:
     """It counts for the tree that lies there, whoever ran it; whose word it is stands on record."""
-    begun.implement()
     told = "implementer owns the tree: this is validator's word on the tree as it lies there now"
-    said = begun.ok("record-qa", "--agent", "validator", "--from", PASSED, "--command", "pytest")
+    said = implemented.ok("record-qa", "--agent", "validator", "--from", PASSED, "--command", "pytest")
     assert f"warning: {told}\n" in said.err
-    assert "owns the tree" not in begun.ok("record-qa", "--agent", "implementer", "--from", PASSED).err
-    assert [(one["agent"], one["tree"]) for one in begun.records("qa")] == [
-        (agent, begun.records("snapshot")[0]["tree"]) for agent in ("validator", "implementer")
+    assert "owns the tree" not in implemented.ok("record-qa", "--agent", "implementer", "--from", PASSED).err
+    assert [(one["agent"], one["tree"]) for one in implemented.records("qa")] == [
+        (agent, implemented.records("snapshot")[0]["tree"]) for agent in ("validator", "implementer")
     ]
 
 
@@ -222,13 +221,12 @@ def test_after_a_snapshot_nothing_becomes_the_baseline_by_itself(begun: Desk) ->
     assert baseline(begun) == {"status": "pending"}
 
 
-def test_a_baseline_on_ones_word(begun: Desk) -> None:
+def test_a_baseline_on_ones_word(implemented: Desk) -> None:
     """`--baseline` takes a log of the state before the task; that the tree has changed is recorded with it."""
-    begun.implement()
-    said = begun.ok("record-qa", "--agent", "implementer", "--from", PASSED, "--command", "pytest", "--baseline")
+    said = implemented.ok("record-qa", "--agent", "implementer", "--from", PASSED, "--command", "pytest", "--baseline")
     assert said.out.endswith("this is the baseline, on your word: the tree is not as the task began\n")
-    assert [run["claimed"] for run in baseline(begun)["runs"]] == [True]
-    assert begun.context()["coordination"]["implementer"]["qa_results"] is None
+    assert [run["claimed"] for run in baseline(implemented)["runs"]] == [True]
+    assert implemented.context()["coordination"]["implementer"]["qa_results"] is None
 
 
 def test_no_baseline_under_another_text(filed: Desk) -> None:

@@ -66,49 +66,44 @@ def test_a_rebase_between_agents_is_drift(desk: Desk) -> None:
     desk.ok("start", "--agent", "implementer")
 
 
-def test_an_operation_in_progress_is_drift(begun: Desk) -> None:
+def test_an_operation_in_progress_is_drift(reviewed: Desk) -> None:
     """A merge that stopped at a conflict is named."""
-    begun.to_reviewer()
-    git_dir = begun.repo.git_dir()
-    (git_dir / "MERGE_HEAD").write_text(begun.repo.head() + "\n")
-    assert "  operation in progress (merge in progress)\n" in begun.ends(1, "verify").out
+    git_dir = reviewed.repo.git_dir()
+    (git_dir / "MERGE_HEAD").write_text(reviewed.repo.head() + "\n")
+    assert "  operation in progress (merge in progress)\n" in reviewed.ends(1, "verify").out
 
 
-def test_committed_early(begun: Desk) -> None:
+def test_committed_early(reviewed: Desk) -> None:
     """HEAD moved with the very tree: its own cause, and no path has changed."""
-    begun.to_reviewer()
-    begun.repo.commit("too early")
-    said = plain(begun.ends(1, "verify").out)
+    reviewed.repo.commit("too early")
+    said = plain(reviewed.ends(1, "verify").out)
     assert said.startswith("worktree: drifted\ndrift since reviewer's snapshot 1 (<time>): committed early\n")
     assert "  committed early (<oid> to <oid>, same tree)\n" in said
 
 
 @pytest.mark.parametrize("way", ["reset --hard", "stash", "checkout -- ."])
-def test_work_that_was_taken_away(begun: Desk, way: str) -> None:
+def test_work_that_was_taken_away(reviewed: Desk, way: str) -> None:
     """Stash or reset between agents: file by file, and `restore` brings it back."""
-    begun.to_reviewer()
-    begun.repo.git(*way.split())
+    reviewed.repo.git(*way.split())
     cause = "stashed (git stash list)" if way == "stash" else "checked out (it is as in HEAD again)"
-    assert f"  parser.py: {cause}\n" in begun.ends(1, "verify").out
-    begun.ok("restore", "--agent", "reviewer")
-    begun.ok("resolve-drift", "--note", "back")
+    assert f"  parser.py: {cause}\n" in reviewed.ends(1, "verify").out
+    reviewed.ok("restore", "--agent", "reviewer")
+    reviewed.ok("resolve-drift", "--note", "back")
 
 
 # Changes that are easily missed
 
 
-def test_a_new_untracked_file_after_a_review_is_drift(begun: Desk) -> None:
+def test_a_new_untracked_file_after_a_review_is_drift(reviewed: Desk) -> None:
     """It would be committed unseen with `git add -A`."""
-    begun.to_reviewer()
-    begun.repo.write("backdoor.py", "import os\n")
-    assert drift(begun) == ["backdoor.py: added"]
+    reviewed.repo.write("backdoor.py", "import os\n")
+    assert drift(reviewed) == ["backdoor.py: added"]
 
 
-def test_a_deleted_tracked_file_is_drift(begun: Desk) -> None:
+def test_a_deleted_tracked_file_is_drift(reviewed: Desk) -> None:
     """Gone from disk, whatever the index says."""
-    begun.to_reviewer()
-    begun.repo.remove("README")
-    assert drift(begun) == ["README: deleted"]
+    reviewed.repo.remove("README")
+    assert drift(reviewed) == ["README: deleted"]
 
 
 def test_a_changed_gitignore_is_drift_not_an_instruction(begun: Desk) -> None:
@@ -156,34 +151,31 @@ def test_rules_outside_the_tree_that_hide_a_file_are_drift(begun: Desk) -> None:
     ],
     ids=["mode", "rename", "type", "checkout", "line ends", "assume-unchanged"],
 )  # fmt: skip
-def test_every_change_has_its_cause(begun: Desk, change: Callable[[GitRepo], object], causes: list[str]) -> None:
+def test_every_change_has_its_cause(reviewed: Desk, change: Callable[[GitRepo], object], causes: list[str]) -> None:
     """One path, one cause, in words that a person recognises."""
-    begun.to_reviewer()
-    change(begun.repo)
-    assert drift(begun) == causes
+    change(reviewed.repo)
+    assert drift(reviewed) == causes
 
 
-def test_a_file_with_the_same_size_and_time_is_drift(begun: Desk) -> None:
+def test_a_file_with_the_same_size_and_time_is_drift(reviewed: Desk) -> None:
     """An edit that puts size and mtime back is found: git's index knows the ctime."""
-    begun.to_reviewer()
-    path = begun.repo.at("parser.py")
+    path = reviewed.repo.at("parser.py")
     found = path.stat()
     path.write_bytes(b"MENDED\n")
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
-    assert drift(begun) == ["parser.py: edited"]
+    assert drift(reviewed) == ["parser.py: edited"]
 
 
-def test_staging_is_a_notice_unless_strict(begun: Desk) -> None:
+def test_staging_is_a_notice_unless_strict(reviewed: Desk) -> None:
     """What was snapshotted may be staged; `--strict` counts it, and says so once."""
-    begun.to_reviewer()
-    begun.repo.add()
-    assert begun.ok("verify").out.endswith("  notice: staged only (what is staged differs, the files do not)\n")
-    said = begun.ends(1, "verify", "--strict")
+    reviewed.repo.add()
+    assert reviewed.ok("verify").out.endswith("  notice: staged only (what is staged differs, the files do not)\n")
+    said = reviewed.ends(1, "verify", "--strict")
     assert "staged only" in said.out
-    assert begun.seat("reviewer")["drift_budget"] == 1
+    assert reviewed.seat("reviewer")["drift_budget"] == 1
     assert hints_of(said) == ["git reset -q   # nothing was staged"]
-    assert begun.typed(hints_of(said)[0]).code == 0
-    begun.ok("verify", "--strict")
+    assert reviewed.typed(hints_of(said)[0]).code == 0
+    reviewed.ok("verify", "--strict")
 
 
 def test_what_was_staged_is_staged_again_under_strict(begun: Desk) -> None:
@@ -198,27 +190,25 @@ def test_what_was_staged_is_staged_again_under_strict(begun: Desk) -> None:
     begun.ok("verify", "--strict")
 
 
-def test_another_worktrees_stash_is_not_our_drift(begun: Desk, tmp_path: Path) -> None:
+def test_another_worktrees_stash_is_not_our_drift(reviewed: Desk, tmp_path: Path) -> None:
     """The stash is one for all worktrees: it is a cause only where it holds what is missing here."""
-    begun.to_reviewer()
-    begun.repo.git("worktree", "add", "-q", str(tmp_path / "other"))
+    reviewed.repo.git("worktree", "add", "-q", str(tmp_path / "other"))
     other = GitRepo(tmp_path / "other")
     other.write("parser.py", "other\n")
     other.git("stash")
-    assert begun.ok("verify").out.startswith("worktree: matches\n")
-    begun.repo.git("checkout", "-q", "--", "parser.py")
-    assert drift(begun) == ["parser.py: checked out (it is as in HEAD again)"]
+    assert reviewed.ok("verify").out.startswith("worktree: matches\n")
+    reviewed.repo.git("checkout", "-q", "--", "parser.py")
+    assert drift(reviewed) == ["parser.py: checked out (it is as in HEAD again)"]
 
 
-def test_a_real_hook_sees_its_own_repository(begun: Desk, tmp_path: Path) -> None:
+def test_a_real_hook_sees_its_own_repository(implemented: Desk, tmp_path: Path) -> None:
     """`git commit PATH` runs the hook over an index of its own; `verify` there judges the worktree."""
-    begun.implement()
     env = executable(tmp_path / "bin")
-    hook = begun.repo.git_dir() / "hooks" / "pre-commit"
+    hook = implemented.repo.git_dir() / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\ngit taskctx verify >{tmp_path}/said 2>&1\necho $? >>{tmp_path}/said\n")
     hook.chmod(0o755)
-    begun.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
+    implemented.repo.git("commit", "-q", "-m", "part", "parser.py", env=env)
     said = (tmp_path / "said").read_text()
     assert said.startswith("worktree: matches\n"), said
     assert said.endswith("\n0\n")
@@ -236,18 +226,17 @@ def test_asking_for_a_snapshot_that_is_not_there(begun: Desk) -> None:
     assert "has no snapshot 7" in begun.refuses("restore", "--agent", "implementer", "--round", "7", code=128)
 
 
-def test_expect_asks_about_any_agents_snapshot_without_cost(begun: Desk) -> None:
+def test_expect_asks_about_any_agents_snapshot_without_cost(implemented: Desk) -> None:
     """Whoever owns the tree; budget only when that agent owns it."""
-    begun.implement()
-    begun.ok("start", "--agent", "reviewer")
-    begun.repo.write("parser.py", "reviewed\n")
-    begun.ok("snapshot", "--agent", "reviewer")
-    assert "parser.py: edited" in begun.ends(1, "verify", "--expect", "implementer").out
-    assert begun.seat("implementer")["drift_budget"] == 0
-    begun.ok("verify", "--expect", "reviewer")
-    begun.repo.write("parser.py", "drift\n")
-    begun.ends(1, "verify", "--expect", "reviewer")
-    assert begun.seat("reviewer")["drift_budget"] == 1
+    implemented.ok("start", "--agent", "reviewer")
+    implemented.repo.write("parser.py", "reviewed\n")
+    implemented.ok("snapshot", "--agent", "reviewer")
+    assert "parser.py: edited" in implemented.ends(1, "verify", "--expect", "implementer").out
+    assert implemented.seat("implementer")["drift_budget"] == 0
+    implemented.ok("verify", "--expect", "reviewer")
+    implemented.repo.write("parser.py", "drift\n")
+    implemented.ends(1, "verify", "--expect", "reviewer")
+    assert implemented.seat("reviewer")["drift_budget"] == 1
 
 
 # Submodules, LFS, line ends
@@ -339,21 +328,20 @@ def test_checkouts_with_crlf_verify(desk: Desk, config: dict[str, str], attribut
     desk.ok("resolve-drift", "--note", "restored")
 
 
-def test_drift_names_the_hashes_of_each_path(begun: Desk) -> None:
+def test_drift_names_the_hashes_of_each_path(implemented: Desk) -> None:
     """What was recorded and what is there: in the document, in the record, and in the text that asks for it."""
-    begun.implement()
-    begun.repo.write("parser.py", "other\n")
-    begun.repo.write("new.py", "new\n")
+    implemented.repo.write("parser.py", "other\n")
+    implemented.repo.write("new.py", "new\n")
     expected, present, new = (
-        begun.repo.git("hash-object", "--stdin", input=text) for text in ("mended\n", "other\n", "new\n")
+        implemented.repo.git("hash-object", "--stdin", input=text) for text in ("mended\n", "other\n", "new\n")
     )
     wanted = {"new.py": (None, new), "parser.py": (expected, present)}
-    for causes in (begun.data("verify", code=1)["causes"], begun.records("drift")[0]["causes"]):
+    for causes in (implemented.data("verify", code=1)["causes"], implemented.records("drift")[0]["causes"]):
         assert {one["path"]: (one.get("expected"), one.get("present")) for one in causes} == wanted
-    said = begun.ends(1, "verify", "--verbose").out
+    said = implemented.ends(1, "verify", "--verbose").out
     assert f"    expected {expected}\n    present  {present}\n" in said
     assert f"    expected nothing\n    present  {new}\n" in said
-    assert expected not in begun.ends(1, "verify").out
+    assert expected not in implemented.ends(1, "verify").out
 
 
 def test_an_open_editor_is_no_drift(begun: Desk) -> None:

@@ -87,13 +87,12 @@ def test_a_hostile_list_costs_no_memory(name: str, recorded: bool) -> None:
         tracemalloc.stop()
 
 
-def test_a_snapshot_goes_on_without_it(begun: Desk) -> None:
+def test_a_snapshot_goes_on_without_it(implemented: Desk) -> None:
     """A list that was replaced is named in a warning; what it said of the files before is read from blobs."""
-    begun.implement()
-    path = begun.folder() / "implementer-1-files.json.gz"
+    path = implemented.folder() / "implementer-1-files.json.gz"
     path.write_bytes(HOSTILE["one long line"]())
-    begun.repo.write("README", "reviewed\n")
-    said = begun.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
+    implemented.repo.write("README", "reviewed\n")
+    said = implemented.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
     assert "the list of files of implementer's snapshot does not read; hashes before are those of blobs" in said.err
 
 
@@ -127,28 +126,27 @@ def test_hash_and_mode_before_are_of_one_tree(begun: Desk) -> None:
 
 
 @pytest.mark.parametrize("lost", ["tree", "blob"])
-def test_a_snapshot_goes_on_without_the_objects_before(begun: Desk, lost: str) -> None:
+def test_a_snapshot_goes_on_without_the_objects_before(implemented: Desk, lost: str) -> None:
     """What needs them says so, a secret in what is new is still found, and all else is recorded."""
-    begun.implement()
-    begun.ok("start", "--agent", "reviewer")
-    begun.repo.write("parser.py", "reviewed\n")
-    tree = begun.seat("implementer")["worktree_snapshot"]["tree"]
-    oid = tree if lost == "tree" else begun.repo.git("rev-parse", f"{tree}:parser.py")
-    path = begun.repo.git_dir() / "objects" / oid[:2] / oid[2:]
+    implemented.ok("start", "--agent", "reviewer")
+    implemented.repo.write("parser.py", "reviewed\n")
+    tree = implemented.seat("implementer")["worktree_snapshot"]["tree"]
+    oid = tree if lost == "tree" else implemented.repo.git("rev-parse", f"{tree}:parser.py")
+    path = implemented.repo.git_dir() / "objects" / oid[:2] / oid[2:]
     path.unlink()
-    begun.repo.write("key.txt", "aws = AKIA" + "QYLPMN5HHHFPZAM2" + "\n")
-    begun.ends(1, "snapshot", "--agent", "reviewer")
-    begun.repo.remove("key.txt")
-    said = begun.ok("snapshot", "--agent", "reviewer")
+    implemented.repo.write("key.txt", "aws = AKIA" + "QYLPMN5HHHFPZAM2" + "\n")
+    implemented.ends(1, "snapshot", "--agent", "reviewer")
+    implemented.repo.remove("key.txt")
+    said = implemented.ok("snapshot", "--agent", "reviewer")
     assert "objects of the previous snapshot are missing" in said.err
-    taken = begun.seat("reviewer")["worktree_snapshot"]
+    taken = implemented.seat("reviewer")["worktree_snapshot"]
     assert (taken["incremental_diff_error"], taken["diff_from_previous"]) == (
         "objects of the previous snapshot are missing",
         None,
     )
-    assert (taken["tree"], taken["diff_stat"]) == (begun.repo.oracle(), "+1 -1")
-    assert files_of(begun, "reviewer")["parser.py"]["previous_sha256"] == sha256_hex(b"mended\n")
-    begun.ok("verify")
+    assert (taken["tree"], taken["diff_stat"]) == (implemented.repo.oracle(), "+1 -1")
+    assert files_of(implemented, "reviewer")["parser.py"]["previous_sha256"] == sha256_hex(b"mended\n")
+    implemented.ok("verify")
 
 
 def test_what_is_out_of_scope_is_the_whole_change_and_ones_own(desk: Desk) -> None:

@@ -72,12 +72,11 @@ def test_the_same_task_begun_again_is_another_context(begun: Desk) -> None:
     assert begun.seat("implementer")["worktree_snapshot"]["n"] == 1
 
 
-def test_purging_twice_is_no_error(begun: Desk) -> None:
+def test_purging_twice_is_no_error(implemented: Desk) -> None:
     """And what was put away comes back, budget and statuses included."""
-    begun.implement()
-    begun.repo.write("parser.py", "drift\n")
-    begun.ends(1, "verify")
-    begun.ok("purge")
-    assert begun.ok("purge").err == "nothing to put away\n"
-    begun.ok("recover", TASK)
-    assert begun.seat("implementer")["drift_budget"] == 1
+    implemented.repo.write("parser.py", "drift\n")
+    implemented.ends(1, "verify")
+    implemented.ok("purge")
+    assert implemented.ok("purge").err == "nothing to put away\n"
+    implemented.ok("recover", TASK)
+    assert implemented.seat("implementer")["drift_budget"] == 1

@@ -79,12 +79,11 @@ def test_a_tree_comes_back_and_goes_again(rich: Desk, name: str) -> None:
     assert rich.repo.oracle(cold=True) == messy
 
 
-def test_what_it_says(begun: Desk) -> None:
+def test_what_it_says(implemented: Desk) -> None:
     """What was written and what was deleted, and how to undo it."""
-    begun.implement()
-    begun.repo.write("parser.py", "drift\n")
-    begun.repo.write("new.txt", "new\n")
-    assert plain(begun.ok("restore", "--agent", "implementer").out) == (
+    implemented.repo.write("parser.py", "drift\n")
+    implemented.repo.write("new.txt", "new\n")
+    assert plain(implemented.ok("restore", "--agent", "implementer").out) == (
         "restored implementer's snapshot 1; the worktree is exactly that tree\n"
         "  wrote parser.py\n"
         "  deleted new.txt\n"
@@ -127,11 +126,10 @@ def test_it_can_be_undone_when_the_task_is_over(rich: Desk, name: str) -> None:
     assert rich.repo.git("rev-parse", "refs/notes/taskctx") == before
 
 
-def test_what_is_said_of_a_task_that_is_over(begun: Desk) -> None:
+def test_what_is_said_of_a_task_that_is_over(implemented: Desk) -> None:
     """Every refusal, and `recover`, leads to the task's log and to what `restore` saved; none to what is not true."""
-    begun.implement()
-    begun.repo.write("notes.txt", "mine\n")
-    ended(begun)
+    implemented.repo.write("notes.txt", "mine\n")
+    ended(implemented)
     ways = (
         "git taskctx log --task TASK-1   # what was done",
         "git taskctx restore --context <context> --agent saved   # what `restore` saved last",
@@ -140,14 +138,14 @@ def test_what_is_said_of_a_task_that_is_over(begun: Desk) -> None:
     over = f"error: TASK-1 is over: commit <oid> is what was validated\n{hints}"
     new = 'hint: git taskctx init TASK-2 --title "what is to be done"\n'
     for verb in (["log", "--graph"], ["restore", "--agent", "saved"], ["get"]):
-        assert plain(begun.refuses(*verb, code=128)) == f"error: no task context is active here\n{hints}{new}"
-    assert plain(begun.refuses("recover", "TASK-1", code=128)) == over
-    assert plain(begun.refuses("restore", "--task", "TASK-1", "--agent", "implementer", code=128)) == over
-    assert plain(begun.refuses("start", "--task", "TASK-1", "--agent", "reviewer", code=128)) == over
-    assert begun.data("status")["task"] is None
-    assert [plain(way) for way in begun.data("status", "--task", "TASK-1")["next"]] == list(ways)
-    assert begun.ok("restore", "--task", "TASK-1", "--agent", "saved").err == ""
-    assert begun.repo.at("notes.txt").read_text() == "mine\n"
+        assert plain(implemented.refuses(*verb, code=128)) == f"error: no task context is active here\n{hints}{new}"
+    assert plain(implemented.refuses("recover", "TASK-1", code=128)) == over
+    assert plain(implemented.refuses("restore", "--task", "TASK-1", "--agent", "implementer", code=128)) == over
+    assert plain(implemented.refuses("start", "--task", "TASK-1", "--agent", "reviewer", code=128)) == over
+    assert implemented.data("status")["task"] is None
+    assert [plain(way) for way in implemented.data("status", "--task", "TASK-1")["next"]] == list(ways)
+    assert implemented.ok("restore", "--task", "TASK-1", "--agent", "saved").err == ""
+    assert implemented.repo.at("notes.txt").read_text() == "mine\n"
 
 
 def test_a_task_that_was_put_away_or_begun_twice(begun: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,13 +167,12 @@ def test_a_task_that_was_put_away_or_begun_twice(begun: Desk, monkeypatch: pytes
     assert "warning" not in begun.ok("recover", "TASK-1", "--context", first).err
 
 
-def test_the_commit_was_undone(begun: Desk) -> None:
+def test_the_commit_was_undone(implemented: Desk) -> None:
     """A task whose commit is not part of HEAD any more goes on with `recover`."""
-    begun.implement()
-    begun.repo.write("parser.py", "drift\n")
-    ended(begun)
-    begun.repo.git("reset", "-q", "--soft", "HEAD~1")
-    assert begun.ok("recover", "TASK-1").err == "hint: git add -A && git commit\n"
+    implemented.repo.write("parser.py", "drift\n")
+    ended(implemented)
+    implemented.repo.git("reset", "-q", "--soft", "HEAD~1")
+    assert implemented.ok("recover", "TASK-1").err == "hint: git add -A && git commit\n"
 
 
 def test_links_lead_nowhere_outside(rich: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -260,20 +257,21 @@ def test_an_earlier_snapshot_of_an_agent(begun: Desk) -> None:
     assert begun.repo.read("parser.py") == b"two\n"
 
 
-def test_every_state_before_is_saved_under_a_number(begun: Desk) -> None:
+def test_every_state_before_is_saved_under_a_number(implemented: Desk) -> None:
     """Restores may be undone one by one, in any order."""
-    begun.implement()
     for content in ("one\n", "two\n"):
-        begun.repo.write("parser.py", content)
-        begun.ok("restore", "--agent", "implementer")
-    begun.ok("restore", "--agent", "saved", "--round", "1")
-    assert begun.repo.read("parser.py") == b"one\n"
-    begun.ok("restore", "--agent", "saved", "--round", "2")
-    assert begun.repo.read("parser.py") == b"two\n"
-    assert "no state was saved under number 9" in begun.refuses("restore", "--agent", "saved", "--round", "9", code=128)
-    begun.repo.git("gc", "-q", "--prune=now")
-    begun.ok("restore", "--agent", "saved", "--round", "1")
-    assert begun.repo.read("parser.py") == b"one\n"
+        implemented.repo.write("parser.py", content)
+        implemented.ok("restore", "--agent", "implementer")
+    implemented.ok("restore", "--agent", "saved", "--round", "1")
+    assert implemented.repo.read("parser.py") == b"one\n"
+    implemented.ok("restore", "--agent", "saved", "--round", "2")
+    assert implemented.repo.read("parser.py") == b"two\n"
+    assert "no state was saved under number 9" in implemented.refuses(
+        "restore", "--agent", "saved", "--round", "9", code=128
+    )
+    implemented.repo.git("gc", "-q", "--prune=now")
+    implemented.ok("restore", "--agent", "saved", "--round", "1")
+    assert implemented.repo.read("parser.py") == b"one\n"
 
 
 def test_the_index_and_head_stay_as_they_are(rich: Desk) -> None:
@@ -297,16 +295,15 @@ def test_files_that_are_right_are_not_written_again(rich: Desk) -> None:
     assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
 
 
-def test_it_works_while_drift_is_unresolved_and_settles_nothing(begun: Desk) -> None:
+def test_it_works_while_drift_is_unresolved_and_settles_nothing(implemented: Desk) -> None:
     """It is on record; the budget wants a note."""
-    begun.implement()
-    begun.repo.write("parser.py", "drift\n")
-    begun.ends(1, "verify")
-    begun.ok("restore", "--agent", "implementer")
-    record = begun.records("restore")[0]
+    implemented.repo.write("parser.py", "drift\n")
+    implemented.ends(1, "verify")
+    implemented.ok("restore", "--agent", "implementer")
+    record = implemented.records("restore")[0]
     assert (record["from"], record["n"], record["saved"]) == ("implementer", 1, 1)
-    assert begun.seat("implementer")["drift_budget"] == 1
-    begun.ok("resolve-drift", "--note", "restored")
+    assert implemented.seat("implementer")["drift_budget"] == 1
+    implemented.ok("resolve-drift", "--note", "restored")
 
 
 def test_what_is_saved_does_not_rest_on_what_git_remembers_of_a_file(begun: Desk) -> None:
@@ -337,31 +334,28 @@ def test_hooks_and_filters_of_a_checkout_do_not_run(begun: Desk) -> None:
     assert not begun.repo.at("hooked").exists()
 
 
-def test_a_secret_that_would_be_saved_is_refused(begun: Desk) -> None:
+def test_a_secret_that_would_be_saved_is_refused(implemented: Desk) -> None:
     """The state before is about to be written: it is scanned like a snapshot."""
-    begun.implement()
-    begun.repo.write("parser.py", "token = ghp_" + "a1B2c3D4e5" * 4 + "\n")
-    said = begun.refuses("restore", "--agent", "implementer")
+    implemented.repo.write("parser.py", "token = ghp_" + "a1B2c3D4e5" * 4 + "\n")
+    said = implemented.refuses("restore", "--agent", "implementer")
     assert "parser.py:1: GitHub token" in said
-    assert begun.repo.read("parser.py").startswith(b"token")
-    begun.ok("restore", "--agent", "implementer", "--force-secrets")
+    assert implemented.repo.read("parser.py").startswith(b"token")
+    implemented.ok("restore", "--agent", "implementer", "--force-secrets")
 
 
-def test_our_own_folder_is_not_touched(begun: Desk) -> None:
+def test_our_own_folder_is_not_touched(implemented: Desk) -> None:
     """Whatever the tree: `.agent-output` is in none."""
-    begun.implement()
-    shutil.rmtree(begun.repo.at(".agent-output") / "archive", ignore_errors=True)
-    before = (begun.folder() / "implementer-1-files.json.gz").read_bytes()
-    begun.ok("restore", "--agent", "init")
-    assert (begun.folder() / "implementer-1-files.json.gz").read_bytes() == before
-    begun.ok("get")
+    shutil.rmtree(implemented.repo.at(".agent-output") / "archive", ignore_errors=True)
+    before = (implemented.folder() / "implementer-1-files.json.gz").read_bytes()
+    implemented.ok("restore", "--agent", "init")
+    assert (implemented.folder() / "implementer-1-files.json.gz").read_bytes() == before
+    implemented.ok("get")
 
 
-def test_a_tree_of_somebody_elses_making_leads_nowhere(begun: Desk) -> None:
+def test_a_tree_of_somebody_elses_making_leads_nowhere(implemented: Desk) -> None:
     """A state that was fetched may hold any path: none of ours, of git's, or outside is written."""
-    begun.implement()
-    begun.ok("restore", "--agent", "init")
-    repo = begun.repo
+    implemented.ok("restore", "--agent", "init")
+    repo = implemented.repo
     ref = repo.git("for-each-ref", "--format=%(refname)", "refs/taskctx/snapshots/*/saved/1")
     blob = repo.git("hash-object", "-w", "--stdin", input="evil\n")
     outside, before = repo.path.parent / "evil", repo.census()
@@ -369,7 +363,7 @@ def test_a_tree_of_somebody_elses_making_leads_nowhere(begun: Desk) -> None:
         tree = repo.git("mktree", input=f"100755 blob {blob}\tevil")
         whole = f"{repo.git('ls-tree', ref)}\n040000 tree {tree}\t{folder}\n"
         repo.git("update-ref", ref, repo.git("mktree", input=whole))
-        begun.run("restore", "--agent", "saved", "--round", "1")
+        implemented.run("restore", "--agent", "saved", "--round", "1")
         places = (repo.path / folder / "evil", outside)
         assert not any(place.exists() for place in places)
     repo.write("parser.py", "broken\n")

@@ -147,70 +147,65 @@ def test_a_blocker_is_told_who_has_the_tree(strict: Desk) -> None:
     assert said.both == "F2 by reviewer: too\nhint: git taskctx snapshot --agent implementer   # once it is fixed\n"
 
 
-def test_a_finding_of_before_is_closed_first(begun: Desk) -> None:
+def test_a_finding_of_before_is_closed_first(reviewed: Desk) -> None:
     """In the next round the tree was mended: closing comes first, handing back again second."""
-    begun.to_reviewer()
-    begun.ok("block", "--agent", "reviewer", "--finding", "wrong")
-    begun.ok("start", "--agent", "implementer")
-    begun.implement("better\n")
-    assert begun.ok("start", "--agent", "reviewer").err == (
+    reviewed.ok("block", "--agent", "reviewer", "--finding", "wrong")
+    reviewed.ok("start", "--agent", "implementer")
+    reviewed.implement("better\n")
+    assert reviewed.ok("start", "--agent", "reviewer").err == (
         "hint: git taskctx unblock --agent reviewer --finding F1   # once it is fixed\n"
         "hint: git taskctx start --agent implementer   # or hand back again\n"
     )
 
 
-def test_the_last_agent_is_told_of_done(begun: Desk) -> None:
+def test_the_last_agent_is_told_of_done(reviewed: Desk) -> None:
     """`resolve-drift` and `verify` name the same command as `status` while it is at work."""
-    begun.to_reviewer()
-    begun.ok("start", "--agent", "validator")
+    reviewed.ok("start", "--agent", "validator")
     hint = "hint: git taskctx snapshot --agent validator --done\n"
-    assert begun.refuses("resolve-drift", "--note", "why") == (
+    assert reviewed.refuses("resolve-drift", "--note", "why") == (
         f"error: validator is at work: what changes now is its own\n{hint}"
     )
-    assert begun.ends(3, "verify").err == hint
+    assert reviewed.ends(3, "verify").err == hint
 
 
-def test_who_may_not_approve_its_edits_is_told_so(begun: Desk) -> None:
+def test_who_may_not_approve_its_edits_is_told_so(reviewed: Desk) -> None:
     """`--done` on a tree that the last agent edited: it may vouch for the changes, and hand them back."""
-    begun.to_reviewer()
-    begun.repo.write("parser.py", "by the validator\n")
-    said = plain(begun.refuses("snapshot", "--agent", "validator", "--done"))
+    reviewed.repo.write("parser.py", "by the validator\n")
+    said = plain(reviewed.refuses("snapshot", "--agent", "validator", "--done"))
     assert said.split("hint: ")[1] == (
         'git taskctx snapshot --agent validator --attest "what happened"'
         "   # the changes are its own, which it may hand back, not approve (chain.may_edit)\n"
     )
-    said = plain(begun.ok("snapshot", "--agent", "validator", "--attest", "mine").err)
+    said = plain(reviewed.ok("snapshot", "--agent", "validator", "--attest", "mine").err)
     assert (
         said
         == "hint: git taskctx start --agent reviewer   # validator may not approve its own edits (chain.may_edit)\n"
     )
 
 
-def test_who_may_approve_is_told_of_done(begun: Desk) -> None:
+def test_who_may_approve_is_told_of_done(implemented: Desk) -> None:
     """Where policy lets it edit, the hint keeps `--done`."""
-    begun.implement()
-    begun.repo.write("parser.py", "by the reviewer\n")
-    said = plain(begun.refuses("snapshot", "--agent", "reviewer", "--done"))
+    implemented.repo.write("parser.py", "by the reviewer\n")
+    said = plain(implemented.refuses("snapshot", "--agent", "reviewer", "--done"))
     assert said.split("hint: ")[1] == (
         'git taskctx snapshot --agent reviewer --done --attest "what happened"   # the changes are its own\n'
     )
 
 
-def test_an_unfinished_merge_is_told_wherever_the_tree_is_handed_on(begun: Desk) -> None:
+def test_an_unfinished_merge_is_told_wherever_the_tree_is_handed_on(implemented: Desk) -> None:
     """Conflict markers and the merge itself: at the snapshot, in the next agent's brief, and by `status`."""
-    begun.implement()
-    begun.repo.write("README", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
-    begun.repo.write("notes.md", "Title\n=======\n\n<<<<<<< is how a conflict begins\n")
-    (begun.repo.git_dir() / "MERGE_HEAD").write_text(f"{begun.repo.head()}\n")
+    implemented.repo.write("README", "<<<<<<< ours\nmine\n=======\ntheirs\n>>>>>>> theirs\n")
+    implemented.repo.write("notes.md", "Title\n=======\n\n<<<<<<< is how a conflict begins\n")
+    (implemented.repo.git_dir() / "MERGE_HEAD").write_text(f"{implemented.repo.head()}\n")
     told = ["merge in progress: finish it, or abort it", "README holds conflict markers"]
-    said = begun.ok("snapshot", "--agent", "implementer").err
-    brief = begun.ok("get", "--role", "reviewer", "--format", "md").out
-    overview = begun.data("status")["warnings"]
+    said = implemented.ok("snapshot", "--agent", "implementer").err
+    brief = implemented.ok("get", "--role", "reviewer", "--format", "md").out
+    overview = implemented.data("status")["warnings"]
     for sentence in told:
         assert f"warning: {sentence}\n" in said
         assert f"    - {sentence}\n" in brief
         assert sentence in overview
     assert "notes.md holds" not in said + brief
-    begun.ok("start", "--agent", "reviewer")
-    (begun.repo.git_dir() / "MERGE_HEAD").unlink()
-    assert begun.data("status")["warnings"] == ["README holds conflict markers"]
+    implemented.ok("start", "--agent", "reviewer")
+    (implemented.repo.git_dir() / "MERGE_HEAD").unlink()
+    assert implemented.data("status")["warnings"] == ["README holds conflict markers"]

@@ -72,23 +72,21 @@ def test_the_whole_story(desk: Desk) -> None:
     ]  # fmt: skip
 
 
-def test_a_reviewer_blocks_and_the_way_forward_is_shut(begun: Desk) -> None:
+def test_a_reviewer_blocks_and_the_way_forward_is_shut(implemented: Desk) -> None:
     """The validator is refused with the finding by name, and the next thing to type is to hand back."""
-    begun.implement()
-    begun.ok("snapshot", "--agent", "reviewer")
-    said = begun.ok("block", "--agent", "reviewer", "--finding", "no test")
+    implemented.ok("snapshot", "--agent", "reviewer")
+    said = implemented.ok("block", "--agent", "reviewer", "--finding", "no test")
     assert said.err == "hint: git taskctx start --agent implementer   # hand back\n"
-    assert plain(begun.refuses("start", "--agent", "validator")) == (
+    assert plain(implemented.refuses("start", "--agent", "validator")) == (
         "error: reviewer has open findings: F1: no test\n"
         "hint: git taskctx start --agent implementer   # hand back\n"
         "hint: git taskctx unblock --agent reviewer --finding F1   # or once it is fixed\n"
     )
 
 
-def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
+def test_status_says_who_owns_the_tree_and_what_to_type(implemented: Desk) -> None:
     """One screen, and the command on it works."""
-    begun.implement()
-    assert plain(begun.ok("status").out) == (
+    assert plain(implemented.ok("status").out) == (
         "TASK-1  Mend the parser\n"
         "on main at <oid>, context <context>\n"
         "\n"
@@ -104,50 +102,47 @@ def test_status_says_who_owns_the_tree_and_what_to_type(begun: Desk) -> None:
     )
 
 
-def test_status_names_what_the_last_approval_waits_for(begun: Desk) -> None:
+def test_status_names_what_the_last_approval_waits_for(reviewed: Desk) -> None:
     """Another agent's finding, or an edit of an agent that may not edit: not a `--done` that would be refused."""
-    begun.to_reviewer()
-    begun.ok("start", "--agent", "validator")
-    begun.ok("block", "--agent", "implementer", "--finding", "not yet")
-    assert begun.data("status")["next"] == ["git taskctx unblock --agent implementer --finding F1"]
-    begun.ok("unblock", "--agent", "implementer", "--finding", "F1")
-    begun.repo.write("parser.py", "quick fix\n")
-    begun.ok("snapshot", "--agent", "validator")
-    begun.refuses("snapshot", "--agent", "validator", "--done")
-    assert begun.data("status")["next"][0].startswith("git taskctx start --agent ")
+    reviewed.ok("start", "--agent", "validator")
+    reviewed.ok("block", "--agent", "implementer", "--finding", "not yet")
+    assert reviewed.data("status")["next"] == ["git taskctx unblock --agent implementer --finding F1"]
+    reviewed.ok("unblock", "--agent", "implementer", "--finding", "F1")
+    reviewed.repo.write("parser.py", "quick fix\n")
+    reviewed.ok("snapshot", "--agent", "validator")
+    reviewed.refuses("snapshot", "--agent", "validator", "--done")
+    assert reviewed.data("status")["next"][0].startswith("git taskctx start --agent ")
 
 
-def test_a_human_edit_in_between_is_drift(begun: Desk) -> None:
+def test_a_human_edit_in_between_is_drift(implemented: Desk) -> None:
     """Edited between snapshot and start: refused with path and cause, counted once, and the two ways out work."""
-    begun.implement()
-    begun.repo.write("parser.py", "hand made\n")
-    begun.repo.write("new.txt", "new\n")
-    assert plain(begun.refuses("start", "--agent", "reviewer")) == (
+    implemented.repo.write("parser.py", "hand made\n")
+    implemented.repo.write("new.txt", "new\n")
+    assert plain(implemented.refuses("start", "--agent", "reviewer")) == (
         "error: drift since implementer's snapshot 1 (<time>): 2 paths changed\n"
         "  new.txt: added\n"
         "  parser.py: edited\n"
         "hint: git taskctx restore --agent implementer\n"
         'hint: git taskctx resolve-drift --accept --note "what happened"   # or keep it as it is now\n'
     )
-    assert begun.ends(1, "verify").out.count("\n") == 5
-    assert begun.seat("implementer")["drift_budget"] == 1
-    begun.ok("restore", "--agent", "implementer")
-    assert begun.repo.read("parser.py") == b"mended\n"
-    assert not begun.repo.at("new.txt").exists()
-    begun.refuses("start", "--agent", "reviewer")
-    begun.ok("resolve-drift", "--note", "put back")
-    begun.ok("start", "--agent", "reviewer")
+    assert implemented.ends(1, "verify").out.count("\n") == 5
+    assert implemented.seat("implementer")["drift_budget"] == 1
+    implemented.ok("restore", "--agent", "implementer")
+    assert implemented.repo.read("parser.py") == b"mended\n"
+    assert not implemented.repo.at("new.txt").exists()
+    implemented.refuses("start", "--agent", "reviewer")
+    implemented.ok("resolve-drift", "--note", "put back")
+    implemented.ok("start", "--agent", "reviewer")
 
 
-def test_a_human_edit_can_be_accepted(begun: Desk) -> None:
+def test_a_human_edit_can_be_accepted(implemented: Desk) -> None:
     """It becomes the owner's snapshot, on record under the name of who accepted it."""
-    begun.implement()
-    begun.repo.write("parser.py", "hand made\n")
-    begun.ends(1, "verify")
-    said = begun.ok("resolve-drift", "--accept", "--note", "a typo", "--actor", "ann")
+    implemented.repo.write("parser.py", "hand made\n")
+    implemented.ends(1, "verify")
+    said = implemented.ok("resolve-drift", "--accept", "--note", "a typo", "--actor", "ann")
     assert plain(said.out) == "accepted: today's tree <oid> is implementer's snapshot 2, by ann\n  parser.py\n"
-    begun.ok("start", "--agent", "reviewer")
-    record = begun.records("resolve")[0]
+    implemented.ok("start", "--agent", "reviewer")
+    record = implemented.records("resolve")[0]
     assert (record["actor"], record["note"], record["accepted"]) == ("ann", "a typo", True)
 
 
@@ -169,19 +164,18 @@ def test_another_library_reads_what_a_task_left(git_repo: Any) -> None:
     api.close()
 
 
-def test_after_an_accepted_edit_the_reviewer_looks_again(begun: Desk) -> None:
+def test_after_an_accepted_edit_the_reviewer_looks_again(validated: Desk) -> None:
     """A tree that replaces a validated one is validated by nobody."""
-    begun.validate()
-    begun.repo.write("parser.py", "hand made\n")
-    begun.ends(1, "verify")
-    said = begun.ok("resolve-drift", "--accept", "--note", "hot fix")
+    validated.repo.write("parser.py", "hand made\n")
+    validated.ends(1, "verify")
+    said = validated.ok("resolve-drift", "--accept", "--note", "hot fix")
     assert "void: " in said.out
-    assert not begun.data("status")["validated"]
-    begun.refuses("snapshot", "--agent", "validator", "--done")
-    assert begun.data("status")["next"] == ["git taskctx start --agent implementer"]
-    begun.ok("start", "--agent", "reviewer")
-    begun.ok("snapshot", "--agent", "reviewer")
-    status = begun.data("status")
+    assert not validated.data("status")["validated"]
+    validated.refuses("snapshot", "--agent", "validator", "--done")
+    assert validated.data("status")["next"] == ["git taskctx start --agent implementer"]
+    validated.ok("start", "--agent", "reviewer")
+    validated.ok("snapshot", "--agent", "reviewer")
+    status = validated.data("status")
     assert not status["validated"]
 
 
@@ -254,19 +248,18 @@ def test_dirt_that_the_task_changed_is_its_work(desk: Desk) -> None:
     assert snapshot["tree"] == snapshot["commit_tree"]
 
 
-def test_stash_and_pop(begun: Desk) -> None:
+def test_stash_and_pop(implemented: Desk) -> None:
     """Stashed is drift with that cause; popped, everything is as it was."""
-    begun.implement()
-    begun.repo.write("new.txt", "new\n")
-    begun.ok("snapshot", "--agent", "implementer")
-    begun.repo.git("stash", "-u")
-    said = begun.ends(1, "verify").out
+    implemented.repo.write("new.txt", "new\n")
+    implemented.ok("snapshot", "--agent", "implementer")
+    implemented.repo.git("stash", "-u")
+    said = implemented.ends(1, "verify").out
     assert "  new.txt: stashed (git stash list)\n" in said
     assert "  parser.py: stashed (git stash list)\n" in said
-    begun.repo.git("stash", "pop")
-    assert begun.ends(0, "verify").out.startswith("worktree: matches\n")
-    begun.ok("resolve-drift", "--note", "I needed a clean tree")
-    begun.ok("start", "--agent", "reviewer")
+    implemented.repo.git("stash", "pop")
+    assert implemented.ends(0, "verify").out.startswith("worktree: matches\n")
+    implemented.ok("resolve-drift", "--note", "I needed a clean tree")
+    implemented.ok("start", "--agent", "reviewer")
 
 
 def test_one_agent_alone(desk: Desk) -> None:
@@ -357,23 +350,22 @@ def test_a_second_task_without_a_commit(tmp_path: Path) -> None:
     assert desk.refuses("recover", "TASK-1", code=128) == f"error: TASK-2 is active here\n{purge}"
 
 
-def test_clean_and_recover(begun: Desk) -> None:
+def test_clean_and_recover(reviewed: Desk) -> None:
     """`git clean -fdx` takes our folder; ledger and refs bring the whole context back, and nothing else changed."""
-    begun.to_reviewer()
-    begun.ok("block", "--agent", "reviewer", "--finding", "no test")
-    before = begun.context()
-    base, reviewed = (begun.ok("diff", "--type", kind, "--agent", "implementer").out for kind in ("from-base",) * 2)
-    assert base == reviewed
-    begun.repo.git("clean", "-fdxq")
-    assert not (begun.repo.path / ".agent-output").exists()
-    assert "git taskctx recover TASK-1" in begun.refuses("status", code=128)
-    begun.ok("recover", TASK)
-    after = begun.context()
+    reviewed.ok("block", "--agent", "reviewer", "--finding", "no test")
+    before = reviewed.context()
+    base, again = (reviewed.ok("diff", "--type", kind, "--agent", "implementer").out for kind in ("from-base",) * 2)
+    assert base == again
+    reviewed.repo.git("clean", "-fdxq")
+    assert not (reviewed.repo.path / ".agent-output").exists()
+    assert "git taskctx recover TASK-1" in reviewed.refuses("status", code=128)
+    reviewed.ok("recover", TASK)
+    after = reviewed.context()
     assert {key: value for key, value in after.items() if key != "audit"} == {
         key: value for key, value in before.items() if key != "audit"
     }
-    begun.ok("verify")
-    assert begun.ok("diff", "--type", "from-base", "--agent", "implementer").out == base
+    reviewed.ok("verify")
+    assert reviewed.ok("diff", "--type", "from-base", "--agent", "implementer").out == base
 
 
 @pytest.mark.parametrize(
@@ -386,54 +378,50 @@ def test_clean_and_recover(begun: Desk) -> None:
     ],
     ids=["task", "budget", "blank line", "layout"],
 )
-def test_a_context_edited_by_hand_blocks_until_recover(begun: Desk, edit: object) -> None:
+def test_a_context_edited_by_hand_blocks_until_recover(implemented: Desk, edit: object) -> None:
     """Reading tells and shows what the ledger says; changing refuses; `recover` puts it back."""
-    begun.implement()
-    path = begun.folder() / "context.json"
+    path = implemented.folder() / "context.json"
     text = path.read_text()
     path.write_text(edit(text))  # type: ignore[operator]
-    got = begun.ok("get")
+    got = implemented.ok("get")
     assert "warning: context.json of TASK-1 was edited by hand\n" in got.err
     assert "Mend the parser" in got.out
-    assert begun.refuses("start", "--agent", "reviewer") == (
+    assert implemented.refuses("start", "--agent", "reviewer") == (
         "error: finding by taskctx: context.json of TASK-1 was edited by hand\nhint: git taskctx recover TASK-1\n"
     )
-    begun.ok("recover", TASK)
-    assert begun.ok("get").err == ""
-    begun.ok("start", "--agent", "reviewer")
+    implemented.ok("recover", TASK)
+    assert implemented.ok("get").err == ""
+    implemented.ok("start", "--agent", "reviewer")
 
 
-def test_the_commit_of_the_validated_tree_seals(begun: Desk) -> None:
+def test_the_commit_of_the_validated_tree_seals(validated: Desk) -> None:
     """The chain stands in notes on the commit and on its tree, the context is archived, git shows the records."""
-    begun.validate()
-    head = begun.repo.commit("mended")
-    assert plain(begun.ok("status").out).startswith("TASK-1 is over: commit <oid> is what was validated")
+    head = validated.repo.commit("mended")
+    assert plain(validated.ok("status").out).startswith("TASK-1 is over: commit <oid> is what was validated")
     for target in (head, f"{head}^{{tree}}"):
-        lines = begun.repo.git("notes", "--ref=taskctx", "show", target).splitlines()
+        lines = validated.repo.git("notes", "--ref=taskctx", "show", target).splitlines()
         kinds = [json.loads(line)["type"] for line in lines]
         assert kinds == ["init", "snapshot", "start", "snapshot", "start", "snapshot", "seal"]
     assert json.loads(lines[-1])["commit"] == head
-    assert [one["state"] for one in begun.data("list")] == ["archived"]
-    assert not begun.folder().exists()
-    assert "no task context is active" in begun.refuses("get", code=128)
-    begun.ok("get", "--task", TASK)
+    assert [one["state"] for one in validated.data("list")] == ["archived"]
+    assert not validated.folder().exists()
+    assert "no task context is active" in validated.refuses("get", code=128)
+    validated.ok("get", "--task", TASK)
 
 
-def test_an_amended_message_keeps_the_proof_by_its_tree(begun: Desk) -> None:
+def test_an_amended_message_keeps_the_proof_by_its_tree(validated: Desk) -> None:
     """A reworded commit has the same tree, and the note on that tree is still found."""
-    begun.validate()
-    begun.repo.commit("mended")
-    begun.ok("verify")
-    begun.repo.git("commit", "-q", "--amend", "-m", "mended the parser")
-    assert begun.repo.git("notes", "--ref=taskctx", "show", "HEAD^{tree}")
+    validated.repo.commit("mended")
+    validated.ok("verify")
+    validated.repo.git("commit", "-q", "--amend", "-m", "mended the parser")
+    assert validated.repo.git("notes", "--ref=taskctx", "show", "HEAD^{tree}")
 
 
-def test_after_the_seal_the_next_task_begins(begun: Desk) -> None:
+def test_after_the_seal_the_next_task_begins(validated: Desk) -> None:
     """`init` of the next task finds the validated commit and ends the one before."""
-    begun.validate()
-    begun.repo.commit("mended")
-    begun.ok("init", "TASK-2", "--title", "Another")
-    assert {(one["task"], one["state"]) for one in begun.data("list")} == {(TASK, "archived"), ("TASK-2", "active")}
+    validated.repo.commit("mended")
+    validated.ok("init", "TASK-2", "--title", "Another")
+    assert {(one["task"], one["state"]) for one in validated.data("list")} == {(TASK, "archived"), ("TASK-2", "active")}
 
 
 @pytest.mark.parametrize(
@@ -451,13 +439,12 @@ def test_after_the_seal_the_next_task_begins(begun: Desk) -> None:
     ],
     ids=lambda args: args[0],
 )
-def test_any_verb_that_finds_the_commit_seals(begun: Desk, args: tuple[str, ...]) -> None:
+def test_any_verb_that_finds_the_commit_seals(validated: Desk, args: tuple[str, ...]) -> None:
     """Without hooks: whoever comes first finds the task over, and changes nothing of it."""
-    begun.validate()
-    begun.repo.commit("mended")
-    begun.run(*args)
-    assert [record["type"] for record in begun.records()][-2:] == ["seal", "purge"]
-    assert begun.repo.read("parser.py") == b"mended\n"
+    validated.repo.commit("mended")
+    validated.run(*args)
+    assert [record["type"] for record in validated.records()][-2:] == ["seal", "purge"]
+    assert validated.repo.read("parser.py") == b"mended\n"
 
 
 def test_another_commit_seals_nothing(begun: Desk) -> None:
@@ -484,15 +471,14 @@ def test_committed_early_can_be_sealed_when_the_chain_is_done(begun: Desk) -> No
     assert begun.records("seal")[0]["commit"] == head
 
 
-def test_no_seal_while_drift_is_unresolved(begun: Desk) -> None:
+def test_no_seal_while_drift_is_unresolved(validated: Desk) -> None:
     """A budget above the allowance is settled with a note first, or the proof would never hold."""
-    begun.validate()
-    begun.repo.write("parser.py", "hand made\n")
-    begun.ends(1, "verify")
-    begun.repo.write("parser.py", "mended\n")
-    begun.repo.commit("mended")
-    begun.run("verify")
-    assert begun.records("seal") == []
-    begun.ok("resolve-drift", "--accept", "--note", "undone")
-    begun.ok("verify")
-    assert len(begun.records("seal")) == 1
+    validated.repo.write("parser.py", "hand made\n")
+    validated.ends(1, "verify")
+    validated.repo.write("parser.py", "mended\n")
+    validated.repo.commit("mended")
+    validated.run("verify")
+    assert validated.records("seal") == []
+    validated.ok("resolve-drift", "--accept", "--note", "undone")
+    validated.ok("verify")
+    assert len(validated.records("seal")) == 1

@@ -207,16 +207,15 @@ def test_the_space_comes_back_and_what_follows_is_whole(put_away: Desk) -> None:
     put_away.repo.git("cat-file", "-e", blob)
 
 
-def test_a_sealed_commit_keeps_its_proof(begun: Desk) -> None:
+def test_a_sealed_commit_keeps_its_proof(validated: Desk) -> None:
     """What hangs on the commit and its tree is there after sweep and gc, byte by byte."""
-    begun.validate()
-    begun.repo.commit("mended")
-    begun.ok("status")
-    before = begun.repo.git("notes", "--ref=taskctx", "show", "HEAD")
-    assert len(swept(begun, "--ttl", "0")) == 1
-    begun.repo.git("gc", "-q", "--prune=now")
-    assert begun.repo.git("notes", "--ref=taskctx", "show", "HEAD") == before
-    assert begun.repo.git("fsck", "--no-dangling", "--no-progress") == ""
+    validated.repo.commit("mended")
+    validated.ok("status")
+    before = validated.repo.git("notes", "--ref=taskctx", "show", "HEAD")
+    assert len(swept(validated, "--ttl", "0")) == 1
+    validated.repo.git("gc", "-q", "--prune=now")
+    assert validated.repo.git("notes", "--ref=taskctx", "show", "HEAD") == before
+    assert validated.repo.git("fsck", "--no-dangling", "--no-progress") == ""
 
 
 def test_what_a_kill_left_is_finished(put_away: Desk) -> None:

@@ -12,12 +12,12 @@ import pytest
 pytest.register_assert_rewrite("bench")
 
 from bench import Bench  # noqa: E402 - found beside the tests
-from gated import desk, validated  # noqa: E402
+from gated import begun, desk, validated  # noqa: E402
 from gitrepo import GitRepo  # noqa: E402
 from prepared import fill  # noqa: E402
 from tools import TOOL_PATH  # noqa: E402
 
-__all__ = ["desk", "validated"]
+__all__ = ["begun", "desk", "validated"]
 
 
 @pytest.fixture

@@ -170,12 +170,11 @@ def test_purging_twice_is_no_error(branched: Gated) -> None:
 
 
 @pytest.mark.parametrize("hooked", [True, False])
-def test_a_commit_on_a_new_branch_is_the_tasks(desk: Gated, hooked: bool) -> None:
+def test_a_commit_on_a_new_branch_is_the_tasks(begun: Gated, hooked: bool) -> None:
     """Validated, then `switch -c`, as one does before the commit; also where no hook saw the switch."""
-    desk.init()
-    desk.validate()
-    desk.repo.git("switch", "-q", "-c", "topic", env={} if hooked else {"GIT_TASKCTX": "0"})
-    desk.passes("add", "-A")
-    said = desk.passes("commit", "-q", "-m", "x")
+    begun.validate()
+    begun.repo.git("switch", "-q", "-c", "topic", env={} if hooked else {"GIT_TASKCTX": "0"})
+    begun.passes("add", "-A")
+    said = begun.passes("commit", "-q", "-m", "x")
     assert "TASK-1 is over" in said.err, said
-    assert desk.ok("verify", "HEAD").out.startswith("commit: verified\n")
+    assert begun.ok("verify", "HEAD").out.startswith("commit: verified\n")

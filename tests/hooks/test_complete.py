@@ -88,10 +88,9 @@ def test_what_is_not_committed_is_refused(validated: Gated) -> None:
     assert "HEAD ended none" in validated.refuses("complete", code=128)
 
 
-def test_what_is_not_validated_is_refused(desk: Gated) -> None:
+def test_what_is_not_validated_is_refused(begun: Gated) -> None:
     """The chain comes first."""
-    desk.init()
-    assert desk.refuses("complete") == (
+    assert begun.refuses("complete") == (
         "error: TASK-1 is not validated\nhint: git taskctx snapshot --agent implementer\n"
     )
 

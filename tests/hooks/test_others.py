@@ -126,12 +126,11 @@ def test_a_patch_that_leads_nowhere_is_no_bug(validated: Gated) -> None:
 
 
 @pytest.mark.parametrize("module", ["commits.gate", "ledger.chain", "hooks.bodies", "store"])
-def test_a_bug_of_ours_lets_git_go_on(desk: Gated, tmp_path: Path, module: str) -> None:
+def test_a_bug_of_ours_lets_git_go_on(begun: Gated, tmp_path: Path, module: str) -> None:
     """One line, and the commit is made."""
-    desk.init()
-    desk.repo.write("parser.py", "x\n")
+    begun.repo.write("parser.py", "x\n")
     env = broken(tmp_path / "bug", f"git_taskctx.{module}")
-    said = desk.repo.run("commit", "-q", "-a", "-m", "x", env=env)
+    said = begun.repo.run("commit", "-q", "-a", "-m", "x", env=env)
     assert said.returncode == 0, said.stderr
     lines = said.stderr.decode().splitlines()
     expected = "git-taskctx has a bug and lets git go on: RuntimeError: out of order"
@@ -157,19 +156,18 @@ def test_policy_turns_that_round(desk: Gated, tmp_path: Path, where: str) -> Non
 
 
 @pytest.mark.deep
-def test_a_lock_that_is_held_keeps_nothing_from_being_told(desk: Gated) -> None:
+def test_a_lock_that_is_held_keeps_nothing_from_being_told(begun: Gated) -> None:
     """Drift blocks although another process holds the lock for too long: it is not counted, and that is said."""
-    desk.init()
-    desk.validate()
-    desk.repo.write("parser.py", "drift\n")
-    lock = desk.repo.at(".agent-output/.context_store.lock")
+    begun.validate()
+    begun.repo.write("parser.py", "drift\n")
+    lock = begun.repo.at(".agent-output/.context_store.lock")
     holder = f"import fcntl; file = open({os.fspath(lock)!r}, 'r+'); fcntl.flock(file, fcntl.LOCK_EX); input()"
     with subprocess.Popen(
         [sys.executable, "-c", f"{holder}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as process:
         while lock_is_free(lock):
             pass
-        said = desk.process("hook", "pre-commit")
+        said = begun.process("hook", "pre-commit")
         assert process.stdin is not None
         process.stdin.write(b"\n")
         process.stdin.close()
@@ -195,8 +193,7 @@ def test_an_unknown_hook_is_a_usage_error(desk: Gated) -> None:
 
 
 @pytest.mark.parametrize("name", ["post-commit", "post-checkout", "post-rewrite", "pre-push"])
-def test_outside_of_git_a_hook_does_nothing(desk: Gated, name: str) -> None:
+def test_outside_of_git_a_hook_does_nothing(begun: Gated, name: str) -> None:
     """Typed by hand, without what git would have handed to it."""
-    desk.init()
-    said = desk.process("hook", name)
+    said = begun.process("hook", name)
     assert (said.code, said.both) == (0, "")

@@ -7,24 +7,23 @@ import shutil
 from desk import TASK, Desk
 
 
-def test_after_gc_everything_still_works(begun: Desk) -> None:
+def test_after_gc_everything_still_works(reviewed: Desk) -> None:
     """`git gc --prune=now` keeps every snapshot, `git fsck` has nothing to say, and verify, diff and restore work."""
-    begun.to_reviewer()
-    begun.repo.write("parser.py", "drift\n")
-    begun.ok("restore", "--agent", "implementer")
-    diff = begun.ok("diff", "--agent", "implementer", "--type", "from-base").out
-    begun.repo.git("gc", "--quiet", "--prune=now")
-    begun.repo.git("reflog", "expire", "--expire=now", "--all")
-    begun.repo.git("gc", "--quiet", "--prune=now")
-    assert begun.repo.git("fsck", "--full", "--strict", "--no-dangling") == ""
-    begun.ok("verify")
-    shutil.rmtree(begun.folder())
-    begun.ok("recover", TASK)
-    for path in begun.folder().glob("*.diff.gz"):
+    reviewed.repo.write("parser.py", "drift\n")
+    reviewed.ok("restore", "--agent", "implementer")
+    diff = reviewed.ok("diff", "--agent", "implementer", "--type", "from-base").out
+    reviewed.repo.git("gc", "--quiet", "--prune=now")
+    reviewed.repo.git("reflog", "expire", "--expire=now", "--all")
+    reviewed.repo.git("gc", "--quiet", "--prune=now")
+    assert reviewed.repo.git("fsck", "--full", "--strict", "--no-dangling") == ""
+    reviewed.ok("verify")
+    shutil.rmtree(reviewed.folder())
+    reviewed.ok("recover", TASK)
+    for path in reviewed.folder().glob("*.diff.gz"):
         path.unlink()
-    assert begun.ok("diff", "--agent", "implementer", "--type", "from-base").out == diff
-    begun.ok("restore", "--agent", "saved")
-    assert begun.repo.read("parser.py") == b"drift\n"
+    assert reviewed.ok("diff", "--agent", "implementer", "--type", "from-base").out == diff
+    reviewed.ok("restore", "--agent", "saved")
+    assert reviewed.repo.read("parser.py") == b"drift\n"
 
 
 def test_nothing_that_we_write_is_left_unreachable(begun: Desk) -> None:

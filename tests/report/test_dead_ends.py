@@ -44,21 +44,18 @@ def test_an_unknown_key_of_git_config_is_taken_away(desk: Desk) -> None:
     desk.ok("config")
 
 
-def test_recover_without_a_task_names_one_that_can_come_back(desk: Desk) -> None:
+def test_recover_without_a_task_names_one_that_can_come_back(validated: Desk) -> None:
     """A task that is over is none."""
-    desk.init()
-    desk.validate()
-    desk.repo.commit("done")
-    desk.ok("verify")
-    desk.ok("init", "TASK-2", "--title", "the next")
-    desk.ok("purge")
-    assert follow(desk, "recover", code=129) == "git taskctx recover TASK-2"
+    validated.repo.commit("done")
+    validated.ok("verify")
+    validated.ok("init", "TASK-2", "--title", "the next")
+    validated.ok("purge")
+    assert follow(validated, "recover", code=129) == "git taskctx recover TASK-2"
 
 
-def test_status_after_a_fetch_brings_the_task_back(begun: Desk, tmp_path: Path) -> None:
+def test_status_after_a_fetch_brings_the_task_back(implemented: Desk, tmp_path: Path) -> None:
     """A task in progress that came with its snapshots is recovered, and its id is not offered for another."""
-    begun.implement()
-    second = clone_of(begun, tmp_path)
+    second = clone_of(implemented, tmp_path)
     said = second.ok("status")
     assert hints_of(said) == [
         f"git taskctx recover {TASK}   # brings it back",
@@ -79,18 +76,17 @@ def test_recover_in_a_second_clone_brings_the_files(begun: Desk, tmp_path: Path)
     assert hints_of(second.ok("status")) == ["git taskctx start --agent reviewer"]
 
 
-def test_the_last_agent_has_edited(begun: Desk) -> None:
+def test_the_last_agent_has_edited(reviewed: Desk) -> None:
     """`--done` would be refused: it may record its edits and hand back, or take them back."""
-    begun.to_reviewer()
-    begun.ok("start", "--agent", "validator")
-    begun.repo.write("parser.py", "better\n")
-    back, undo = hints_of(begun.ok("status"))
+    reviewed.ok("start", "--agent", "validator")
+    reviewed.repo.write("parser.py", "better\n")
+    back, undo = hints_of(reviewed.ok("status"))
     assert back.startswith("git taskctx snapshot --agent validator && git taskctx start --agent reviewer   # ")
     assert undo == "git taskctx restore --agent reviewer   # takes the edits back"
-    said = begun.ends(1, "snapshot", "--agent", "validator", "--done")
+    said = reviewed.ends(1, "snapshot", "--agent", "validator", "--done")
     assert hints_of(said)[1] == "git taskctx restore --agent reviewer   # or takes the edits back"
-    assert begun.typed(undo).code == 0
-    assert follow(begun, "status", code=0) == "git taskctx snapshot --agent validator --done"
+    assert reviewed.typed(undo).code == 0
+    assert follow(reviewed, "status", code=0) == "git taskctx snapshot --agent validator --done"
 
 
 def test_what_is_not_recorded_yet_can_be_seen(begun: Desk) -> None:
@@ -147,27 +143,25 @@ def test_the_hooks_are_left_and_the_tool_is_gone(desk: Desk, tmp_path: Path) -> 
     assert b"taskctx" not in desk.repo.run("commit", "-a", "-m", "two", env=env).stderr
 
 
-def test_a_sealed_task_is_pushed_where_there_is_a_remote(begun: Desk, tmp_path: Path) -> None:
+def test_a_sealed_task_is_pushed_where_there_is_a_remote(validated: Desk, tmp_path: Path) -> None:
     """CI proves nothing before the records are there; without a remote there is nobody to send them to."""
-    begun.validate()
     bare = GitRepo.init(tmp_path / "hub.git", "--bare")
-    begun.repo.git("remote", "add", "origin", os.fspath(bare.path))
-    begun.repo.commit("done")
-    hints = hints_of(begun.ok("verify"))
+    validated.repo.git("remote", "add", "origin", os.fspath(bare.path))
+    validated.repo.commit("done")
+    hints = hints_of(validated.ok("verify"))
     assert hints == [
         "git taskctx push origin   # so that others, and CI, can prove it", f"git taskctx log --task {TASK}",
     ]  # fmt: skip
-    assert begun.typed(hints[0]).code == 0
+    assert validated.typed(hints[0]).code == 0
 
 
-def test_a_worktree_inside_the_worktree_is_moved_out(begun: Desk) -> None:
+def test_a_worktree_inside_the_worktree_is_moved_out(implemented: Desk) -> None:
     """`restore` leaves a repository of its own alone, so that it would be told for ever."""
-    begun.implement()
-    begun.repo.git("worktree", "add", "-q", "wt")
-    inside = os.fspath(begun.repo.path / "wt")
-    first = follow(begun, "verify")
-    assert first == f"git worktree move {inside} {begun.repo.path.parent / 'wt'}"
-    begun.ok("verify")
+    implemented.repo.git("worktree", "add", "-q", "wt")
+    inside = os.fspath(implemented.repo.path / "wt")
+    first = follow(implemented, "verify")
+    assert first == f"git worktree move {inside} {implemented.repo.path.parent / 'wt'}"
+    implemented.ok("verify")
 
 
 def test_a_repository_that_moved_without_gitmodules_is_put_back(begun: Desk) -> None:

@@ -88,14 +88,13 @@ def test_hints_alone_lead_to_the_end(desk: Desk, seed: int) -> None:
     assert desk.records("seal") or desk.records("purge"), typed
 
 
-def test_a_task_that_went_well_takes_a_line_for_each_handoff(desk: Desk) -> None:
+def test_a_task_that_went_well_takes_a_line_for_each_handoff(begun: Desk) -> None:
     """The shortest way is the one that is shown."""
-    desk.init()
-    desk.repo.write("parser.py", "mended\n")
+    begun.repo.write("parser.py", "mended\n")
     typed = list[str]()
-    while not (line := hints_of(desk.run("status"))[0]).startswith("git taskctx log "):
+    while not (line := hints_of(begun.run("status"))[0]).startswith("git taskctx log "):
         typed.append(line)
-        assert _type(desk, line).code == 0
+        assert _type(begun, line).code == 0
     assert typed == [
         "git taskctx snapshot --agent implementer",
         "git taskctx start --agent reviewer",
@@ -106,22 +105,20 @@ def test_a_task_that_went_well_takes_a_line_for_each_handoff(desk: Desk) -> None
     ]
 
 
-def test_two_clones_that_went_on_come_together(desk: Desk, repo: GitRepo) -> None:
+def test_two_clones_that_went_on_come_together(implemented: Desk, repo: GitRepo) -> None:
     """A fork of the ledger is chosen by typing one of the lines that are shown, and the task goes on."""
-    desk.init()
-    desk.implement()
-    second = desk.repo.path.parent / "second"
-    bare = GitRepo.init(desk.repo.path.parent / "hub.git", "--bare")
-    desk.repo.git("remote", "add", "origin", str(bare.path))
-    desk.repo.git("push", "-q", "origin", "main")
-    desk.ok("push", "origin", "--with-snapshots")
-    desk.repo.git("clone", "-q", str(bare.path), str(second))
+    second = implemented.repo.path.parent / "second"
+    bare = GitRepo.init(implemented.repo.path.parent / "hub.git", "--bare")
+    implemented.repo.git("remote", "add", "origin", str(bare.path))
+    implemented.repo.git("push", "-q", "origin", "main")
+    implemented.ok("push", "origin", "--with-snapshots")
+    implemented.repo.git("clone", "-q", str(bare.path), str(second))
     other = Desk(GitRepo(second))
     for line in ("git taskctx fetch origin --with-snapshots", f"git taskctx recover {TASK}"):
         assert _type(other, line).code == 0
-    for one in (desk, other):
+    for one in (implemented, other):
         one.ok("block", "--agent", "reviewer", "--finding", f"in {one.repo.path.name}")
-    desk.ok("push", "origin", "--with-snapshots")
+    implemented.ok("push", "origin", "--with-snapshots")
     other.run("fetch", "origin", "--with-snapshots")
     lines = hints_of(other.run("status"))
     assert all("--holds" in line for line in lines)

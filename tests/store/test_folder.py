@@ -57,21 +57,20 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_context_gives_one_clear_line_and_harms_nothing(begun: Desk, name: str) -> None:
+def test_a_hostile_context_gives_one_clear_line_and_harms_nothing(implemented: Desk, name: str) -> None:
     """Reading warns and shows the ledger's; writing refuses in one error; recover mends it."""
-    begun.implement()
-    path = begun.folder() / "context.json"
+    path = implemented.folder() / "context.json"
     path.write_bytes(HOSTILE[name])
-    before = begun.repo.census()
-    got = begun.ok("get")
+    before = implemented.repo.census()
+    got = implemented.ok("get")
     assert got.err.count("\n") == 1
     assert got.err.startswith("warning: context.json of TASK-1 ")
     assert len(got.err) < 300
-    begun.refuses("start", "--agent", "reviewer")
+    implemented.refuses("start", "--agent", "reviewer")
     assert path.read_bytes() == HOSTILE[name]
-    assert begun.repo.census() == before
-    begun.ok("recover", TASK)
-    begun.ok("start", "--agent", "reviewer")
+    assert implemented.repo.census() == before
+    implemented.ok("recover", TASK)
+    implemented.ok("start", "--agent", "reviewer")
 
 
 def test_a_context_of_a_later_version_is_not_ours_to_change(begun: Desk) -> None:
