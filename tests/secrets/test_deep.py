@@ -14,7 +14,7 @@ import pytest
 from desk import Desk
 
 from git_taskctx.model.progress import Progress
-from git_taskctx.report.progress import Bar
+from git_taskctx.report.progress import LEAST, Bar
 
 SECRET = "SG" + "." + "q7ZkU2m9XwB4t8RdNpL3vY" + "." + "q7ZkU2m9XwB4t8RdNpL3vYc6HsGfJ1aE0iQoT5eWuK7"
 ZERO = "0" * 40
@@ -135,8 +135,9 @@ def test_the_line_is_drawn_over_itself_and_wiped_out(monkeypatch: pytest.MonkeyP
 
 
 def test_a_terminal_sees_how_far_it_is(begun: Desk) -> None:
-    """Ten megabytes on a real terminal: the percentage goes up, the line is gone in the end; a pipe sees nothing."""
-    begun.repo.write("ten.txt", WORDS * (10 * 1024 * 1024 // len(WORDS)))
+    """More than four megabytes on a real terminal: the percentage goes up, the line is gone in the end; a pipe sees nothing."""
+    large = WORDS * (LEAST // len(WORDS) + 1)
+    begun.repo.write("large.txt", large)
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "git_taskctx", "snapshot", "--agent", "implementer", "--deep"]
     process = subprocess.Popen(
@@ -163,5 +164,5 @@ def test_a_terminal_sees_how_far_it_is(begun: Desk) -> None:
     assert numbers == sorted(numbers)
     assert len(set(numbers)) >= 5
     assert re.search(rb"\x1b\[2K(warning|hint)", drawn)
-    begun.repo.write("ten.txt", WORDS * (10 * 1024 * 1024 // len(WORDS)) + b"more\n")
+    begun.repo.write("large.txt", large + b"more\n")
     assert "looking for secrets" not in begun.process("snapshot", "--agent", "implementer", "--deep").both
