@@ -61,7 +61,7 @@ class _TableReader:
         pipelines = {name: tuple(one.get("stages", ())) for name, one in chosen.items()}
         self.judge(stages, pipelines)
         if self.faults:
-            raise BadConfig("\n".join(self.faults), hint="docs/pipelines.md has every key of a pipeline")
+            raise BadConfig("\n".join(self.faults), hint="git taskctx help pipelines")
         return Pipelines(stages, Settings(**run), pipelines)
 
     def fault(self, key: str, text: str) -> None:

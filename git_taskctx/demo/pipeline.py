@@ -99,5 +99,5 @@ def play_pipeline(stage: Player) -> None:
     stage.say("Which stage did what, newest first:")
     stage.taskctx("--task", TASK, "log", "--graph")
     stage.title("now in your own repository")
-    stage.line("  docs/pipelines.md                  ", ("# every key, and a pipeline to begin with", "path"))
+    stage.line("  git taskctx help pipelines         ", ("# a pipeline to begin with", "path"))
     stage.line("  git taskctx run --dry-run          ", ("# what would run", "path"))

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from git_taskctx.config import flatten, parse_policy
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import MEANINGS
+from git_taskctx.report.manual import render_manual, topics_of
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))}
 
@@ -57,14 +59,28 @@ def run(line: str, repo: GitRepo) -> None:
 
 
 @pytest.mark.usefixtures("git_taskctx")
-def test_sixty_seconds(repo: GitRepo) -> None:
-    """Every line of the section does what its comment says, and the commit ends up sealed."""
+def test_the_readme(repo: GitRepo, tmp_path: Path) -> None:
+    """Every line does what its comment says: a sealed commit, then agents that follow a task, and what CI needs."""
     repo.write("greetings.txt", "hello\n")
     repo.commit()
     for line in "".join(blocks(section("README.md", "Sixty seconds in your own repository"), "sh")).splitlines():
         run(line, repo)
     assert "seal" in repo.git("notes", "--ref=taskctx", "show", "HEAD")
     assert repo.git("status", "--porcelain") == ""
+    claude = tmp_path / "bin" / "claude"
+    claude.write_text(
+        "#!/bin/sh\nset -e\nagent=${GIT_TASKCTX_AGENT:-implementer}\ngit taskctx start --agent $agent\n"
+        "echo $agent >>greetings.txt\ngit taskctx snapshot --agent $agent\n"
+    )
+    claude.chmod(0o755)
+    for line in blocks(section("README.md", "With Claude Code, Codex, Gemini CLI or Cursor"), "sh")[0].splitlines():
+        run(line, repo)
+    assert repo.git("status", "--porcelain").split() == ["M", "greetings.txt"]
+    hub = GitRepo.init(tmp_path / "hub.git", "--bare")
+    repo.git("remote", "add", "origin", os.fspath(hub.path))
+    (push,) = re.findall(r"`(git push origin HEAD && .*?)`", section("README.md", "In CI"))
+    run(push, repo)
+    run("git taskctx verify HEAD~", hub)
 
 
 @pytest.mark.usefixtures("git_taskctx")
@@ -164,8 +180,12 @@ def test_a_server_that_asks(repo: GitRepo, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("git_taskctx")
 def test_a_pipeline(repo: GitRepo) -> None:
-    """The pipeline that needs no model runs as it stands, up to the proved commit; the other files are read."""
+    """The pipeline that needs no model, also in the manual, runs up to the proved commit; other files are read."""
     real, scripted, *others = blocks(PAGES["docs/pipelines.md"], "toml")
+    assert (
+        textwrap.indent(scripted, " " * 11)
+        in topics_of(render_manual((ROOT / "git_taskctx/share/man/man1/git-taskctx.1").read_text()))["pipelines"]
+    )
     assert all(parse_policy(one.encode(), what="docs/pipelines.md") for one in (real, *others))
     repo.write("greetings.txt", "hello\n")
     repo.write(".taskctx.toml", scripted)

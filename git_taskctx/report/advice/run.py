@@ -38,7 +38,7 @@ def committed() -> tuple[Step, ...]:
 
 def none() -> tuple[Step, ...]:
     """Suggest writing a pipeline and committing it."""
-    write = Step(("docs/pipelines.md",), "write one, then:")
+    write = taskctx("help", "pipelines", why="write one, then:")
     return (write, Step(("git", "commit", "--", ".taskctx.toml")), *committed())
 
 
