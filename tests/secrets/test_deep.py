@@ -135,7 +135,7 @@ def test_the_line_is_drawn_over_itself_and_wiped_out(monkeypatch: pytest.MonkeyP
 
 
 def test_a_terminal_sees_how_far_it_is(begun: Desk) -> None:
-    """More than four megabytes on a real terminal: the percentage goes up, the line is gone in the end; a pipe sees nothing."""
+    """More than four megabytes on a real terminal: the percentage goes up, and the line goes; a pipe sees nothing."""
     large = WORDS * (LEAST // len(WORDS) + 1)
     begun.repo.write("large.txt", large)
     ours, theirs = pty.openpty()
