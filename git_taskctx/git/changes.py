@@ -22,6 +22,8 @@ LINK = "120000"
 SUBMODULE = "160000"
 NO_INDEX = f"/nonexistent-{os.urandom(8).hex()}"
 """A missing file: git compares two trees without reading an index first."""
+BLOCK = 256 * 1024
+"""Bytes of a diff that are read at once."""
 _RAW = ("-r", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff", "--no-relative", "--ignore-submodules=none")
 
 
@@ -39,8 +41,8 @@ def compare_many(repository: Repository, pairs: Sequence[tuple[TreeOid, TreeOid]
     git = repository.git.with_env(GIT_INDEX_FILE=NO_INDEX, GIT_NO_REPLACE_OBJECTS="1")
     git = git.with_settings(("diff.orderFile=/dev/null",))
     found = []
-    for _, lines in diff_pairs(repository, git, _RAW, pairs):
-        changes = [_change(*split_raw(line.removesuffix(b"\n"))) for line in lines]
+    for _, pieces in diff_pairs(repository, git, _RAW, pairs):
+        changes = [_change(*split_raw(line)) for piece in pieces for line in piece.split(b"\n")[:-1]]
         found.append(sorted(changes, key=lambda change: change.path))
     return found
 
@@ -53,7 +55,7 @@ def diff_pairs(
     *,
     apart: Collection[bytes] = (),
 ) -> Iterator[tuple[tuple[TreeOid, TreeOid], Iterator[bytes]]]:
-    """Yield the `git diff-tree` lines of each pair of trees, to be read before the next pair's.
+    """Yield each pair of trees with its `git diff-tree`, in pieces of whole lines, to be read before the next pair's.
 
     One process handles up to `QUESTIONS` pairs; the paths `apart` are not compared. Raises: CouldNotTell when an object
     is missing.
@@ -76,10 +78,10 @@ def _ask(
             _end_of(process.stdin).close()
         said = _Said(_end_of(process.stdout))
         known = 0
-        while known < len(heads) and said.line == heads[known]:
-            lines = said.until(heads[known + 1] if known + 1 < len(heads) else b"")
-            yield pairs[known], lines
-            for _ in lines:  # what was not read
+        while known < len(heads) and said.takes(heads[known]):
+            pieces = said.until(heads[known + 1] if known + 1 < len(heads) else None)
+            yield pairs[known], pieces
+            for _ in pieces:  # what was not read
                 pass
             known += 1
         complaint = _end_of(process.stderr).read()
@@ -103,14 +105,35 @@ class _Said:
 
     def __init__(self, pipe: IO[bytes]) -> None:
         self._pipe = pipe
-        self.line = pipe.readline()
-        """The last line; empty at the end."""
+        self._held = b""
+        """The beginning of a line, or more."""
 
-    def until(self, head: bytes) -> Iterator[bytes]:
-        """Yield the lines up to the next pair, or to the end."""
-        while (line := self._pipe.readline()) and line != head:
-            yield line
-        self.line = line
+    def takes(self, head: bytes) -> bool:
+        """Return whether this line follows, and pass over it."""
+        while len(self._held) < len(head) and self._read():
+            pass
+        found = self._held.startswith(head)
+        self._held = self._held[len(head) * found :]
+        return found
+
+    def until(self, head: bytes | None) -> Iterator[bytes]:
+        """Yield whole lines, many at once, up to the line `head` (no line of a diff is like one), or to the end."""
+        while True:
+            at = -1
+            if head is not None:
+                at = 0 if self._held.startswith(head) else self._held.find(b"\n" + head) + 1 or -1
+            end = at if at >= 0 else self._held.rfind(b"\n") + 1
+            piece, self._held = self._held[:end], self._held[end:]
+            if piece:
+                yield piece
+            if at >= 0 or not self._read():
+                return
+
+    def _read(self) -> bool:
+        """Read on, faster within a long line; return whether there was more."""
+        piece = self._pipe.read(max(BLOCK, len(self._held)))
+        self._held += piece
+        return bool(piece)
 
 
 def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:

@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
+import itertools
 import os
+import re
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -38,16 +40,17 @@ Larger binary content is left out: git applies such a patch if the blob exists, 
 """
 THRESHOLD = 32 * 1024 * 1024
 """Larger files are binary for git (`core.bigFileThreshold`)."""
-CHUNK = 64 * 1024
-"""Approximate bytes of a diff joined at once."""
-HURRIED = 1
-"""Compression level for large data."""
+LEVEL = 1
+"""Compression: twice as fast as the usual level, for a fifth more bytes."""
 
 _OPTIONS = (
     "-r", "-p", "--full-index", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color",
     "--diff-algorithm=myers", "--no-indent-heuristic", "--unified=3", "--inter-hunk-context=0", "--no-relative",
     "--src-prefix=a/", "--dst-prefix=b/", "--submodule=short", "--ignore-submodules=none",
 )  # fmt: skip
+_FILE = regex(rb"^diff --git [^\n]*\n", re.MULTILINE)
+_NAMES = regex(rb"\nindex [^\n]*\n--- ")
+_BINARY = regex(rb"^index ([0-9a-f]+)\.\.([0-9a-f]+)[^\n]*\n(Binary files [^\n]*\n)", re.MULTILINE)
 _INDEX = regex(rb"index ([0-9a-f]+)\.\.([0-9a-f]+)")
 _HUNK = regex(rb"@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _PLACE = regex(rb"(?<=[-+])\d+(?=[, ])")
@@ -132,7 +135,11 @@ class Patch:
 
     def compressed(self) -> bytes:
         """Return the gzipped diff, reproducible."""
-        return compress(self._data) if self._packed is None else self._packed
+        return self._gzipped if self._packed is None else self._packed
+
+    @functools.cached_property
+    def _gzipped(self) -> bytes:
+        return compress(self._data)
 
     def added_lines(self) -> Iterator[Added]:
         """Yield each file with its added lines."""
@@ -207,7 +214,7 @@ class _Growing:
                 self._packed = io.BytesIO()
                 import gzip
 
-                self._file = gzip.GzipFile(filename="", mode="wb", fileobj=self._packed, mtime=0, compresslevel=HURRIED)
+                self._file = gzip.GzipFile(filename="", mode="wb", fileobj=self._packed, mtime=0, compresslevel=LEVEL)
             self._file.write(self._data)
             self._data.clear()
 
@@ -220,12 +227,11 @@ class _Growing:
 
 
 def compress(data: bytes) -> bytes:
-    """Gzip without time and name, reproducibly; large data at a faster level."""
-    buffer = io.BytesIO()
-    level = 6 if len(data) <= LARGE else HURRIED
+    """Gzip without time and name, reproducibly."""
     import gzip
 
-    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=level) as file:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, mtime=0, compresslevel=LEVEL) as file:
         file.write(data)
     return buffer.getvalue()
 
@@ -247,9 +253,9 @@ def make_patches(
     if wanted:
         with private_folder(repository) as folder:
             git = bare_git(repository, folder)
-            for pair, lines in diff_pairs(repository, git, _OPTIONS, wanted, apart=apart):
+            for pair, pieces in diff_pairs(repository, git, _OPTIONS, wanted, apart=apart):
                 added = _sections(repository, pair, apart) if apart else {}
-                made[pair] = _parse(_merged(lines, added), repository.objects if binaries else None)
+                made[pair] = _parse(_merged(pieces, added), repository.objects if binaries else None)
     return [made[pair] for pair in pairs]
 
 
@@ -280,17 +286,19 @@ def _sections(repository: Repository, pair: tuple[TreeOid, TreeOid], apart: Coll
     return sections
 
 
-def _merged(lines: Iterable[bytes], added: Mapping[bytes, bytes]) -> Iterator[bytes]:
-    """Yield a diff with sections inserted in git's order, by path bytes."""
+def _merged(pieces: Iterable[bytes], added: Mapping[bytes, bytes]) -> Iterator[bytes]:
+    """Yield a diff in pieces of whole lines, with sections inserted in git's order, by path bytes."""
     waiting = sorted(added)
-    for line in lines:
-        if waiting and line.startswith(b"diff --git "):
-            path = _path_of(line)
+    for piece in pieces:
+        at = 0
+        for line in _FILE.finditer(piece) if waiting else ():
+            path = _path_of(line[0])
             while waiting and waiting[0] < path:
-                yield from added[waiting.pop(0)].splitlines(keepends=True)
-        yield line
-    for path in waiting:
-        yield from added[path].splitlines(keepends=True)
+                yield piece[at : line.start()]
+                yield added[waiting.pop(0)]
+                at = line.start()
+        yield piece[at:]
+    yield from map(added.__getitem__, waiting)
 
 
 def _path_of(line: bytes) -> bytes:
@@ -333,36 +341,39 @@ def bare_git(repository: Repository, folder: Path, *, new: Path | None = None) -
     return repository.git.with_env(**ours)
 
 
-def _parse(lines: Iterable[bytes], objects: ObjectStore | None) -> Patch:
+def _parse(pieces: Iterable[bytes], objects: ObjectStore | None) -> Patch:
+    """Count the lines of a diff in pieces of whole lines, and insert binary literals.
+
+    A line of content begins with a blank, a sign or a backslash, so that no other line can be taken for one, nor one
+    for another; of those with a sign only `---` and `+++` after `index` are no content.
+    """
     out = _Growing()
-    added = deleted = held = 0
-    oids = (b"", b"")
-    in_hunk = False
+    added = deleted = 0
     binaries = set[str]()
-    waiting = list[bytes]()
-    for line in lines:
-        if held > CHUNK:
-            out.add(b"".join(waiting))
-            waiting, held = [], 0
-        waiting.append(line)
-        held += len(line)
-        first = line[:1]
-        if first == b"d" and line.startswith(b"diff --git "):
-            in_hunk = False
-        elif first == b"@" and line.startswith(b"@@ "):
-            in_hunk = True
-        elif in_hunk:
-            added += first == b"+"
-            deleted += first == b"-"
-        elif match := _INDEX.match(line):
-            oids = (match[1], match[2])
-        elif line.startswith(b"Binary files "):
-            binaries.add(oids[1].decode())
-            if objects is not None and all(_size(objects, oid) <= LARGE for oid in oids):
-                waiting[-1:] = [b"GIT binary patch\n", _literal(objects, oids[1]), _literal(objects, oids[0])]
-                held += len(waiting[-1]) + len(waiting[-2])
-    out.add(b"".join(waiting))
+    held = b""
+    for piece in itertools.chain(pieces, (b"",)):
+        text = held + piece
+        last = text.rfind(b"\ndiff --git ") + 1
+        is_whole = not piece or text.find(b"\n@@ ", last) >= 0 or not text.startswith(b"diff --git ", last)
+        text, held = (text, b"") if is_whole else (text[:last], text[last:])  # a head is counted with its first hunk
+        named = len(_NAMES.findall(text))
+        added += _lines_with(b"+", text) - named
+        deleted += _lines_with(b"-", text) - named
+        at = 0
+        for found in _BINARY.finditer(text) if b"\nBinary files " in text else ():
+            old, new = found[1], found[2]
+            binaries.add(new.decode())
+            if objects is not None and all(_size(objects, oid) <= LARGE for oid in (old, new)):
+                out.add(text[at : found.start(3)])
+                for part in (b"GIT binary patch\n", _literal(objects, new), _literal(objects, old)):
+                    out.add(part)
+                at = found.end()
+        out.add(text[at:] if at else text)
     return out.finish(added, deleted, frozenset(binaries))
+
+
+def _lines_with(sign: bytes, text: bytes) -> int:
+    return text.count(b"\n" + sign) + text.startswith(sign)
 
 
 def _size(objects: ObjectStore, oid: bytes) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from git_taskctx.errors import BadData
-from git_taskctx.git.patch import HURRIED, LARGE
+from git_taskctx.git.patch import LEVEL
 from git_taskctx.git.quoting import unquote
 from git_taskctx.lean import digest
 from git_taskctx.limits import PIECE, TooLarge, lines_of, unpacked
@@ -31,8 +31,7 @@ def write_list(files: Iterable[FileChange], status: bytes, *, count: int) -> tup
     """Return the compressed document and the sha256 of its content; `count` is an estimate of the files."""
     out = io.BytesIO()
     hashed = digest("sha256", more=count * 400)
-    level = 6 if count * 400 <= LARGE else HURRIED
-    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=level) as packer:
+    with gzip.GzipFile(filename="", mode="wb", fileobj=out, mtime=0, compresslevel=LEVEL) as packer:
 
         def add(data: bytes) -> None:
             hashed.update(data)
