@@ -41,6 +41,8 @@ OBJECT = 400
 """Overhead of an object in bytes."""
 TINY = 300
 """Smaller objects are not compressed."""
+STORED = 4096
+"""Nor are smaller trees: they are names of objects, which do not compress."""
 FEW = 100
 """Maximum number of objects written loose; more stay in a pack, as in git (`transfer.unpackLimit`)."""
 _HEX = regex(rb"[0-9a-fA-F]+")
@@ -285,7 +287,7 @@ class ObjectStore:
         """
         data = self.get(oid, "tree")
         entries: list[tuple[bytes, bytes, bytes]] = self._entry.findall(data)
-        if sum(len(mode) + len(name) for mode, name, _ in entries) + (self._width + 2) * len(entries) != len(data):
+        if self._entry.sub(b"", data):
             raise CouldNotTell(f"the tree {oid} is damaged", hint="git fsck")
         return [
             TreeEntry(mode.decode(), name, raw.hex()) for mode, name, raw in entries if names is None or name in names
@@ -392,8 +394,9 @@ class _Body:
         return len(oid) % 2 == 0 and _OID.fullmatch(oid) is not None and bytes.fromhex(oid) in self._oids
 
     def add(self, oid: str, kind: Kind, data: bytes) -> None:
+        is_stored = len(data) < (STORED if kind == "tree" else TINY)
         self._file.write(
-            _pack_header(_PACK_TYPE[kind], len(data)) + (_stored(data) if len(data) < TINY else zlib.compress(data, 1))
+            _pack_header(_PACK_TYPE[kind], len(data)) + (_stored(data) if is_stored else zlib.compress(data, 1))
         )
         self._oids.add(bytes.fromhex(oid))
 

@@ -14,6 +14,7 @@ from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
 from git_taskctx.model.oids import TreeOid
 
 FILE, PROGRAM = "100644", "100755"
+_WRITTEN = frozenset({FILE, PROGRAM, FOLDER, LINK, SUBMODULE})
 _Naming = Callable[[list[TreeEntry]], TreeOid]
 
 
@@ -27,7 +28,8 @@ class Tree:
         self._objects = objects
         self._oid = oid
         self.entries: dict[bytes, TreeEntry | Tree] = {
-            entry.name: _as_git_writes(entry) for entry in (objects.read_tree(oid) if oid else ())
+            entry.name: entry if entry.mode in _WRITTEN else _as_git_writes(entry)
+            for entry in (objects.read_tree(oid) if oid else ())
         }
         """By name; an opened folder is a tree itself."""
 
@@ -131,8 +133,6 @@ def _as_git_writes(entry: TreeEntry) -> TreeEntry:
 
     Old tools wrote 100664 and 040000; git normalizes them in folders that it rewrites.
     """
-    if entry.mode in (FILE, PROGRAM, FOLDER, LINK, SUBMODULE):
-        return entry
     mode = int(entry.mode, 8)
     if stat.S_ISREG(mode):
         return entry._replace(mode=PROGRAM if mode & 0o100 else FILE)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, CouldNotTell, TryAgain
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE
+from git_taskctx.git.objects import QUESTIONS
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
 from git_taskctx.handoff.changed import read_files
@@ -15,6 +18,9 @@ from git_taskctx.lean import digest
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change, FileChange
+
+SMALL = 64 * 1024
+"""Bytes of a file that is read with others."""
 
 
 class FilesBefore:
@@ -31,8 +37,18 @@ class FilesBefore:
         self._files = read_files(data, snapshot.files_sha) if snapshot and data is not None else iter(())
         self._next = self._read()
 
-    def describe(self, change: Change) -> FileChange:
-        """Return a changed file as it goes on record. Raises: TryAgain where it changed meanwhile."""
+    def describe(self, changes: Sequence[Change]) -> Iterator[FileChange]:
+        """Yield changed files as they go on record. Raises: TryAgain where one changed meanwhile."""
+        for start in range(0, len(changes), QUESTIONS):
+            some = changes[start : start + QUESTIONS]
+            if self._next is None and self._since:  # no list has their hashes
+                before = (self._since[change.path] for change in some if change.path in self._since)
+                oids = [one.old_oid for one in before if one.old_mode not in (ABSENT, SUBMODULE)]
+                with suppress(CouldNotTell):  # found again where it is asked for alone
+                    self._reading.objects.read_ahead(oids, limit=SMALL)
+            yield from map(self._describe, some)
+
+    def _describe(self, change: Change) -> FileChange:
         sha, size = _raw_hash(self._reading, change)
         previous_sha, previous_mode = self._find(change, sha)
         return FileChange(
@@ -65,6 +81,9 @@ class FilesBefore:
         if change.old_mode == SUBMODULE:
             return sha256_hex(change.old_oid.encode())
         try:
+            found = self._reading.objects.find(change.old_oid, limit=SMALL)
+            if found is None or found.whole:
+                return digest("sha256", found.data).hexdigest() if found is not None else None
             pieces = self._reading.objects.read_pieces(change.old_oid)
             hashed = digest("sha256", next(pieces, b""))
             for piece in pieces:

@@ -107,7 +107,7 @@ def take_snapshot(
         draft.warnings.append(f"{change.path}: {change.kind}; its content is not in the snapshot")
     tree_before = repository.tree_of(base) if chain.previous_owner == "init" else chain.tenure_tree
     before = FilesBefore(session, reading, chain.previous_owner, tree_before, draft.warnings)
-    side, side_sha = write_list(map(before.describe, changes), status, count=len(changes))
+    side, side_sha = write_list(before.describe(changes), status, count=len(changes))
     untracked, untracked_count = _untracked(status, since_init=reading.find_changes(chain.init_tree) or changes)
     prefix = f"{agent}-{draft.n}"
     index_tree = reading.index_tree
