@@ -5,7 +5,8 @@ Clean content is remembered: in everyday scans if it is large enough to pay, in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from git_taskctx import secrets
 from git_taskctx.capture.scope import compile_patterns
@@ -16,6 +17,7 @@ from git_taskctx.git.patch import Added, Patch
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
+from git_taskctx.lean import regex
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Immutable
 from git_taskctx.model.oids import TreeOid
@@ -27,6 +29,7 @@ WORTH = 64 * 1024
 STEP = 1024 * 1024
 """Bytes between two events."""
 WHAT = "looking for secrets"
+_ADDED = regex(rb"^\+.*", re.MULTILINE)
 
 
 class Guard:
@@ -50,10 +53,17 @@ class Guard:
         """Return whether a path may hold secrets."""
         return self._allowed is not None and self._allowed.covers(name)
 
-    def added(self, files: Iterable[Added]) -> Iterator[secrets.Hit]:
-        """Scan the lines that a diff adds; small files together, as each scan has a fixed cost."""
+    def added(self, patch: Patch) -> Iterator[secrets.Hit]:
+        """Scan the lines that a diff adds; small files together, as each scan has a fixed cost.
+
+        A diff of small files is first scanned whole: most often there is nothing to be found.
+        """
+        if not self._deep and patch.size <= 4 * STEP and max(map(len, patch.data.split(b"\ndiff --git "))) < WORTH:
+            lines = b"\n".join(_ADDED.findall(patch.data))
+            if b"\0" not in lines and not self._using(lines):
+                return
         small, held = list[Added](), 0
-        for one in files:
+        for one in patch.added_lines():
             size = sum(len(line) for _, line in one.lines)
             if self._deep or size >= WORTH or any(b"\0" in line for _, line in one.lines):
                 yield from self._together(small)
@@ -151,7 +161,7 @@ def refuse_added(caller: Caller, policy: SecretsPolicy, reading: Reading, since:
     """Refuse secrets that `patch`, from `since` to a reading's tree, adds, unless forced. Raises: Refused."""
     guard = Guard(caller, reading.repository, policy)
     guard.total = patch.size
-    hits = list(guard.added(patch.added_lines()))
+    hits = list(guard.added(patch))
     new = _new_blobs(reading, since)
     hits += _search_whole(guard, reading, {name: oid for name, oid in new.items() if oid in patch.binaries})
     # Names go on record as well: one that is kept would have every later record refused.
