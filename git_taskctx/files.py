@@ -16,13 +16,11 @@ from pathlib import Path
 from threading import Thread
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
-from git_taskctx.limits import MAX_DEPTH, PIECE
+from git_taskctx.limits import ANY_FILE, LOCK_SECONDS, MAX_DEPTH, PIECE
 from git_taskctx.system import sync
 
-LOCK_SECONDS = 10.0
 LANES = 4
 """Threads that wait for the disk."""
-MAX_READ = 512 * 1024 * 1024
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that ask for an end: work in progress is undone in order, as in git."""
 TEMPORARY = ".tmp-taskctx-"
@@ -217,7 +215,7 @@ def _left_by(path: Path) -> str:
     return f"{TEMPORARY}{path.name[:100]}-"
 
 
-def read_plain(path: Path, *, limit: int = MAX_READ) -> bytes | None:
+def read_plain(path: Path, *, limit: int = ANY_FILE) -> bytes | None:
     """Return the bytes of a regular file, if any.
 
     Raises: Fatal for a link or a special file, BadData over `limit` bytes.

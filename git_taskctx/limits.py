@@ -1,31 +1,131 @@
-"""Limits for untrusted files: bytes, depth and so time.
+"""One budget of bytes, depth and time for everything that others can write.
 
-Limits are checked before the work that they bound.
+Limits are checked before the work that they bound. Where a limit has no unit in its name or text, it counts bytes.
 """
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
-from typing import Any
 
-from git_taskctx.lean import regex
+from git_taskctx.lean import TYPE_CHECKING, regex
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+# Files
 MAX_BYTES = 8 * 1024 * 1024
-"""Larger documents of ours are not read: nothing we write comes near it."""
+"""A document of ours: nothing we write comes near it."""
 MAX_DEPTH = 32
-"""Levels of a document, and parts of a key."""
+"""Levels of a document or of scope macros, and parts of a key."""
 VALUES = 100_000
 """Values of a task file: its parser takes 50 microseconds over each."""
 UNPACKED = 2 * 1024 * 1024 * 1024
-"""Bytes in a compressed file, which are never in memory together."""
+"""A compressed file's content, which is never in memory as a whole."""
 PIECE = 1024 * 1024
-"""Bytes read at once."""
+"""Read at once."""
 LINE = 64 * 1024
-"""Bytes of a line in our files."""
+"""A line in our files, or a short file of ours."""
 BITS = 63
 """Bits of a number of TOML, beside its sign."""
+NAME_FILE = 4096
+"""A file of ours with one name or path."""
+ANY_FILE = 512 * 1024 * 1024
+"""A file without a limit of its own: it is read into memory."""
+TEXT_FILE = 1024 * 1024
+"""A text that people or agents write: task, standards, macros, signers, hook, prompt, answer."""
+LINES_LIMIT = 10_000
+"""Lines of a body or a list text: the Markdown parser needs seconds for more."""
+POLICY_LIMIT = 256 * 1024
+"""A committed policy, of which tomllib reads a MiB in seconds."""
+PYPROJECT_LIMIT = 16 * 1024 * 1024
+"""A `pyproject.toml`, of which only our table is parsed."""
+STAGES_LIMIT = 1000
+"""Stages of the pipelines."""
+ALTERNATIVES_LIMIT = 1000
+"""Patterns that one pattern's braces may stand for."""
+PATTERN_LIMIT = 8 * 1024
+"""Characters of a pattern."""
+PATTERNS_LIMIT = 256 * 1024
+"""Characters of all patterns, braces expanded."""
 
+# Evidence and QA logs
+EVIDENCE_LIMIT = 16 * 1024 * 1024
+"""A piece of evidence, or a log."""
+PIECES_LIMIT = 200
+"""Pieces of evidence in a context."""
+CONTAINERS_LIMIT = 1_000_000
+"""JSON objects and lists in a log; a tool's log of 16 MiB has a tenth of that."""
+DOCUMENTS_LIMIT = 1000
+"""Documents in a log."""
+SUITES_DEPTH = 20
+"""Nested suites: reports recurse."""
+XML_DEPTH = 100
+"""Nested elements of JUnit XML."""
+
+# The ledger and the history, which every pusher writes
+NOTE_LIMIT = 8 * 1024 * 1024
+"""A note that a proof reads; a task of a thousand records has one."""
+ANY_NOTE_LIMIT = 64 * 1024 * 1024
+"""A note that is copied or merged unread."""
+BATCH_LIMIT = 4 * NOTE_LIMIT
+"""Notes held at once, unless one commit alone has more."""
+RECORD_LIMIT = 1024 * 1024
+"""Characters of a record."""
+RECORDS_LIMIT = 20_000
+"""Records of a note."""
+CHAIN_LIMIT = 5_000
+"""Records of a context: folding them takes quadratic time."""
+BYPASSES_LIMIT = 250
+"""Bypasses of a task: each is searched for in the history of each of its commits."""
+REASONS_LIMIT = 50
+"""Reasons, and notices, of one claim."""
+CLAIMS_LIMIT = 1000
+"""Commits that the records of a task name; each needs the chain up to it."""
+COMMIT_LIMIT = 4 * 1024 * 1024
+"""A commit."""
+MAP_LIMIT = 256 * 1024 * 1024
+"""A list of commits: git's `shallow`, or a map of rewritten ones."""
+MERGES_LIMIT = 100
+"""Nested merges that are proved one by one, each by the rules before it."""
+MERGED_FILE = 16 * 1024 * 1024
+"""A file whose conflict is described."""
+SIGNATURE_LIMIT = 64 * 1024
+"""Characters of a signature."""
+
+# Agents and CI
+SETTINGS_LIMIT = 4 * 1024 * 1024
+"""An agent's settings."""
+PROMPTS_LIMIT = 2000
+"""Prompts that are checked."""
+PAYLOAD_LIMIT = 32 * 1024 * 1024
+"""What an agent sends to a hook; larger writes are not source code."""
+STREAM_LINE = 1024 * 1024
+"""Characters of a line of an agent's output that is examined."""
+STREAM_END = 4 * 1024 * 1024
+"""The end of each stream that a worker sends back, and that goes on record."""
+JOURNAL_LIMIT = 256 * 1024 * 1024
+"""The events of a run."""
+EVENT_LIMIT = 64 * 1024 * 1024
+"""An event; GitHub sends at most 25 MB."""
+
+# Time
+LOCK_SECONDS = 10.0
+"""For the lock of a worktree."""
+DISCOVERY_SECONDS = 20.0
+"""For git to find the repository, which takes three small files."""
+GIT_SECONDS = 600.0
+"""After which git counts as stuck if it takes no CPU time (a FIFO, a dead network file system)."""
+NETWORK_SECONDS = 3600.0
+"""The same, where git uses the network or asks a person."""
+SIGNING_SECONDS = 120.0
+"""For a person to type a passphrase."""
+HOOK_SECONDS = 60.0
+"""For one git command with its hooks, when they are tried."""
+VERSION_SECONDS = 30
+"""For a program to print its version."""
+CLUSTER_SECONDS = 10
+"""For a connection to a cluster."""
 _BETWEEN_KEYS = regex(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
 _STRING = regex(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
-from git_taskctx.limits import MAX_BYTES
+from git_taskctx.limits import MAX_BYTES, NAME_FILE
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
@@ -94,7 +94,7 @@ class Store:
         Where a kill left only one of its two notes, the git dir's decides.
         """
         path = self.root / "active"
-        data = files.read_plain(path, limit=4096)
+        data = files.read_plain(path, limit=NAME_FILE)
         text = data.decode("utf-8", "replace").strip() if data else ""
         if text and not is_task_id(text):
             raise BadData(f"{path} does not hold a task id", Situation("clone.no_task_id", path=path))
@@ -105,7 +105,7 @@ class Store:
 
     def marker(self) -> str | None:
         """Return the active context's id by the git dir, even if the folder is gone."""
-        active = files.read_plain(self.root / "active", limit=4096) or b""
+        active = files.read_plain(self.root / "active", limit=NAME_FILE) or b""
         return None if self._is_put_away(active.decode("utf-8", "replace").strip()) else _read_marker(self._marker)
 
     @property
@@ -141,7 +141,7 @@ class Store:
     def clone(self) -> str:
         """Return this clone's name, drawn once for its worktrees; it reveals nothing about the machine."""
         path = self._common / "taskctx" / "clone"
-        data = files.read_plain(path, limit=64)
+        data = files.read_plain(path, limit=NAME_FILE)
         if data is None:
             files.make_folder(path.parent)
             data = os.urandom(4).hex().encode() + b"\n"
@@ -258,7 +258,7 @@ class Store:
         """Return the archived task of this branch; one lookup, however many there are."""
         if not all(files.require_plain(folder, folder=True) for folder in (self.root, self.root / "archive")):
             return None
-        data = files.read_plain(self._note_of(place), limit=4096) or b""
+        data = files.read_plain(self._note_of(place), limit=NAME_FILE) or b""
         context_id, _, task = data.decode("utf-8", "replace").strip().partition(" ")
         if not is_context_id(context_id) or not is_task_id(task):
             return None
@@ -275,7 +275,7 @@ class Store:
 
             with files.naming(folder):
                 for note in folder.parent.glob("left-*"):
-                    if (files.read_plain(note, limit=4096) or b"").startswith(context_id.encode()):
+                    if (files.read_plain(note, limit=NAME_FILE) or b"").startswith(context_id.encode()):
                         note.unlink()
                 shutil.rmtree(folder)
                 files.sync_all([folder.parent])
@@ -308,7 +308,7 @@ def _worktree_of(git_dir: Path) -> Path:
 
 
 def _read_marker(path: Path) -> str | None:
-    data = files.read_plain(path, limit=4096)
+    data = files.read_plain(path, limit=NAME_FILE)
     text = data.decode("ascii", "replace").strip() if data else ""
     if text and not is_context_id(text):
         raise BadData(f"{path} does not hold a context id", hint=f"rm '{path}'")

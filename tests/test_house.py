@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 import subprocess
 import sys
@@ -15,6 +16,14 @@ from gitrepo import ROOT
 SIGNALS = ("HUP", "INT", "QUIT", "TERM")
 ROOMS = sorted({path.parent for top in ("git_taskctx", "tests") for path in (ROOT / top).rglob("*.py")})
 MOST = 25
+LIMITS = "limits.py"
+OURS = {
+    "agents/prompt.py", "capture/qa/documents.py", "cli/proof.py", "context/guard.py", "git/ahead.py", "git/fast.py",
+    "git/index.py", "git/lines.py", "git/objects.py", "git/patch.py", "git/private.py", "lean.py", "pipeline/bodies.py",
+    "report/account.py", "report/page.py", "report/progress.py", "report/syntax.py", "runner/command.py",
+    "secrets/memory.py",
+}  # fmt: skip
+"""Modules with sizes that bound what we write ourselves, or say from where on another way is taken."""
 
 
 def test_no_circle_among_the_modules() -> None:
@@ -35,6 +44,33 @@ def test_no_two_test_files_of_one_name() -> None:
     """pytest imports a test file by its name alone, and refuses the second of a name."""
     names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_one_module_holds_the_limits_of_what_others_write() -> None:
+    """Elsewhere no size from 64 KiB on is written out, and no `limit` or `timeout` is a number."""
+    package = ROOT / "git_taskctx"
+    found = {
+        path.relative_to(package).as_posix()
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if _is_limit(node)
+    }
+    assert found == {LIMITS, *OURS}
+
+
+def _is_limit(node: ast.AST) -> bool:
+    if isinstance(node, ast.keyword):
+        return node.arg in ("limit", "timeout", "time_limit") and _value_of(node.value) > 0
+    size = _value_of(node) if isinstance(node, ast.BinOp) else 0
+    return size >= 64 * 1024 and size % 1024 == 0
+
+
+def _value_of(node: ast.AST) -> int:
+    """Return the value of a product or shift of whole numbers; 0 for any other expression."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.LShift):
+        left, right = _value_of(node.left), _value_of(node.right)
+        return left * right if isinstance(node.op, ast.Mult) else left << right
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, int) else 0
 
 
 @pytest.mark.parametrize("name", SIGNALS)

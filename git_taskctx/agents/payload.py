@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 
 from git_taskctx.agents.tools import FILES, holds_patch, kind_of, patched, places_in, served_name, words_of
+from git_taskctx.limits import PAYLOAD_LIMIT
 
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from git_taskctx.agents.tools import Part
 
-LIMIT = 32 * 1024 * 1024
-"""Bytes of a payload that are read; larger writes are not source code."""
 MANY = 10_000
 """Paths in one tool call; with more the targets count as unknown."""
 _KEYS = (
@@ -77,8 +76,8 @@ def read(data: bytes, folder: str) -> HookPayload:
 
 def _load(data: bytes) -> dict[str, Any]:
     """Parse a payload; nothing at all is an empty one."""
-    if len(data) > LIMIT:
-        raise Unreadable(f"the payload has more than {LIMIT // 1024 // 1024} MiB")
+    if len(data) > PAYLOAD_LIMIT:
+        raise Unreadable(f"the payload has more than {PAYLOAD_LIMIT // 1024 // 1024} MiB")
     if not data.strip():
         return {}
     try:

@@ -15,12 +15,9 @@ from git_taskctx.agents.dialects import Dialect
 from git_taskctx.agents.judge import Said, role_of
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.quoting import quote
+from git_taskctx.limits import PROMPTS_LIMIT, TEXT_FILE
 from git_taskctx.model.values import dataclass
 
-LARGEST = 1024 * 1024
-"""Bytes of a prompt that is read."""
-MOST = 2000
-"""Prompts that are read."""
 EXEMPT = "git-taskctx: no task prompt"
 """Words anywhere in a prompt that exempt it."""
 _PLACES = {
@@ -67,7 +64,7 @@ def check_prompts(dialect: Dialect, top: Path, agents: tuple[str, ...], verbs: C
         name = quote(os.fsencode(path.relative_to(top)))
         prompts.append(name)
         try:
-            data = files.read_plain(path, limit=LARGEST) or b""
+            data = files.read_plain(path, limit=TEXT_FILE) or b""
         except TaskctxError as error:
             lacks.append(Lack(name, f"is not read: {error.message}", "a regular file of its own"))
             continue
@@ -81,7 +78,7 @@ def _prompts(dialect: Dialect, top: Path) -> Iterator[Path]:
         for place, folders, names in os.walk(top / f".{dialect.name}" / folder):
             folders.sort()
             for name in sorted(names):
-                if name.endswith(suffix) and count < MOST:
+                if name.endswith(suffix) and count < PROMPTS_LIMIT:
                     count += 1
                     yield Path(place, name)
 

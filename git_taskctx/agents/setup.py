@@ -19,11 +19,10 @@ from git_taskctx import files
 from git_taskctx.agents import marked, wiring
 from git_taskctx.agents.dialects import DIALECTS, Dialect
 from git_taskctx.errors import BadData, Fatal, TaskctxError, TryAgain
+from git_taskctx.limits import SETTINGS_LIMIT
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.values import dataclass
 
-LARGEST = 4 * 1024 * 1024
-"""Bytes of a configuration that is read."""
 BEGIN, END = "<!-- git-taskctx: begin -->", "<!-- git-taskctx: end -->"
 _FILES = {"claude": "settings.json", "codex": "hooks.json", "gemini": "settings.json", "cursor": "hooks.json"}
 _SKILLS = {"codex": ".agents"}
@@ -143,7 +142,7 @@ def apply(plan: SetupPlan, place: AgentPlace) -> None:
     for change in plan.changes:
         real = Path(os.path.realpath(change.path))
         with files.naming(change.path):
-            if change.before != files.read_plain(real, limit=LARGEST):
+            if change.before != files.read_plain(real, limit=SETTINGS_LIMIT):
                 raise TryAgain(f"{change.name} has been changed meanwhile", hint="run the same command again")
             if change.after is not None:
                 real.parent.mkdir(parents=True, exist_ok=True)
@@ -240,7 +239,7 @@ def _read(path: Path, place: AgentPlace) -> str | None:
     real = os.path.realpath(path)
     if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):
         raise Fatal(f"{path} leads out of the worktree", hint=f"ls -ld '{path.parent}' '{path}'   # look at it")
-    data = files.read_plain(Path(real), limit=LARGEST)
+    data = files.read_plain(Path(real), limit=SETTINGS_LIMIT)
     try:
         return data.decode("utf-8") if data is not None else None
     except UnicodeDecodeError as error:

@@ -12,15 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx.errors import BadData
 from git_taskctx.lean import digest, regex
+from git_taskctx.limits import ALTERNATIVES_LIMIT, MAX_DEPTH, PATTERN_LIMIT, PATTERNS_LIMIT
 from git_taskctx.model.values import dataclass
 
-MAX_ALTERNATIVES = 1000
-"""Patterns that one pattern's braces may stand for."""
-MAX_PATTERN = 8192
-"""Characters in a pattern."""
-MAX_TOTAL = 256 * 1024
-"""Characters in all patterns, braces expanded."""
-MAX_MACRO_DEPTH = 32
 _PLACES = 200
 """Maximum number of places that are examined one by one."""
 
@@ -173,8 +167,8 @@ def _expand(
         raise BadData(f"scope macro {name} names itself: {' -> '.join([*above[above.index(name) :], name])}")
     if name not in macros:
         raise BadData(f"unknown scope macro {name}", hint=_nearest(name, macros))
-    if len(above) >= MAX_MACRO_DEPTH:
-        raise BadData(f"scope macro {above[0]} is nested more than {MAX_MACRO_DEPTH} deep")
+    if len(above) >= MAX_DEPTH:
+        raise BadData(f"scope macro {above[0]} is nested more than {MAX_DEPTH} deep")
     if name not in known:
         items = [
             item
@@ -193,15 +187,15 @@ def _nearest(name: str, macros: Mapping[str, Sequence[str]]) -> str:
 
 
 def _clean(pattern: str) -> str:
-    if len(pattern) > MAX_PATTERN:
-        raise BadData(f"a scope pattern has {len(pattern)} characters, more than {MAX_PATTERN}")
+    if len(pattern) > PATTERN_LIMIT:
+        raise BadData(f"a scope pattern has {len(pattern)} characters, more than {PATTERN_LIMIT}")
     return re.sub(r"^(?:\./+|/+)+", "", pattern)
 
 
 def _compile(patterns: Sequence[str]) -> re.Pattern[str]:
     plain = list(dict.fromkeys(item for pattern in patterns for item in _alternatives(pattern)))
-    if sum(map(len, plain)) > MAX_TOTAL:
-        raise BadData(f"the scope patterns have more than {MAX_TOTAL} characters together")
+    if sum(map(len, plain)) > PATTERNS_LIMIT:
+        raise BadData(f"the scope patterns have more than {PATTERNS_LIMIT} characters together")
     return re.compile("|".join(map(_translate, plain)), re.DOTALL)
 
 
@@ -213,8 +207,8 @@ def _alternatives(pattern: str) -> list[str]:
     done: list[str] = []
     waiting = [pattern]
     while waiting:
-        if len(done) + len(waiting) > MAX_ALTERNATIVES:
-            raise BadData(f"scope pattern {pattern[:80]!r} stands for more than {MAX_ALTERNATIVES} patterns")
+        if len(done) + len(waiting) > ALTERNATIVES_LIMIT:
+            raise BadData(f"scope pattern {pattern[:80]!r} stands for more than {ALTERNATIVES_LIMIT} patterns")
         text = waiting.pop()
         cuts = _first_braces(text)
         if cuts:

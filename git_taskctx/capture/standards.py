@@ -12,13 +12,12 @@ from git_taskctx.capture.sections import MAX_SENTENCE, MarkdownFile, Section, sh
 from git_taskctx.capture.strict_yaml import Node
 from git_taskctx.capture.taskfile import TaskText
 from git_taskctx.errors import BadData
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.context import StandardsCitation
 from git_taskctx.model.oids import BlobOid
 from git_taskctx.model.policy import StandardsPolicy
 from git_taskctx.model.values import dataclass, field, replace
 
-MAX_FILE = 1024 * 1024
-"""Bytes of one standards file."""
 MAX_TEXT = 8 * 1024
 """Bytes of a section's text in the context."""
 MAX_TEXTS = 24 * 1024
@@ -35,7 +34,7 @@ _REFERENCE = re.compile(
 _LINES = re.compile(r"L\d+(?:-L?\d+)?", re.IGNORECASE)
 
 Standard = tuple[str, BlobOid, bytes | None]
-"""A file of the worktree: path, blob, content; None if longer than `MAX_FILE`."""
+"""A file of the worktree: path, blob, content; None if longer than `TEXT_FILE`."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +174,7 @@ def cite(wanted: Sequence[Wanted], read: Callable[[str], Standard | None]) -> Ci
             continue
         path, oid, data = file
         if data is None:
-            problems.setdefault(f"{one.place}: {path} has more than {MAX_FILE} bytes")
+            problems.setdefault(f"{one.place}: {path} has more than {TEXT_FILE} bytes")
             continue
         document = documents[path] = documents.get(path) or MarkdownFile(data)
         sections = _find(document, one.section)

@@ -12,11 +12,10 @@ from typing import Any
 
 from git_taskctx import limits
 from git_taskctx.errors import BadData
-from git_taskctx.limits import MAX_DEPTH
+from git_taskctx.limits import MAX_DEPTH, TEXT_FILE
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
-MAX_BYTES = 1024 * 1024
 SHOWN_PROBLEMS = 50
 _NULLS = ("", "~", "null", "Null", "NULL")
 NO_TEXT = "a control character, or no character at all"
@@ -25,7 +24,7 @@ _NAME = re.compile(r"[\w-]+")
 """The name of an anchor or tag, unlike a path or pattern."""
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _COMMENT = re.compile(r"[ \t]+(#[^\s#]\S*)")
-_MOST_READ = 4 * MAX_BYTES
+_MOST_READ = 4 * TEXT_FILE
 """Characters parsed for one file in all attempts to read on after a fault."""
 
 
@@ -81,9 +80,9 @@ class Problems:
 
 def decode_text(data: bytes, problems: Problems) -> str:
     """Decode a file without byte order mark, with LF. Raises: BadData when larger than 1 MiB or not UTF-8."""
-    if len(data) > MAX_BYTES:
+    if len(data) > TEXT_FILE:
         then = Situation("clone.begin_with_title", task="TASK")
-        raise BadData(f"{problems.name} has {len(data)} bytes, more than {MAX_BYTES}", then)
+        raise BadData(f"{problems.name} has {len(data)} bytes, more than {TEXT_FILE}", then)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -15,9 +15,6 @@ _OPTIONS = ("--agent", "--role")
 _AGENTS = ("claude", "codex", "gemini", "cursor")
 _STOPS = ("stop", "subagentstop", "afteragent")
 """The agents' names of events that require a recorded worktree."""
-_CHUNK = 1 << 20
-_MOST = 33 << 20
-"""Bytes of stdin that are kept: more than any payload that is read."""
 
 
 def run_plainly(argv: Sequence[str]) -> int | None:
@@ -107,12 +104,14 @@ def _read_stdin() -> bytes:
     """Read all of stdin, so that the writer gets no closed pipe, keeping the beginning; None from a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return b""
+    from git_taskctx.limits import PAYLOAD_LIMIT, PIECE
+
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         return sys.stdin.read().encode("utf-8", "surrogatepass")
     data = bytearray()
-    while chunk := stream.read(_CHUNK):
-        if len(data) <= _MOST:
+    while chunk := stream.read(PIECE):
+        if len(data) <= PAYLOAD_LIMIT:  # a longer one is refused whole
             data += chunk
     return bytes(data)
 

@@ -124,7 +124,8 @@ class Call:
 
     def config(self, commit: CommitOid | None) -> Config:
         """Return the configuration in force, with the policy committed in `commit`."""
-        from git_taskctx.config import PYPROJECT_LIMIT, load_config
+        from git_taskctx.config import load_config
+        from git_taskctx.limits import PYPROJECT_LIMIT
 
         repository = self.repository
         try:
@@ -145,8 +146,9 @@ class Call:
 
         Empty unless `commit` is HEAD's: only a commit made here could change it.
         """
-        from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, differs
+        from git_taskctx.config import POLICY_FILES, differs
         from git_taskctx.files import read_plain
+        from git_taskctx.limits import PYPROJECT_LIMIT
 
         found = []
         if not self.repository.has_worktree or commit != self.repository.head().commit:

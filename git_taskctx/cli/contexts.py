@@ -42,8 +42,8 @@ def init(
 
     The task file is found by its name, as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
     """
-    from git_taskctx.git.repository import BLOB_LIMIT
     from git_taskctx.handoff.begin import InitRequest, begin
+    from git_taskctx.limits import TEXT_FILE
     from git_taskctx.model.oids import check_agent_name
     from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
@@ -56,7 +56,7 @@ def init(
         words = ["init", task, *(["--title", title] if title else []), "--agents", ",".join(dict.fromkeys(names))]
         raise Usage("an agent is named twice in --agents", hint=f"git taskctx {shell_words(words)}")
     if description == "-":
-        description = sys.stdin.read(BLOB_LIMIT)  # far more than is taken
+        description = sys.stdin.read(TEXT_FILE)  # far more than is taken
     request = InitRequest(
         task=task,
         title=title,

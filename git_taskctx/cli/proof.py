@@ -10,6 +10,7 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument
 from git_taskctx.errors import Fatal, Usage
+from git_taskctx.limits import EVENT_LIMIT
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ REPORTS = get_args(ProofFormat)[2:]
 """Formats of proofs only."""
 SUMMARY_LIMIT = 1024 * 1024
 """Bytes of a step summary on GitHub."""
-EVENT_LIMIT = 64 * 1024 * 1024
-"""Bytes of an event; GitHub sends at most 25 MB."""
 FILES = {"gitlab": "code-quality.json", "sarif": "proof.sarif", "junit": "junit.xml"}
 """Files of `--reports` beside `proof.json`."""
 CODES = {"verified": 0, "violated": 1, "unproven": 3}

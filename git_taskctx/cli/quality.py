@@ -144,10 +144,11 @@ def evidence(
 
 
 def _read(call: Call, path: str, *, lines: str | None = None) -> EvidenceSource:
-    from git_taskctx.context.evidence import LIMIT, STDIN, check_stdin, read_source
+    from git_taskctx.context.evidence import STDIN, check_stdin, read_source
+    from git_taskctx.limits import EVIDENCE_LIMIT
 
     if path != STDIN:
         return read_source(call.repository, call.folder, path, lines=lines)
     if lines is not None:
         raise Usage("--lines needs a file", hint="git taskctx attach FILE --type excerpt --lines L10-L20")
-    return check_stdin(sys.stdin.buffer.read(LIMIT + 1))
+    return check_stdin(sys.stdin.buffer.read(EVIDENCE_LIMIT + 1))

@@ -8,6 +8,7 @@ from pathlib import Path
 from git_taskctx.errors import Fatal
 from git_taskctx.files import read_plain
 from git_taskctx.git.repository import Repository
+from git_taskctx.limits import TEXT_FILE
 
 LEFTHOOK = tuple(
     f"{folder}{dot}lefthook{local}.{kind}"
@@ -37,6 +38,6 @@ def is_gated(repository: Repository) -> bool:
 
 def _mentions_us(place: Path) -> bool:
     try:
-        return _OURS in (read_plain(place.resolve(), limit=1024 * 1024) or b"")
+        return _OURS in (read_plain(place.resolve(), limit=TEXT_FILE) or b"")
     except (Fatal, OSError, RuntimeError):
         return False

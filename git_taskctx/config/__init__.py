@@ -13,7 +13,6 @@ from git_taskctx.config.committed import (
     COMMITTED_FILE,
     POLICY_FILES,
     PYPROJECT_FILE,
-    PYPROJECT_LIMIT,
     CommittedPolicy,
     differs,
     find_in_pyproject,
@@ -27,7 +26,6 @@ from git_taskctx.model.values import replace
 
 __all__ = [
     "POLICY_FILES",
-    "PYPROJECT_LIMIT",
     "CommittedPolicy",
     "Config",
     "Setting",

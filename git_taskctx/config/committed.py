@@ -17,20 +17,16 @@ from git_taskctx.config.keys import (
 )
 from git_taskctx.config.kinds import WrongValue, describe, show_key
 from git_taskctx.errors import BadConfig
-from git_taskctx.limits import load_toml
+from git_taskctx.limits import POLICY_LIMIT, load_toml
 from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, field
 
-MAX_BYTES = 256 * 1024
-"""Larger committed policy files are not read."""
 COMMITTED_FILE = ".taskctx.toml"
 PYPROJECT_FILE = "pyproject.toml"
 POLICY_FILES = (COMMITTED_FILE, PYPROJECT_FILE)
 TABLES = ("run", "stage", "pipeline")
 """The tables of pipelines."""
-PYPROJECT_LIMIT = 16 * 1024 * 1024
-"""Bytes of a `pyproject.toml` that is read."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +90,8 @@ def differs(name: str, committed: bytes | None, other: bytes | None) -> bool:
 
 
 def _parse_toml(data: bytes, what: str) -> dict[str, Any]:
-    if len(data) > MAX_BYTES:
-        raise BadConfig(f"{what} has {len(data)} bytes, more than {MAX_BYTES}")
+    if len(data) > POLICY_LIMIT:
+        raise BadConfig(f"{what} has {len(data)} bytes, more than {POLICY_LIMIT}")
     try:
         text = data.decode("utf-8-sig")
         return load_toml(text)

@@ -14,10 +14,10 @@ from typing import Any
 
 from git_taskctx.config.kinds import describe, show_key
 from git_taskctx.errors import BadConfig, Usage
+from git_taskctx.limits import STAGES_LIMIT
 from git_taskctx.model.oids import check_agent_name
 from git_taskctx.model.pipeline import GoBack, Limit, Pipelines, Settings, Stage
 
-MAX_STAGES = 1000
 _STAGE_NAME = re.compile(r"(?!(?:data|flags|seed)\Z)[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """An id for the engine, and a folder on any file system."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -55,8 +55,8 @@ class _TableReader:
                 self.fault(f"pipeline.{show_key(name)}.stages", "is missing")
         if not given:
             self.fault("stage", "there is no stage: the pipeline is empty")
-        if len(given) > MAX_STAGES:
-            self.fault("stage", f"{len(given)} stages, more than {MAX_STAGES}")
+        if len(given) > STAGES_LIMIT:
+            self.fault("stage", f"{len(given)} stages, more than {STAGES_LIMIT}")
         stages = {name: Stage(**{"run": ("",), **one}) for name, one in read.items()}
         pipelines = {name: tuple(one.get("stages", ())) for name, one in chosen.items()}
         self.judge(stages, pipelines)

@@ -20,16 +20,13 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.refs import find_ref
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import context_ref_name
+from git_taskctx.limits import EVIDENCE_LIMIT, PIECES_LIMIT
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Evidence, EvidenceType
 from git_taskctx.model.payloads import Attach
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
-LIMIT = 16 * 1024 * 1024
-"""Bytes of a piece of evidence."""
-MOST = 200
-"""Maximum number of pieces in a context."""
 STDIN = "-"
 Original = Literal["unchanged", "changed", "gone", "none"]
 """State of the original; standard input has none."""
@@ -73,7 +70,7 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
         raise Fatal(
             f"'{given}' is a link out of the worktree", hint=f"ls -l {shlex.quote(given)}   # name the file itself"
         )
-    data = files.read_plain(real, limit=LIMIT)
+    data = files.read_plain(real, limit=EVIDENCE_LIMIT)
     if data is None:
         raise Fatal(f"there is no file '{given}'", hint="ls   # PATH counts from the current folder")
     inside = place.is_relative_to(top)
@@ -84,8 +81,8 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
 
 def check_stdin(data: bytes) -> EvidenceSource:
     """Return evidence from standard input. Raises: BadData when it is too long."""
-    if len(data) > LIMIT:
-        raise BadData(f"standard input has more than {LIMIT} bytes", hint="keep the end of it: tail -c 16M")
+    if len(data) > EVIDENCE_LIMIT:
+        raise BadData(f"standard input has more than {EVIDENCE_LIMIT} bytes", hint="keep the end of it: tail -c 16M")
     return EvidenceSource(STDIN, data)
 
 
@@ -120,9 +117,10 @@ def take(
     for known in before:
         if (known.sha256, known.path, known.type, known.lines) == (sha, source.path, kind, source.lines):
             return known, None
-    if len(before) >= MOST:
+    if len(before) >= PIECES_LIMIT:
         raise Refused(
-            f"{session.task} has {MOST} pieces of evidence, and takes no more", Situation("clone.too_much_evidence")
+            f"{session.task} has {PIECES_LIMIT} pieces of evidence, and takes no more",
+            Situation("clone.too_much_evidence"),
         )
     refuse_content(session, source.path, source.data, first_line=source.first_line)
     packed = compress(source.data)
@@ -211,7 +209,7 @@ def _in_folder(session: Session, evidence: Evidence) -> bytes | None:
 
 def _in_ref(session: Session, evidence: Evidence) -> bytes | None:
     tree = find_ref(session.repository.git, context_ref_name(session.context.context_id))
-    found = session.repository.objects.find(f"{tree}:{evidence.stored}", limit=2 * LIMIT) if tree else None
+    found = session.repository.objects.find(f"{tree}:{evidence.stored}", limit=2 * EVIDENCE_LIMIT) if tree else None
     return found.data if found and found.whole else None
 
 
@@ -219,7 +217,7 @@ def unpack(packed: bytes, size: int) -> bytes | None:
     """Decompress up to the recorded size; None for damaged or larger data."""
     unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
     try:
-        data = unpacker.decompress(packed, min(size, LIMIT) + 1)
+        data = unpacker.decompress(packed, min(size, EVIDENCE_LIMIT) + 1)
     except zlib.error:
         return None
     return data if len(data) == size else None

@@ -10,12 +10,13 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
-from git_taskctx.config import PYPROJECT_LIMIT, Config
+from git_taskctx.config import Config
 from git_taskctx.context.scope import paths_in
 from git_taskctx.errors import BadData, Refused, TaskctxError
 from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
+from git_taskctx.limits import PYPROJECT_LIMIT
 from git_taskctx.model.context import Command, Immutable, TaskSnapshot, ValidationBaseline
 from git_taskctx.model.manifest import Capture, Purpose, Source
 from git_taskctx.model.oids import BlobOid, CommitOid
@@ -196,10 +197,10 @@ def _cite(ground: Ground, words: TaskSnapshot, own: Sequence[Wanted]) -> Cited:
 
 def _read(reading: Reading, path: str) -> Standard | None:
     """Read a file of the worktree as git has it."""
-    from git_taskctx.capture.standards import MAX_FILE
+    from git_taskctx.limits import TEXT_FILE
 
     found = find_file(reading.objects, reading.tree, path.encode("utf-8", "surrogateescape"))
-    return (quote(found[0]), found[1], read_blob(reading.objects, found[1], limit=MAX_FILE)) if found else None
+    return (quote(found[0]), found[1], read_blob(reading.objects, found[1], limit=TEXT_FILE)) if found else None
 
 
 def _macros(ground: Ground) -> tuple[Mapping[str, Sequence[str]], tuple[Source, ...]]:

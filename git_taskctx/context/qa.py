@@ -14,11 +14,12 @@ from git_taskctx.context.staleness import compare_text
 from git_taskctx.context.volatile import is_same_commit
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote, unquote
-from git_taskctx.git.repository import BLOB_LIMIT, Repository
+from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.lean import digest
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Qa, Run
@@ -154,7 +155,7 @@ def _logs_in(chain: Chain, repository: Repository, tree: TreeOid) -> Iterator[by
     repository.objects.flush()
     for path in sorted({path for path, _ in kept}):
         raw = unquote(path)
-        blob = repository.objects.find(f"{tree}:{os.fsdecode(raw)}", limit=BLOB_LIMIT)
+        blob = repository.objects.find(f"{tree}:{os.fsdecode(raw)}", limit=TEXT_FILE)
         if blob is None or not blob.whole or (path, digest("sha256", blob.data).hexdigest()) not in kept:
             continue
         if not repository.objects.has(f"{chain.init_tree}:{os.fsdecode(raw)}"):

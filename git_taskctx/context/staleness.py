@@ -13,12 +13,11 @@ from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.context import StandardsCitation
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.values import dataclass
 
-LIMIT = 1024 * 1024
-"""Bytes of a task file or a standards file."""
 MAX_SEARCHED = 50
 """Changed Markdown files that are searched for a missing section."""
 SHOWN = 5
@@ -93,7 +92,7 @@ def _stale_task(session: Session) -> str | None:
     from git_taskctx.capture.taskfile import without_volatile
 
     volatile = session.context.policy.task.volatile
-    then = session.repository.objects.find(state.task_file_sha, limit=LIMIT)
+    then = session.repository.objects.find(state.task_file_sha, limit=TEXT_FILE)
     try:
         if then is not None and then.whole:
             hashes = (
@@ -131,7 +130,7 @@ def _changed_files(session: Session) -> Iterator[tuple[str, list[StandardsCitati
 
 def _blob_on_disk(repository: Repository, path: str) -> BlobOid | None:
     try:
-        data = read_plain(repository.toplevel / os.fsdecode(unquote(path)), limit=LIMIT)
+        data = read_plain(repository.toplevel / os.fsdecode(unquote(path)), limit=TEXT_FILE)
     except TaskctxError:
         return None
     return BlobOid(repository.objects.hash("blob", data)) if data is not None else None
@@ -147,9 +146,9 @@ def _compare_sections(
         found = find_file(reading.objects, reading.tree, unquote(path))
         if found is not None and found == (unquote(path), oids.get(path)):
             continue  # the bytes on disk differ by line ends or a filter, what git has of them does not
-        data = read_blob(reading.objects, found[1], limit=LIMIT) if found is not None else None
+        data = read_blob(reading.objects, found[1], limit=TEXT_FILE) if found is not None else None
         if data is None:
-            what = "is gone" if found is None else f"has more than {LIMIT} bytes"
+            what = "is gone" if found is None else f"has more than {TEXT_FILE} bytes"
             lost += [(one, f"{path} {what}, which has {one.section}") for one in citations]
             continue
         from git_taskctx.capture.sections import MarkdownFile
@@ -185,7 +184,7 @@ def _search(session: Session, reading: Reading, lost: Sequence[StandardsCitation
     files = [one for one in changes if one.mode.startswith("100") and one.path.lower().endswith((b".md", b".markdown"))]
     places: dict[str, tuple[str, str, str]] = {}
     for change in files[:MAX_SEARCHED]:
-        data = read_blob(reading.objects, BlobOid(change.oid), limit=LIMIT)
+        data = read_blob(reading.objects, BlobOid(change.oid), limit=TEXT_FILE)
         if data is not None:
             for sha, section in find_again(MarkdownFile(data), lost).items():
                 places.setdefault(sha, (quote(change.path), section.slug, section.span))
@@ -199,4 +198,4 @@ def read_task_file_bytes(repository: Repository, path: str) -> bytes | None:
         full = full.resolve()
         if not full.is_relative_to(repository.toplevel.resolve()):
             raise BadData(f"{path} is a link out of the worktree")
-    return read_plain(full, limit=LIMIT)
+    return read_plain(full, limit=TEXT_FILE)

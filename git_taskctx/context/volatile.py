@@ -8,7 +8,8 @@ from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.quoting import quote, unquote
-from git_taskctx.git.repository import BLOB_LIMIT, Repository
+from git_taskctx.git.repository import Repository
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import BlobOid, TreeOid
 from git_taskctx.model.payloads import TaskFile
@@ -56,9 +57,9 @@ def put_back_file(
     from git_taskctx.capture.taskfile import lasting_sha
 
     name = unquote(path).decode("utf-8", "surrogateescape")
-    blob = repository.objects.find(f"{wanted}:{name}", limit=BLOB_LIMIT)
+    blob = repository.objects.find(f"{wanted}:{name}", limit=TEXT_FILE)
     if blob is None and captured is not None:
-        blob = repository.objects.find(captured, limit=BLOB_LIMIT)
+        blob = repository.objects.find(captured, limit=TEXT_FILE)
     if blob is None or blob.kind != "blob" or not blob.whole:
         return None
     try:

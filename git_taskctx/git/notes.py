@@ -16,13 +16,12 @@ from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
 from git_taskctx.git.refs import RefConflict, RefMove, Refs, tries
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import FILE, PROGRAM, Tree
+from git_taskctx.limits import ANY_NOTE_LIMIT
 from git_taskctx.model.oids import CommitOid
 
 NOTES_REF = "refs/notes/taskctx"
 WIDE = 64
 """A folder with more notes gets sub-folders."""
-LONGEST = 64 * 1024 * 1024
-"""Bytes; longer notes are not ours."""
 
 
 def read_note(objects: ObjectStore, commit: str | None, target: str) -> list[str]:
@@ -136,7 +135,7 @@ def write_notes(
 def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str, list[str]]:
     """Return the lines that only the notes commit `theirs` has, by object. Raises: CouldNotTell.
 
-    What is not a note (another path, not a file, longer than `LONGEST`) is ignored.
+    What is not a note (another path, not a file, longer than `ANY_NOTE_LIMIT`) is ignored.
     """
     objects = repository.objects
     old = objects.tree_of(ours) if ours else objects.empty_tree
@@ -147,7 +146,7 @@ def new_lines(repository: Repository, ours: str | None, theirs: str) -> dict[str
     sizes = objects.sizes({oid for _, oid in notes})
     found: dict[str, list[str]] = {}
     for name, oid in notes:
-        if sizes.get(oid, 0) <= LONGEST:
+        if sizes.get(oid, 0) <= ANY_NOTE_LIMIT:
             target = name.decode()
             known = {*read_note(objects, ours, target), *found.get(target, ())}
             lines = [line for line in note_lines(objects.get(oid, "blob")) if line not in known]

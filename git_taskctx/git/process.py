@@ -17,18 +17,15 @@ from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
 from git_taskctx.git import ahead
 from git_taskctx.git.quoting import quote, shown
 from git_taskctx.lean import regex
+from git_taskctx.limits import GIT_SECONDS, NETWORK_SECONDS
 from git_taskctx.model.values import dataclass, field, replace
 
-TIME_LIMIT = 600.0
-"""Seconds after which git counts as stuck (a FIFO, a dead network file system)."""
 PIPE = 4096
 """Bytes that a new pipe takes at once, whether or not anybody reads (the least that Linux gives it)."""
 PATIENCE = 5.0
 """Seconds in which nearly every git process ends."""
 GRACE = 2.0
 """Seconds that git gets to clean up when asked to end."""
-NETWORK_LIMIT = 3600.0
-"""Seconds; the limit for one that uses the network, or asks a person."""
 
 _LOCKED = regex(
     r"^(?!remote: ).*(?:Unable to create '(.*\.lock)': File exists|could not lock config file (.*): File exists)",
@@ -63,8 +60,8 @@ class Git:
     """Variables to set, or to remove (None)."""
     settings: tuple[str, ...] = ()
     """`-c` settings of every call."""
-    time_limit: float = TIME_LIMIT
-    network_limit: float = NETWORK_LIMIT
+    time_limit: float = GIT_SECONDS
+    network_limit: float = NETWORK_SECONDS
     patience: float = PATIENCE
     """Seconds before looking for what git may be waiting for."""
     foreground: bool = False

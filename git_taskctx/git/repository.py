@@ -18,6 +18,7 @@ from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
 from git_taskctx.git.objects import ObjectStore, RawCommit, read_head
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.quoting import quote
+from git_taskctx.limits import DISCOVERY_SECONDS, TEXT_FILE
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
@@ -35,10 +36,6 @@ _OPERATIONS: tuple[tuple[str, Operation], ...] = (
     ("BISECT_LOG", "bisect"),
 )
 
-BLOB_LIMIT = 1024 * 1024
-"""Bytes of a committed file that we read: policy, macros, signers, a task."""
-DISCOVERY_LIMIT = 20.0
-"""Seconds for git to find the repository, which takes three small files."""
 _WAITED_FOR = (
     "packed-refs", "shallow", "info/attributes", "info/exclude", "info/grafts", "objects/info/alternates",
     "refs/notes/taskctx",
@@ -289,7 +286,7 @@ class Repository:
         found = self.git.run("reflog", "-1", "--format=%gs", "HEAD", ok=(0, 128))
         return found.out.decode("utf-8", "replace").strip() or None
 
-    def find_blob(self, commit: CommitOid | None, path: str, *, limit: int = BLOB_LIMIT) -> bytes | None:
+    def find_blob(self, commit: CommitOid | None, path: str, *, limit: int = TEXT_FILE) -> bytes | None:
         """Return the content of `path` in `commit`, if there is such a file.
 
         Raises: CouldNotTell where it is missing in this clone, BadData above `limit` bytes, without reading it.
@@ -340,7 +337,7 @@ def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = Fa
     Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
     dir that git would take for content, and for a git that is too old.
     """
-    git = Git(folder, environ, time_limit=DISCOVERY_LIMIT)
+    git = Git(folder, environ, time_limit=DISCOVERY_SECONDS)
     try:
         toplevel, git_dir, common_dir, index, algorithm = _discover(git, bare=bare)
     except GitFailed as error:

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.repository import Repository
+from git_taskctx.limits import SIGNATURE_LIMIT, SIGNING_SECONDS
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.payloads import Signature
 from git_taskctx.model.values import dataclass, replace
@@ -23,10 +24,6 @@ AUTHOR = "git-taskctx <git-taskctx@localhost> 0 +0000"
 SSH = "-----BEGIN SSH SIGNATURE-----"
 KINDS = (SSH, "-----BEGIN PGP SIGNATURE-----", "-----BEGIN PGP MESSAGE-----", "-----BEGIN SIGNED MESSAGE-----")
 """Prefixes of known signatures; `git log` stops at others."""
-LIMIT = 64 * 1024
-"""Characters of a signature."""
-PATIENCE = 120.0
-"""Seconds for a person to type a passphrase."""
 _IDENTITY = re.compile(r"[^\n\0<>]{0,500} <[^\n\0<>]{0,500}> [0-9]{1,12} [+-][0-9]{4}")
 _FIELDS = "%H%x00%G?%x00%GF%x00%GP%x00%GS%x00%GK"
 _QUIET = ("i18n.commitEncoding=UTF-8", "i18n.logOutputEncoding=UTF-8", "gpg.minTrustLevel=undefined")
@@ -53,7 +50,7 @@ def find_signature(value: object) -> Signature | None:
     committer, text = value["committer"], value["value"]
     if not (isinstance(committer, str) and isinstance(text, str) and _IDENTITY.fullmatch(committer)):
         return None
-    if len(text) > LIMIT or not text.startswith(KINDS) or not text.isascii() or "\0" in text:
+    if len(text) > SIGNATURE_LIMIT or not text.startswith(KINDS) or not text.isascii() or "\0" in text:
         return None
     return Signature(committer, text)
 
@@ -79,7 +76,7 @@ def sign(repository: Repository, text: str) -> Signature:
     with private_folder(repository) as folder:
         # A program that asks for a passphrase must not wait for a terminal that it may not read.
         env = {**quarantine(repository, folder / "objects"), **author, "SSH_ASKPASS_REQUIRE": "force"}
-        git = replace(repository.git.with_env(**env).with_settings(_QUIET), time_limit=PATIENCE)
+        git = replace(repository.git.with_env(**env).with_settings(_QUIET), time_limit=SIGNING_SECONDS)
         try:
             oid = git.run("commit-tree", "-S", repository.objects.empty_tree, stdin=text.encode("utf-8"))
             data = git.run("cat-file", "commit", oid.out.decode().strip()).out

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from git_taskctx.commits.seal import open_current
-from git_taskctx.config import POLICY_FILES, PYPROJECT_LIMIT, Config, differs
+from git_taskctx.config import POLICY_FILES, Config, differs
 from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
 from git_taskctx.context.files import context_files
 from git_taskctx.context.gather import Captured, Given, Ground, capture_file, capture_words, committed_in
 from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import commands_of, signer_of, size_warning
-from git_taskctx.context.staleness import LIMIT, read_task_file_bytes
+from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.files import read_plain
 from git_taskctx.git.changes import compare_trees
@@ -27,6 +27,7 @@ from git_taskctx.ledger.entries import append_records
 from git_taskctx.ledger.entry import anchor_of, on_anchors
 from git_taskctx.ledger.kept import TASK_FILE, add_kept
 from git_taskctx.ledger.refs import context_ref_name, keep_commits, refs_of, snapshots_folder
+from git_taskctx.limits import PYPROJECT_LIMIT, TEXT_FILE
 from git_taskctx.model.context import SCHEMA_VERSION, Audit, Context, GitState, TaskSnapshot
 from git_taskctx.model.export import LISTED
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid, check_task_id
@@ -207,7 +208,7 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
     if request.task_file is not None:
         given = request.folder / request.task_file
         try:
-            data = read_plain(given.resolve(), limit=LIMIT)
+            data = read_plain(given.resolve(), limit=TEXT_FILE)
         except BadData as error:
             raise BadData(f"{error.message}: a task file of that size is not read") from error
         if data is None:

@@ -16,9 +16,9 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.errors import BadData, Fatal, Refused, TaskctxError
 from git_taskctx.git.notes import NOTES_REF, read_note
-from git_taskctx.git.process import TIME_LIMIT
 from git_taskctx.git.refs import find_ref
 from git_taskctx.handoff.lifecycle import recover
+from git_taskctx.limits import GIT_SECONDS
 from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.record import Record, load_record
@@ -127,7 +127,7 @@ def _notify(caller: Caller, done: Completed, command: str) -> int:
             env={**caller.repository.git.environ, **names},
             input=dump_canonical({"version": 1, **facts}),
             stdout=2,
-            timeout=TIME_LIMIT,
+            timeout=GIT_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:

@@ -26,6 +26,7 @@ from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.refspec import find_left, find_named
 from git_taskctx.hooks.shims import EVENTS, GATES, author, is_current
 from git_taskctx.ledger.refs import REMOTES
+from git_taskctx.limits import NAME_FILE, VERSION_SECONDS
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
@@ -190,7 +191,7 @@ def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> 
         there = shutil.which("git-taskctx", path=folder) if folder else None
         if there is not None:
             found.setdefault(Path(there).resolve(), there)
-    noted = read_plain(place.git_dir / "taskctx" / "program", limit=4096) or b""
+    noted = read_plain(place.git_dir / "taskctx" / "program", limit=NAME_FILE) or b""
     kept = shutil.which("git-taskctx", path=os.fsdecode(noted.rstrip(b"\n"))) if noted else None
     if not found and kept is not None:
         yield Problem(
@@ -229,7 +230,12 @@ def examine_program(place: Place, seats: Sequence[HookState], program: Path) -> 
 def _ask_version(git: Git, program: str) -> str | None:
     try:
         done = subprocess.run(
-            [program, "--version"], cwd=git.cwd, env=dict(git.environ), capture_output=True, timeout=30, check=False
+            [program, "--version"],
+            cwd=git.cwd,
+            env=dict(git.environ),
+            capture_output=True,
+            timeout=VERSION_SECONDS,
+            check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

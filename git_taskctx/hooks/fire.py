@@ -19,11 +19,10 @@ from git_taskctx.git.process import Git
 from git_taskctx.hooks.health import HookState, read_author, read_script
 from git_taskctx.hooks.place import Place
 from git_taskctx.hooks.shims import EVENTS, block_of, is_current, shim
+from git_taskctx.limits import HOOK_SECONDS
 from git_taskctx.model.values import dataclass
 from git_taskctx.situation import Situation
 
-TIME_LIMIT = 60.0
-"""Seconds for one git command with its hooks."""
 _DROP = (
     *PLACES,
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
@@ -79,7 +78,7 @@ def fire(place: Place, seats: Iterable[HookState]) -> Fired:
 def _require_programs(program: Path) -> None:
     """Check that programs in the temporary folder run. Raises: CouldNotTell."""
     try:
-        subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=TIME_LIMIT)
+        subprocess.run([program], stdin=subprocess.DEVNULL, capture_output=True, check=True, timeout=HOOK_SECONDS)
     except (OSError, subprocess.SubprocessError) as error:
         raise CouldNotTell(
             f"no program runs in {program.parent}, so the hooks cannot be fired there",
@@ -102,7 +101,7 @@ def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
     for number, name in enumerate(sorted(names - ours), count):
         overlay |= {f"GIT_CONFIG_KEY_{number}": f"hook.{name}.enabled", f"GIT_CONFIG_VALUE_{number}": "false"}
         overlay["GIT_CONFIG_COUNT"] = str(number + 1)
-    return Git(top, place.environ, overlay, _SETTINGS, TIME_LIMIT)
+    return Git(top, place.environ, overlay, _SETTINGS, HOOK_SECONDS)
 
 
 def _furnish(place: Place, git: Git, top: Path, wired: list[HookState]) -> list[str]:

@@ -14,11 +14,10 @@ from typing import Literal
 from git_taskctx.commits.managers import LEFTHOOK, PRE_COMMIT
 from git_taskctx.hooks.place import Place, beside
 from git_taskctx.hooks.shims import EVENTS, GATES, Author, author
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.values import dataclass
 
 State = Literal["in place", "missing", "displaced", "shadowed", "not executable", "off"]
-LIMIT = 1 << 20
-"""Bytes; longer scripts are not read."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def read_script(path: Path) -> bytes | None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            return file.read(LIMIT)
+            return file.read(TEXT_FILE)
     except OSError:
         return None
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.commits.managers import LEFTHOOK
 from git_taskctx.hooks import prek, steps
-from git_taskctx.hooks.health import LIMIT, is_executable, look, read_author, read_script
+from git_taskctx.hooks.health import is_executable, look, read_author, read_script
 from git_taskctx.hooks.place import PREFIX, Place, beside, look_again
 from git_taskctx.hooks.refspec import let_be, let_fetch
 from git_taskctx.hooks.shims import (
@@ -38,6 +38,7 @@ from git_taskctx.hooks.shims import (
     without_shim,
 )
 from git_taskctx.hooks.steps import HookChange
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.values import dataclass, field
 
 _STDIN = ("post-rewrite", "pre-push")
@@ -457,8 +458,8 @@ def _find_unsafe(place: Place, path: Path) -> str | None:
     """Return why a file of the worktree is not written to: its link leads elsewhere, or it was not read completely."""
     if place.leads_out(path):
         return f"{path} {_OUT}"
-    if path.is_file() and path.stat().st_size > LIMIT:
-        return f"{path} has more than {LIMIT} bytes: add our lines by hand"
+    if path.is_file() and path.stat().st_size > TEXT_FILE:
+        return f"{path} has more than {TEXT_FILE} bytes: add our lines by hand"
     return None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from git_taskctx.hooks.health import read_author, read_script
+from git_taskctx.limits import VERSION_SECONDS
 
 _OLDEST = (0, 3, 5)
 """The first prek that runs `<hook>.legacy`; earlier ones move a hook there and never run it."""
@@ -22,7 +23,9 @@ def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None
     named = _PROGRAM.search(read_script(path) or b"")
     program = named[1] if named else b"prek"
     try:
-        done = subprocess.run([program, b"--version"], env=dict(environ), capture_output=True, timeout=30, check=False)
+        done = subprocess.run(
+            [program, b"--version"], env=dict(environ), capture_output=True, timeout=VERSION_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     found = _VERSION.match(done.stdout)

@@ -9,6 +9,7 @@ from typing import Any
 from git_taskctx.context.caller import TEXT_LIMIT
 from git_taskctx.errors import TaskctxError
 from git_taskctx.files import read_plain
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.canonical import load_object
 from git_taskctx.model.payloads import AgentUsage
 from git_taskctx.model.values import dataclass, field
@@ -16,8 +17,6 @@ from git_taskctx.runner import BadResponse, CommandFailed, freeze
 from git_taskctx.runner.frozen import hash_json
 from git_taskctx.runner.schema import violations_in
 
-LARGEST = 1024 * 1024
-"""Bytes of an answer."""
 SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "additionalProperties": False,
@@ -80,7 +79,7 @@ def read_answer(path: Path, stage: str) -> AgentAnswer:
     Raises: BadResponse for a link, an odd file, one that is too large, and for what is not JSON or breaks the schema.
     """
     try:
-        data = read_plain(path, limit=LARGEST)
+        data = read_plain(path, limit=TEXT_FILE)
         value = load_object(data, what=path.name) if data is not None else None
     except TaskctxError as error:
         raise BadResponse(f"the answer of {stage} does not read: {error.message}", [error.message]) from error

@@ -21,6 +21,7 @@ from git_taskctx.files import lock_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.remote import fetch_refs, require_remote, url_of
 from git_taskctx.git.repository import Repository, open_repository
+from git_taskctx.limits import CLUSTER_SECONDS, STREAM_END
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import StageRun
 from git_taskctx.model.pipeline import Settings, Stage
@@ -33,8 +34,6 @@ from git_taskctx.runner import Cancelled, CommandFailed, ContextWriter, TaskCont
 from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 
-KEPT = 4 * 1024 * 1024
-"""Bytes of the end of each stream that come back, and that go on record."""
 TRIES = 2
 """How often a check is tried again whose worker was lost."""
 _TICK = 0.2
@@ -94,7 +93,7 @@ class Cluster:
         """Trees that are there."""
         try:
             self._dask = _dask()
-            self._client = self._dask.Client(f"tcp://{found[1]}", set_as_default=False, timeout=10)
+            self._client = self._dask.Client(f"tcp://{found[1]}", set_as_default=False, timeout=CLUSTER_SECONDS)
         except ImportError as error:
             raise Fatal("dask is not installed", hint='pipx install "git-taskctx[dask]"') from error
         except OSError as error:
@@ -233,5 +232,5 @@ def _run_in_tree(order: Order, environ: Mapping[str, str], ctx: TaskContext) -> 
 def end_of(path: Path) -> bytes:
     """Return the end of a file, as much as goes on record."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - KEPT))
-        return file.read(KEPT)
+        file.seek(max(0, path.stat().st_size - STREAM_END))
+        return file.read(STREAM_END)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from git_taskctx.files import read_plain
+from git_taskctx.limits import LINE
 from git_taskctx.model.values import dataclass
 
 NOTE = "taskctx/stage"
@@ -27,7 +28,7 @@ class TreeOwner:
 
 def owner_of_tree(git_dir: Path) -> TreeOwner | None:
     """Return the owner of the tree with this git dir; None for any other tree."""
-    data = read_plain(git_dir / NOTE, limit=64 * 1024)
+    data = read_plain(git_dir / NOTE, limit=LINE)
     if data is None:
         return None
     from git_taskctx.model.canonical import load_object

@@ -14,6 +14,7 @@ from typing import Any
 
 from git_taskctx import files
 from git_taskctx.errors import Fatal, TaskctxError, TryAgain
+from git_taskctx.limits import JOURNAL_LIMIT
 from git_taskctx.model.canonical import DECODER, dump_line
 from git_taskctx.model.codec import from_plain, to_plain
 from git_taskctx.model.oids import TreeOid
@@ -29,7 +30,6 @@ EVENTS = "events.jsonl"
 VERSION = 1
 ASK = ":ask"
 """What the id of a gate has behind the name of its stage."""
-_LARGEST = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def _alone(store: Store, task: str) -> Iterator[None]:
 
 def read_events(folder: Path) -> Iterator[RunEvent]:
     """Yield the events of a run that read; a kill may have torn a line."""
-    for line in (files.read_plain(folder / EVENTS, limit=_LARGEST) or b"").splitlines():
+    for line in (files.read_plain(folder / EVENTS, limit=JOURNAL_LIMIT) or b"").splitlines():
         with contextlib.suppress(ValueError, RecursionError, TaskctxError):
             yield from_plain(RunEvent, DECODER.decode(line.decode("utf-8")), what=EVENTS)
 

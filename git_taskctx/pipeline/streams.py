@@ -13,10 +13,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+from git_taskctx.limits import STREAM_LINE
 from git_taskctx.model.payloads import AgentUsage
 
-LONGEST = 1024 * 1024
-"""Characters of a line that are looked into; of a longer one nothing is."""
 SHOWN = 200
 """Characters of the last words that are shown."""
 _QUOTA = re.compile(r"usage limit|rate limit|quota|429|resource.?exhausted", re.IGNORECASE)
@@ -51,7 +50,7 @@ class StreamReader:
             if not self._is_long:
                 self._line(self._open + line)
             self._open, self._is_long = "", False
-        self._is_long = self._is_long or len(self._open) + len(rest) > LONGEST
+        self._is_long = self._is_long or len(self._open) + len(rest) > STREAM_LINE
         self._open = "" if self._is_long else self._open + rest
 
     def close(self) -> None:
@@ -59,7 +58,7 @@ class StreamReader:
         self.feed("\n")
 
     def _line(self, line: str) -> None:
-        if not line.strip() or len(line) > LONGEST:
+        if not line.strip() or len(line) > STREAM_LINE:
             return
         value = None
         if line.lstrip().startswith("{"):

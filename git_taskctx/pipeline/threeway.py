@@ -16,6 +16,7 @@ from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
+from git_taskctx.limits import MERGED_FILE
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass, replace
 
@@ -212,7 +213,7 @@ def _hunks(repository: Repository, tree: TreeOid, path: bytes) -> str:
 
 def content_of(repository: Repository, tree: TreeOid, path: bytes) -> bytes:
     """Return the content of a file in a tree; nothing where there is none."""
-    found = repository.objects.find(f"{tree}:{os.fsdecode(path)}", limit=16 * 1024 * 1024)
+    found = repository.objects.find(f"{tree}:{os.fsdecode(path)}", limit=MERGED_FILE)
     return found.data if found is not None and found.kind == "blob" else b""
 
 

@@ -15,6 +15,15 @@ from git_taskctx.ledger.chain import Chain, bypasses_of, fold
 from git_taskctx.ledger.entry import Entry
 from git_taskctx.ledger.forks import follow_all
 from git_taskctx.ledger.rules import refuse_actor, refuse_record
+from git_taskctx.limits import (
+    BYPASSES_LIMIT,
+    CHAIN_LIMIT,
+    CLAIMS_LIMIT,
+    NOTE_LIMIT,
+    REASONS_LIMIT,
+    RECORD_LIMIT,
+    RECORDS_LIMIT,
+)
 from git_taskctx.model.oids import CommitOid, TreeOid, is_agent_name, is_context_id, is_oid, is_task_id
 from git_taskctx.model.payloads import Rebase, Resolve, Snapshot, Start
 from git_taskctx.model.policy import NO_VERIFY, Policy
@@ -24,22 +33,8 @@ from git_taskctx.model.record import Record, load_record, record_id
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.model.verdict import count_of
 
-NOTE_LIMIT = 8 * 1024 * 1024
-"""Bytes of a note; a task of a thousand records has one."""
-LINE_LIMIT = 1024 * 1024
-"""Characters of a record."""
-RECORDS_LIMIT = 20_000
-"""Records of a note."""
-CHAIN_LIMIT = 5_000
-"""Records of a context: folding them takes quadratic time."""
-BYPASSES_LIMIT = 250
-"""Bypasses of a task: each is searched for in the history of each of its commits."""
-REASONS_LIMIT = 50
-"""Reasons, and notices, of one claim."""
 CUT = 200
 """Characters that a message takes from a note."""
-CLAIMS_LIMIT = 1000
-"""Commits that the records of a task name; each needs the chain up to it."""
 SHOWN = 5
 """Records named because this version does not know some of their fields."""
 CLAIMS = ("seal", "adopt", "part")
@@ -252,8 +247,8 @@ def cut(text: str) -> str:
 
 def _load(line: str) -> Record:
     """Read a record of acceptable size. Raises: BadData."""
-    if len(line) > LINE_LIMIT:
-        raise BadData(f"a record has more than {LINE_LIMIT} characters")
+    if len(line) > RECORD_LIMIT:
+        raise BadData(f"a record has more than {RECORD_LIMIT} characters")
     record = load_record(line)
     if not is_context_id(record.context) or not is_task_id(record.task) or record.seq < 1:
         raise BadData("the record names no context")

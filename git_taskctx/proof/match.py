@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from git_taskctx.errors import BadData, CouldNotTell
 from git_taskctx.git.changes import compare_many, compare_trees
 from git_taskctx.git.quoting import quote, unquote
-from git_taskctx.git.repository import BLOB_LIMIT, Repository
+from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import Tree
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Seal
 from git_taskctx.model.policy import Policy
@@ -318,7 +319,7 @@ class ClaimMatcher:
         """Return the hash of a task file without volatile keys; None where it is missing. Raises: BadData."""
         from git_taskctx.capture.taskfile import lasting_sha
 
-        found = self._repository.objects.find(blob, limit=BLOB_LIMIT)
+        found = self._repository.objects.find(blob, limit=TEXT_FILE)
         if found is None or found.kind != "blob" or not found.whole:
             return None
         return lasting_sha(found.data, self.policy.task.volatile, name=path, task=claim.record.task)

@@ -10,11 +10,12 @@ from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
+from git_taskctx.limits import COMMIT_LIMIT, MERGES_LIMIT
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason
 from git_taskctx.model.values import replace
 from git_taskctx.proof.found import CUT_OFF
-from git_taskctx.proof.range import COMMIT_LIMIT, Commit, Range, between, find_commit, lone_range, shallow_commits
+from git_taskctx.proof.range import Commit, Range, between, find_commit, lone_range, shallow_commits
 
 if TYPE_CHECKING:
     from git_taskctx.proof.found import Judged
@@ -23,8 +24,6 @@ WAYS = ((), ("merge.directoryRenames=false",))
 """How merges are made: git's default, and servers' merges, which do not follow renamed folders."""
 _MERGE = ("merge-tree", "--write-tree", "--no-messages", "--name-only")
 _CUT = "history is cut, and what was merged with it"
-DEPTH = 100
-"""Maximum number of nested merges that are proved one by one, each by the rules before it."""
 _USAGE = 129
 """git's exit code for an unknown option."""
 
@@ -78,8 +77,8 @@ def prove_first(
     rests = [oid for oid, one in found.items() if one.by == "merge"]
     if what.first is None or what.first not in what.without or not rests:  # what is not here is excluded from nothing
         return
-    if what.depth == DEPTH:
-        reason = _unchecked(f"more than {DEPTH} merges lie upon each other; name a base that is trusted")
+    if what.depth == MERGES_LIMIT:
+        reason = _unchecked(f"more than {MERGES_LIMIT} merges lie upon each other; name a base that is trusted")
     else:
         below = replace(lone_range(repository, what.first[:12], what.first), depth=what.depth + 1)
         judged = prove(below if what.policy == what.first else replace(below, policy=what.policy))

@@ -13,15 +13,13 @@ from git_taskctx.git.objects import read_head
 from git_taskctx.git.refs import read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.lean import regex
+from git_taskctx.limits import COMMIT_LIMIT, MAP_LIMIT
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
-COMMIT_LIMIT = 4 * 1024 * 1024
-"""Bytes; larger commits are not read."""
 BATCH = 100
 """Maximum number of commits read in one batch."""
-MAP_LIMIT = 256 * 1024 * 1024
 NEAR = 64
 """Maximum number of first parents checked before git is asked for an ancestor."""
 _NAME = regex(r"(?:(?![~^:]|@\{).)*", re.DOTALL)

@@ -13,14 +13,12 @@ from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.notes import find_notes, note_lines
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.entry import anchor_of, page_of
+from git_taskctx.limits import BATCH_LIMIT, NOTE_LIMIT
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.proof import Code, Reason
-from git_taskctx.proof.claims import NOTE_LIMIT, Note, NoteLines, Trust, judge_lines
+from git_taskctx.proof.claims import Note, NoteLines, Trust, judge_lines
 from git_taskctx.proof.range import BATCH, Commit
 from git_taskctx.proof.rules import Rules
-
-BATCH_LIMIT = 4 * NOTE_LIMIT
-"""Bytes of notes held at once, unless one commit alone has more."""
 
 
 class Reader:

@@ -13,10 +13,11 @@ import pytest
 from desk import TASK, Desk, plain
 
 from git_taskctx.cli.call import Call
-from git_taskctx.context.evidence import LIMIT, MOST, EvidenceSource, take
+from git_taskctx.context.evidence import EvidenceSource, take
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
 from git_taskctx.errors import Refused
+from git_taskctx.limits import EVIDENCE_LIMIT, PIECES_LIMIT
 from git_taskctx.model.context import Evidence
 from git_taskctx.model.values import replace
 
@@ -279,14 +280,14 @@ def test_what_was_meant(noted: Desk, args: tuple[str, ...], code: int, told: str
 
 def test_the_largest_piece(begun: Desk) -> None:
     """16 MiB are kept, a byte more is not, from a file or from standard input."""
-    begun.repo.write("large.bin", b"x" * LIMIT)
-    assert attach(begun, "large.bin", "--type", "other")["size"] == LIMIT
-    begun.repo.write("large.bin", b"x" * (LIMIT + 1))
-    assert f"more than {LIMIT}" in begun.refuses("attach", "large.bin", "--type", "other", code=128)
-    done = begun.process("attach", "-", "--type", "other", stdin=b"x" * (LIMIT + 1))
+    begun.repo.write("large.bin", b"x" * EVIDENCE_LIMIT)
+    assert attach(begun, "large.bin", "--type", "other")["size"] == EVIDENCE_LIMIT
+    begun.repo.write("large.bin", b"x" * (EVIDENCE_LIMIT + 1))
+    assert f"more than {EVIDENCE_LIMIT}" in begun.refuses("attach", "large.bin", "--type", "other", code=128)
+    done = begun.process("attach", "-", "--type", "other", stdin=b"x" * (EVIDENCE_LIMIT + 1))
     assert (done.code, done.err) == (
         128,
-        f"error: standard input has more than {LIMIT} bytes\nhint: keep the end of it: tail -c 16M\n",
+        f"error: standard input has more than {EVIDENCE_LIMIT} bytes\nhint: keep the end of it: tail -c 16M\n",
     )
 
 
@@ -296,10 +297,10 @@ def test_the_most_pieces(begun: Desk) -> None:
     with contextlib.closing(call), open_session(call.caller(), write=False) as session:
         known = tuple(
             Evidence(f"E{number}", "other", "-", hashlib.sha256(b"%d" % number).hexdigest(), 1, "0" * 64)
-            for number in range(1, MOST + 1)
+            for number in range(1, PIECES_LIMIT + 1)
         )
         fewer = with_evidence(session, known[:-1])
-        assert take(fewer, EvidenceSource("-", b"0"), "other")[0].id == f"E{MOST}"
+        assert take(fewer, EvidenceSource("-", b"0"), "other")[0].id == f"E{PIECES_LIMIT}"
         full = with_evidence(session, known)
         assert take(full, EvidenceSource("-", b"7"), "other") == (known[6], None)
         with pytest.raises(Refused, match="has 200 pieces of evidence, and takes no more"):

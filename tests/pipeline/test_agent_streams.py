@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from git_taskctx.limits import STREAM_LINE
 from git_taskctx.model.payloads import AgentUsage
-from git_taskctx.pipeline.streams import LONGEST, StreamReader
+from git_taskctx.pipeline.streams import StreamReader
 
 CLAUDE: list[dict[str, Any]] = [
     {"type": "system", "subtype": "init", "cwd": "/w", "session_id": "5e1f", "model": "claude-sonnet-4-5", "tools": []},
@@ -135,7 +136,7 @@ def test_a_line_without_an_end_is_not_held() -> None:
     """However long a line is, no more than its limit is kept."""
     reader = StreamReader()
     for _ in range(8):
-        reader.feed("x" * (LONGEST // 2))
-    assert len(reader._open) <= LONGEST
+        reader.feed("x" * (STREAM_LINE // 2))
+    assert len(reader._open) <= STREAM_LINE
     reader.feed("\nshort\n")
     assert reader.last == "short"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.payloads import AgentUsage
-from git_taskctx.pipeline.answers import LARGEST, read_answer
+from git_taskctx.pipeline.answers import read_answer
 from git_taskctx.runner import BadResponse, CommandFailed
 
 WRONG = {
@@ -25,7 +26,7 @@ WRONG = {
     "an endless number": ('{"data": {"a": 1e999}}', "1e999 is not JSON"),
     "half a character": ('{"session": "\\ud800"}', "not valid JSON"),
     "not utf-8": (b'{"session": "\xff"}', "not valid JSON"),
-    "too large": (b" " * (LARGEST + 1), "more than"),
+    "too large": (b" " * (TEXT_FILE + 1), "more than"),
 }
 
 

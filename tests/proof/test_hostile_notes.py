@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from proof.scene import Clone, Scene
 from proof.test_attacks import Attacker
 
+from git_taskctx.limits import NOTE_LIMIT
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.policy import Policy
-from git_taskctx.proof.claims import NOTE_LIMIT, read_claims
+from git_taskctx.proof.claims import read_claims
 
 
 @pytest.fixture

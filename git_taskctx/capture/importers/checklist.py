@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from git_taskctx.capture.importers.markdown import MAX_LINES
 from git_taskctx.capture.strict_yaml import Node
+from git_taskctx.limits import LINES_LIMIT
 
 _NAME = "tasks.md"
 _BOX = re.compile(
@@ -28,7 +28,7 @@ def is_named(name: str) -> bool:
 
 def parse(text: str, name: str) -> Node | None:
     """Parse a checklist as a list of tasks; None for any other Markdown, as where front matter makes it one task."""
-    if text.startswith("---\n") or text.count("\n") > MAX_LINES:
+    if text.startswith("---\n") or text.count("\n") > LINES_LIMIT:
         return None
     tasks: list[dict[str, Node]] = []
     more: dict[int, list[tuple[int, str]]] = {}

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.capture.strict_yaml import Node, Problems, parse_yaml
+from git_taskctx.limits import LINES_LIMIT
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-MAX_LINES = 10_000
-"""Lines of a body or a list text: the Markdown parser needs seconds for more."""
 
 Line = tuple[str, int]
 """A line and its number."""
@@ -97,9 +96,9 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
     keys = dict(root.value)
     place = keys["body"]
     body = _lines_of(keys.pop("body"))
-    if len(body) > MAX_LINES:
+    if len(body) > LINES_LIMIT:
         problems.add(
-            place.line, place.column, f"the body has {len(body)} lines, more than {MAX_LINES}: divide the task"
+            place.line, place.column, f"the body has {len(body)} lines, more than {LINES_LIMIT}: divide the task"
         )
         return None
     if "title" not in keys and "name" in keys:
@@ -183,7 +182,7 @@ def is_list(text: str) -> bool:
 def items(node: Node, *, ticks: bool = False) -> tuple[Node, ...]:
     """Return the items of a list text, else its paragraphs; a huge text is one item. `ticks` keeps done marks."""
     lines = _lines_of(node)
-    return tuple(_items(lines, ticks=ticks)) if len(lines) <= MAX_LINES else (node,)
+    return tuple(_items(lines, ticks=ticks)) if len(lines) <= LINES_LIMIT else (node,)
 
 
 def without_ticks(value: Any) -> Any:

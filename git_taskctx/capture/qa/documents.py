@@ -16,12 +16,10 @@ from git_taskctx.capture.qa.junit import read_junit
 from git_taskctx.capture.qa.linters import TOO_MANY
 from git_taskctx.capture.qa.reporters import read_document
 from git_taskctx.capture.qa.text import UNREAD
+from git_taskctx.limits import CONTAINERS_LIMIT, DOCUMENTS_LIMIT
 from git_taskctx.model.canonical import DECODER
 from git_taskctx.model.qa import QaReport
 
-MAX_CONTAINERS = 1_000_000
-"""JSON objects and lists in a log; a tool's log of 16 MiB has a tenth of that."""
-MAX_DOCUMENTS = 1000
 _TIMES = 20
 """Maximum number of rereads for text that is no tool's document, or cannot be parsed."""
 _SHORT = 1 << 20
@@ -44,8 +42,8 @@ _TOOLS = {
 def read_documents(text: str) -> tuple[list[QaReport], str]:
     """Return the reports of the documents in a log, and the log without them."""
     head = _HEAD.search(text)
-    if head and text.count("{") + text.count("[") > MAX_CONTAINERS:
-        return [_unread(head, f"more than {MAX_CONTAINERS} objects and lists")], text
+    if head and text.count("{") + text.count("[") > CONTAINERS_LIMIT:
+        return [_unread(head, f"more than {CONTAINERS_LIMIT} objects and lists")], text
     reports: list[QaReport] = []
     unread: dict[str, QaReport] = {}
     events: list[dict[str, Any]] = []
@@ -68,8 +66,8 @@ def read_documents(text: str) -> tuple[list[QaReport], str]:
             events.append(found)
         else:
             reports.append(found)
-            if len(reports) == MAX_DOCUMENTS:
-                reports.append(QaReport(found.tool, "unknown", note=f"more than {MAX_DOCUMENTS} documents"))
+            if len(reports) == DOCUMENTS_LIMIT:
+                reports.append(QaReport(found.tool, "unknown", note=f"more than {DOCUMENTS_LIMIT} documents"))
                 break
         rest.append(text[at:begin])
         at = end

@@ -12,9 +12,9 @@ from xml.parsers import expat
 
 from git_taskctx.capture.qa.fields import line
 from git_taskctx.capture.qa.text import NONE_RAN, TRUNCATED
+from git_taskctx.limits import XML_DEPTH
 from git_taskctx.model.qa import QaReport, ReportStatus
 
-_DEPTH = 100
 _PIECE = 4096
 """Characters examined first, then doubled: a document may be short."""
 _NUMBER = re.compile(r"\s*(\d{1,9})\s*")
@@ -94,8 +94,8 @@ class _SuiteReader:
         tag = _plain(name)
         if not self.above and tag not in _SUITES:
             raise _Stop
-        if len(self.above) == _DEPTH:
-            self.note = f"nested more than {_DEPTH} deep"
+        if len(self.above) == XML_DEPTH:
+            self.note = f"nested more than {XML_DEPTH} deep"
             raise _Stop
         self.began = True
         parent = self.above[-1] if self.above else ""

@@ -9,11 +9,10 @@ from typing import Any
 from git_taskctx.capture.qa.fields import Odd, count, file, line, take, word
 from git_taskctx.capture.qa.linters import problem
 from git_taskctx.capture.qa.text import MISFIT, NONE_RAN
+from git_taskctx.limits import SUITES_DEPTH
 from git_taskctx.model.qa import QaReport, ReportStatus
 
 _INTERRUPTED = "the run was interrupted"
-_DEPTH = 20
-"""Maximum depth of nested suites."""
 _PYTEST_WORDS = {"passed", "failed", "skipped", "xfailed", "xpassed", "error", "rerun", "deselected"}
 _PYTEST_ENDS = {2: _INTERRUPTED, 3: "an internal error of pytest", 4: "pytest refused its command line", 5: NONE_RAN}
 
@@ -97,7 +96,7 @@ def _failed_tests(result: Any, tool: str) -> Iterator[str]:
     failed = [one for one in take(result, "assertionResults", list) if take(one, "status", str) == "failed"]
     for one in failed:
         above = [line(title) for title in take(one, "ancestorTitles", list) if isinstance(title, str) and title]
-        yield line(mark.join((path, *above[:_DEPTH], word(one, "title"))))
+        yield line(mark.join((path, *above[:SUITES_DEPTH], word(one, "title"))))
     if not failed and take(result, "status", str) == "failed":
         yield f"{path} › Test suite failed to run" if tool == "jest" else path
 
@@ -167,7 +166,7 @@ def _playwright_tests(document: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
     opened = [((word(suite, "title"),), suite) for suite in reversed(take(document, "suites", list))]
     while opened:
         above, suite = opened.pop()
-        if len(above) > _DEPTH:
+        if len(above) > SUITES_DEPTH:
             raise Odd("suites")
         for spec in take(suite, "specs", list):
             for test in take(spec, "tests", list):
