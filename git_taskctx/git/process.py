@@ -19,6 +19,7 @@ from git_taskctx.git.quoting import quote, shown
 from git_taskctx.lean import regex
 from git_taskctx.limits import GIT_SECONDS, NETWORK_SECONDS
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.system import time_spent
 
 PIPE = 4096
 """Bytes that a new pipe takes at once, whether or not anybody reads (the least that Linux gives it)."""
@@ -150,7 +151,13 @@ class Git:
             if fifo is not None:
                 reason = f"{quote(os.fsencode(fifo))} is a FIFO, and git waits for it"
                 raise Fatal(reason, hint=f"rm {shlex.quote(os.fspath(fifo))}") from None
-            return process.communicate(timeout=max(self.time_limit - self.patience, 0))
+        while True:
+            spent = time_spent(process.pid)
+            try:
+                return process.communicate(timeout=max(self.time_limit - self.patience, 0))
+            except subprocess.TimeoutExpired:
+                if self.foreground or time_spent(process.pid) - spent < self.time_limit / 100:
+                    raise  # else it is at work: a file of many GiB takes long
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
         """Start git with pipes for all streams in its own process group, or take one started ahead.
