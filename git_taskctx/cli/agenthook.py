@@ -80,9 +80,11 @@ def _is_second(event: str) -> bool:
     project = os.environ.get("CLAUDE_PROJECT_DIR")
     if not project or "CLAUDE_PLUGIN_ROOT" not in os.environ:
         return False
+    from git_taskctx.limits import SETTINGS_LIMIT
+
     try:
         with open(f"{project}/.claude/settings.json", "rb") as file:  # noqa: PTH123 - no pathlib here
-            return f"git taskctx agent-hook {event} --agent claude".encode() in file.read(_CHUNK)
+            return f"git taskctx agent-hook {event} --agent claude".encode() in file.read(SETTINGS_LIMIT)
     except OSError:
         return False
 
