@@ -267,7 +267,6 @@ def _translate(pattern: str) -> str:
 
 
 def _segment(segment: str) -> str:
-    """Translate a path component."""
     parts: list[str] = [""]
     for piece in _PIECE.finditer(segment):
         if piece["stars"]:

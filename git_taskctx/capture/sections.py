@@ -108,15 +108,12 @@ class MarkdownFile:
             place = token.map
             if token.type == "inline" and place and section.start - 1 < place[0] < section.end:
                 text = " ".join(self._plain(token.content).split())
-                if self._is_heading(token) or not text:
+                if place[0] + 1 in self._heading_lines or not text:
                     continue
                 if len(text.split()) > 2:
                     return shorten(first_sentence(text))
                 label = label or text
         return shorten(label or " ".join(section.title.split()))
-
-    def _is_heading(self, token: Token) -> bool:
-        return token.map is not None and token.map[0] + 1 in self._heading_lines
 
     @cached_property
     def _heading_lines(self) -> frozenset[int]:

@@ -174,7 +174,6 @@ def is_same_id(one: str, other: str) -> bool:
 
 
 def _parts_of(task_id: str) -> list[str]:
-    """Return the words and numbers of an id."""
     return [part.lstrip("0") or "0" for part in re.findall(r"[^\W\d_]+|\d+", task_id.casefold())]
 
 
@@ -232,11 +231,6 @@ def clean_text(text: str, *, wrap: bool = False) -> str:
         return text.strip("\n\r").rstrip()
     clean = normalize_multiline(text, wrap=wrap)
     return clean if "\n" in clean.strip("\n") else clean.strip("\n")
-
-
-def _clean_command(text: str) -> str:
-    """Return a command with LF and without trailing blanks."""
-    return "\n".join(line.rstrip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")).strip("\n")
 
 
 class _Reader:
@@ -302,7 +296,6 @@ class _Reader:
         return self._cut(text, node, key) if text and target else text or None
 
     def _items(self, keys: Sequence[str], target: str | None = None) -> Iterator[tuple[str, Node]]:
-        """Yield the non-empty items of the lists at `keys`."""
         for key in keys:
             node = self.flat.known.get(key)
             if node is None or node.value is None:
@@ -319,7 +312,6 @@ class _Reader:
             yield from ((key, item) for item in node.value if item.value not in (None, ""))
 
     def _list(self, keys: Sequence[str], target: str) -> tuple[str, ...]:
-        """Read lists of texts into one, without repetitions."""
         texts: list[str] = []
         for key, item in self._items(keys, target):
             if isinstance(item.value, str):
@@ -354,7 +346,6 @@ class _Reader:
         return "\n".join([texts[head] + cited, *details, *done])
 
     def _member(self, key: str, node: Node) -> str:
-        """Return a text, or a list of texts as a Markdown list."""
         if isinstance(node.value, tuple):
             return "\n".join(f"- {text}" for text in (self._member(key, item) for item in node.value) if text)
         if isinstance(node.value, dict):
@@ -377,7 +368,8 @@ class _Reader:
         if not isinstance(run.value, str) or not run.value.strip() or not isinstance(say.value, str | None):
             self._wrong(item, f"{key}: expected a command, or `command:` and `description:`, each with text")
             return None
-        command = self._whole(_clean_command(run.value), item, key)
+        lines = run.value.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        command = self._whole("\n".join(map(str.rstrip, lines)).strip("\n"), item, key)
         return Command(command, self._cut(clean_text(say.value), say, key) if say.value else None)
 
     def _patterns(self) -> tuple[str, ...]:

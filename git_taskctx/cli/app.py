@@ -37,15 +37,11 @@ def run_app(argv: list[str]) -> int:
 
 
 class _Root(typer.core.TyperGroup):
-    """All verbs, with our own help."""
-
     def get_help(self, ctx: Any) -> str:
         return render_help().removesuffix("\n")
 
 
 class _Command(typer.core.TyperCommand):
-    """One verb, with our own help."""
-
     def get_help(self, ctx: Any) -> str:
         return render_verb(VERBS[self.name or ""]).removesuffix("\n")
 

@@ -19,11 +19,13 @@ from git_taskctx.model.values import dataclass, field
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from datetime import datetime
 
     from git_taskctx.cli.options import Verb
     from git_taskctx.config import Config
     from git_taskctx.context.caller import Caller
+    from git_taskctx.context.session import Session
     from git_taskctx.git.repository import Repository
     from git_taskctx.model.oids import CommitOid
     from git_taskctx.model.progress import Progress
@@ -112,8 +114,13 @@ class Call:
             program=program if (program := Path(sys.argv[0])).name == "git-taskctx" else None,
         )
 
+    def open(self, *, write: bool) -> AbstractContextManager[Session]:
+        """Open the task's context, after recording new commits. Raises: as `open_task`."""
+        from git_taskctx.commits.seal import open_task
+
+        return open_task(self.caller(), write=write)
+
     def _show_progress(self, progress: Progress) -> None:
-        """Show progress, on a terminal."""
         if self._bar is None:
             if 0 <= progress.total <= progress.done or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
                 return

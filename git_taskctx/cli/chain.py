@@ -21,12 +21,11 @@ def start(
 
     The worktree must match its owner's last snapshot; any difference is drift, and is reported path by path.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.start import start
     from git_taskctx.report import text
     from git_taskctx.report.advice.chain import next_steps
 
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         started = start(session, agent, take_over=take_over)
         steps = next_steps(session)
         warnings = (*session.warnings, *(started.took_over.warnings if started.took_over else ()))
@@ -55,14 +54,13 @@ def snapshot(
     ] = None,
 ) -> Answer:
     """Record the worktree at the end of an agent's turn."""
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.record import record_snapshot
     from git_taskctx.handoff.snapshot import Options
     from git_taskctx.report import text
     from git_taskctx.report.advice.chain import next_steps
 
     options = Options(done=done, wip=wip, allow_clean=allow_clean, attest=attest)
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         recorded = record_snapshot(session, agent, options)
         steps = next_steps(session)
         warnings = (*session.warnings, *recorded.warnings)
@@ -183,12 +181,11 @@ def diff(
 
     Of the agent at work, named with --agent, it is what it has not recorded yet.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.diffs import find_diff
     from git_taskctx.report import text
     from git_taskctx.report.colours import shown_diff
 
-    with open_task(call.caller(), write=False) as session:
+    with call.open(write=False) as session:
         found = find_diff(session, agent, number, kind)
     place = os.fspath(call.repository.toplevel / found.path) if found.path is not None else None
     if path:
@@ -223,13 +220,12 @@ def update(
     session_id: Annotated[str | None, Option("--session-id ID", "Its session, to resume it.")] = None,
 ) -> Answer:
     """Record an agent's status, QA log or session."""
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.evidence import read_source
     from git_taskctx.handoff.coordinate import update
     from git_taskctx.report import text
 
     log = read_source(call.repository, call.folder, qa_log) if qa_log is not None else None
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         update(session, agent, status=status, qa_log=log, session_id=session_id)
         seat = session.context.coordination[agent]
     return Answer(
@@ -243,12 +239,11 @@ def block(
     call: Call, agent: AgentOption, finding: Annotated[str, Option("--finding TEXT", "What is wrong.")]
 ) -> Answer:
     """Record a finding that blocks the chain."""
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import block
     from git_taskctx.report import text
     from git_taskctx.report.advice.chain import blocked
 
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         found = block(session, agent, finding)
         steps = blocked(session, found)
     return Answer(
@@ -264,12 +259,11 @@ def unblock(
     finding: Annotated[str, Option("--finding ID", "Id of the finding, such as F1.", complete="<findings>")],
 ) -> Answer:
     """Close a finding; only the agent that found it may."""
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.coordinate import unblock
     from git_taskctx.report import text
     from git_taskctx.report.advice.chain import next_steps
 
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         closed = unblock(session, agent, finding)
         still = len(session.chain.open_findings)
         steps = next_steps(session)
@@ -290,7 +284,6 @@ def resolve_drift(
 
     Where two clones went on with the same task, --holds picks the side that has that record.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.resolve import choose_side, resolve_drift
     from git_taskctx.report import text
@@ -307,7 +300,7 @@ def resolve_drift(
             text=lambda document: text.side_chosen(document, holds, len(aside)),
             notes=lambda document: text.notes(document, warnings, steps),
         )
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         resolved = resolve_drift(session, note=note, accept=accept)
         steps = next_steps(session)
         warnings = (*session.warnings, *(resolved.accepted.warnings if resolved.accepted else ()))
@@ -341,14 +334,13 @@ def restore(
 
     Nothing unsaved is deleted, and no ignored file is overwritten.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.handoff.restore import restore
     from git_taskctx.model.step import taskctx
     from git_taskctx.model.values import replace
     from git_taskctx.report import text
     from git_taskctx.report.advice.chain import next_steps, undo
 
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         restored = restore(session, agent, round_number=number, paths=tuple(map(call.from_top, paths or ())))
         warnings, chain = tuple(session.warnings), session.chain
         last = agent == chain.owner and restored.round == len(chain.owner_seat.snapshots)

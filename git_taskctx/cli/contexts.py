@@ -89,7 +89,6 @@ def get(
 
     With --role, only what that agent needs; with --format md, as a brief to give to any agent as it is.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.roles import build_export
     from git_taskctx.context.staleness import compare_head, compare_text
     from git_taskctx.report import brief, text
@@ -97,7 +96,7 @@ def get(
     call.format = format or call.format
     if tokens and call.format == "md":
         raise Usage("--tokens prints text or json", hint="git taskctx get --tokens")
-    with open_task(call.caller(), write=False) as session:
+    with call.open(write=False) as session:
         if role is not None:
             session.require_agent(role)
         warnings = (*session.warnings, *compare_text(session).warnings, *compare_head(session))

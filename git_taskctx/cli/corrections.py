@@ -90,7 +90,6 @@ class _Line:
 
 
 def _meant_verb(line: _Line) -> str | None:
-    """Return a line's verb, or the most similar one."""
     return line.verb if line.verb in VERBS else nearest(line.verb, VERBS, cutoff=0.6)
 
 

@@ -56,7 +56,6 @@ def render_verb(verb: Verb) -> str:
 
 
 def _usage(start: str, words: Iterable[str]) -> list[str]:
-    """Return the usage line, wrapped."""
     parts = [word.replace(" ", "\0") for word in words]
     indent = " " * len(f"usage: {start} ")
     lines = textwrap.wrap(

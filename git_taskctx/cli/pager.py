@@ -48,7 +48,6 @@ def paged(name: str, settings: Mapping[str, str | None]) -> Iterator[None]:
 
 
 def _start(name: str, settings: Mapping[str, str | None]) -> subprocess.Popen[bytes] | None:
-    """Start the pager, if there is one."""
     command = _command(name, settings)
     if command in ("", "cat"):
         return None

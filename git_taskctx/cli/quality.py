@@ -28,13 +28,12 @@ def record_qa(
     Its numbers and failures go into the context, and the log is kept. A log of no known tool is unknown, and an exit
     code that contradicts the log is not a pass.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.qa import QaRequest, record_qa
     from git_taskctx.report import quality, text
 
     source = _read(call, log)
     request = QaRequest(agent, source, command, exit_code, baseline)
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         recorded = record_qa(session, request)
         warnings = (*session.warnings, *recorded.warnings)
     steps = () if recorded.baseline else ("git taskctx compare-qa   # against the baseline",)
@@ -55,13 +54,12 @@ def compare_qa(
 
     Exit code 0: nothing new fails; 1: something does, by name; 3: could not tell.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.compare import compare_qa
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
     from git_taskctx.report.advice.chain import log_of
 
-    with open_task(call.caller(), write=False) as session:
+    with call.open(write=False) as session:
         compared = compare_qa(session, agent=agent)
         warnings = tuple(session.warnings)
         who = agent or session.chain.owner
@@ -93,12 +91,11 @@ def attach(
 
     It gets a permanent id, and is kept as it is now, whatever happens to the original.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.evidence import attach
     from git_taskctx.report import quality, text
 
     source = _read(call, path, lines=lines)
-    with open_task(call.caller(), write=True) as session:
+    with call.open(write=True) as session:
         attached = attach(session, source, evidence_type, description=description)
         warnings = tuple(session.warnings)
     steps = (f"git taskctx evidence show {attached.evidence.id}",)
@@ -118,7 +115,6 @@ def evidence(
 
     A piece is shown as it was attached; a warning says when the original has changed.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.context.evidence import find_piece, pieces, read_evidence
     from git_taskctx.report import quality, text
 
@@ -126,7 +122,7 @@ def evidence(
         raise Usage("which evidence?", hint="git taskctx evidence show E1")
     if action == "list" and evidence_id is not None:
         raise Usage("`evidence list` takes no id", hint=f"git taskctx evidence show {evidence_id}")
-    with open_task(call.caller(), write=False) as session:
+    with call.open(write=False) as session:
         found = pieces(session) if evidence_id is None else (find_piece(session, evidence_id),)
         data = None if evidence_id is None else read_evidence(session, found[0].evidence)
         warnings = (*session.warnings, *quality.original_warnings(found))

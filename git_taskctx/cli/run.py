@@ -49,7 +49,6 @@ def run(
     done; 1: a stage said no; 3: it waits for a person, and the last line is the command that goes on. Ctrl-C lets
     running stages end, a second one ends them.
     """
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.model.oids import TreeOid
     from git_taskctx.pipeline.command import environment
     from git_taskctx.pipeline.journal import begin_run, resume_run
@@ -75,7 +74,7 @@ def run(
     is_resumed = resume or approve is not None or reject is not None
     committed = call.config(call.repository.head().commit).pipelines
     with ExitStack() as stack:
-        with open_task(call.caller(), write=False) as session:
+        with call.open(write=False) as session:
             store, task, settled = session.caller.store, session.task, session.chain.settled_tree
             if session.archived:
                 raise Fatal(f"{task} is archived", hint=f"git taskctx recover {task}")
@@ -136,9 +135,7 @@ def _answer(call: Call, ended: Any, warnings: tuple[str, ...]) -> Answer:
 
     steps = [*ended.hints, *((ended.next,) if ended.next is not None else ())]
     if ended.state == "done":
-        from git_taskctx.commits.seal import open_task
-
-        with open_task(call.caller(), write=False) as session:
+        with call.open(write=False) as session:
             steps = list(map(str, steps_here(session)))
     if call.format == "json":
         call.format = "text"  # the events are the document
@@ -162,10 +159,9 @@ def _plan(plan: Any, warnings: tuple[str, ...]) -> Answer:
 
 def _log(call: Call, stage: str) -> Answer:
     """Return the output of a stage's last attempt."""
-    from git_taskctx.commits.seal import open_task
     from git_taskctx.files import read_plain
 
-    with open_task(call.caller(), write=False) as session:
+    with call.open(write=False) as session:
         store, task = session.caller.store, session.task
     for number in reversed(store.runs(task)):
         attempts = store.attempts(task, number, stage)

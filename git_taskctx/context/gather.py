@@ -18,7 +18,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading
 from git_taskctx.limits import PYPROJECT_LIMIT
 from git_taskctx.model.context import Command, Immutable, TaskSnapshot, ValidationBaseline
-from git_taskctx.model.manifest import Capture, Purpose, Source
+from git_taskctx.model.manifest import Capture, Source
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
@@ -146,7 +146,7 @@ def capture_file(
     unknown = _unknown_keys(path, found.unknown_keys, policy.task.volatile)
     warnings = (*found.warnings, *not_understood, *cited.warnings, *unknown, *_paths_warning(len(paths)))
     own = Source(path, BlobOid(reading.objects.hash("blob", data)), "task")
-    sources = [own, *_policy_source(ground), *macro_sources, *_sources(cited.blobs, "standards")]
+    sources = [own, *_policy_source(ground), *macro_sources, *_standards(cited.blobs)]
     return Captured(
         immutable, path, data, warnings, Capture(tuple(sources), _tools(parsed=True, cited=bool(cited.blobs)))
     )
@@ -181,7 +181,7 @@ def capture_words(words: TaskSnapshot, ground: Ground) -> Captured:
     cited = _cite(ground, words, wanted_by_text("\n".join((words.description, *words.acceptance_criteria))))
     baseline = ValidationBaseline(commands=_commands((), words.area, ground.policy))
     immutable = Immutable(words, cited.citations, baseline, sources=cited.sources)
-    sources = (*_policy_source(ground), *_sources(cited.blobs, "standards"))
+    sources = (*_policy_source(ground), *_standards(cited.blobs))
     capture = Capture(sources, _tools(parsed=False, cited=bool(cited.blobs)))
     return Captured(immutable, None, None, tuple(cited.warnings), capture)
 
@@ -229,8 +229,8 @@ def _policy_source(ground: Ground) -> tuple[Source, ...]:
     return (Source(ground.committed, BlobOid(repository.objects.hash("blob", data)), "policy"),)
 
 
-def _sources(blobs: Mapping[str, BlobOid], purpose: Purpose) -> tuple[Source, ...]:
-    return tuple(Source(path, blobs[path], purpose) for path in sorted(blobs))
+def _standards(blobs: Mapping[str, BlobOid]) -> tuple[Source, ...]:
+    return tuple(Source(path, oid, "standards") for path, oid in sorted(blobs.items()))
 
 
 def _tools(*, parsed: bool, cited: bool) -> dict[str, str]:

@@ -43,7 +43,7 @@ def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> It
     with caller.store.locked():
         session = _load(caller, holds)
         if session.behind and not session.archived:
-            from git_taskctx.context.files import context_files
+            from git_taskctx.context.roles import context_files
 
             caller.store.write(session.task, context_files(session.context, session.chain))
         yield session
@@ -76,7 +76,6 @@ def find_contexts(repository: Repository) -> dict[str, Context | TaskctxError]:
 
 
 def _unreadable_ref(repository: Repository, ref: str, oid: str, error: TaskctxError) -> TaskctxError:
-    """Return the error for an unreadable ref, with what fixes it."""
     with contextlib.suppress(TaskctxError):
         if not repository.objects.has(oid):
             from git_taskctx.git.damaged import lost

@@ -111,7 +111,6 @@ def record_checks(session: Session, checks: Sequence[CheckResult]) -> None:
 def _run_of(
     session: Session, source: EvidenceSource, command: str | None, exit_code: int | None, evidence: Evidence
 ) -> Run:
-    """Return a run as recorded."""
     from git_taskctx.capture.qa import read_log
 
     reports = read_log(source.data, command=command, exit_code=exit_code, root=str(session.repository.toplevel))

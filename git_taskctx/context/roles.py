@@ -1,4 +1,4 @@
-"""Role exports: what each agent needs, derived from context and chain alone.
+"""The files of a context that follow from its ledger: the manifest, and what each agent needs.
 
 Roles follow from the place in the chain and from policy, never from names.
 """
@@ -10,8 +10,9 @@ from typing import Any, Literal, cast
 
 from git_taskctx.errors import BadData
 from git_taskctx.ledger.chain import Chain
+from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.codec import to_plain
-from git_taskctx.model.context import Context, Coordination, Finding, Immutable
+from git_taskctx.model.context import Context, Coordination, Immutable
 from git_taskctx.model.export import (
     LISTED,
     Attached,
@@ -28,9 +29,11 @@ from git_taskctx.model.export import (
     TurnCommand,
     export_name,
 )
+from git_taskctx.model.manifest import MANIFEST, build_manifest
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.qa import QaResults, elsewhere, worst
 from git_taskctx.model.values import replace
+from git_taskctx.store import CONTEXT
 
 EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
 
@@ -38,6 +41,13 @@ EVERY: tuple[Duty, ...] = ("implement", "review", "validate")
 def role_exports(context: Context, chain: Chain) -> dict[str, bytes]:
     """Return the export of every agent, by file name."""
     return {export_name(agent): build_export(context, chain, agent).to_bytes() for agent in context.agents}
+
+
+def context_files(context: Context, chain: Chain) -> dict[str, bytes]:
+    """Return `context.json` and the files derived from it and the chain, by name."""
+    exports = role_exports(context, chain)
+    manifest = build_manifest(context.task_id, context.context_id, chain.capture, exports)
+    return {**exports, MANIFEST: dump_canonical(to_plain(manifest)), CONTEXT: context.to_bytes()}
 
 
 def build_export(context: Context, chain: Chain, agent: str | None) -> Export:
@@ -111,7 +121,6 @@ def _checks(role: Role) -> bool:
 
 
 def _turn(agent: str, duties: tuple[Duty, ...], back: str | None, *, may_edit: bool) -> tuple[TurnCommand, ...]:
-    """Return the commands of a turn, in order."""
     block = f'git taskctx block --agent {agent} --finding "what is wrong"'
     snapshot = f"git taskctx snapshot --agent {agent}"
     steps = [TurnCommand(f"git taskctx start --agent {agent}", "first: verifies the tree, and gives it to you")]
@@ -233,14 +242,10 @@ def _findings(context: Context, chain: Chain, agent: str) -> list[ToDo]:
     found = []
     for finding in chain.open_findings:
         if agent in ("", finding.by):
-            found.append(_to_do(finding, "close"))
+            found.append(ToDo(finding.id, finding.by, finding.text, "close"))
         elif agent == (chain.owner if chain.is_later(finding.by, chain.owner) else _back_to(context, finding.by)):
-            found.append(_to_do(finding, "mend"))
+            found.append(ToDo(finding.id, finding.by, finding.text, "mend"))
     return found
-
-
-def _to_do(finding: Finding, act: Literal["mend", "close"]) -> ToDo:
-    return ToDo(finding.id, finding.by, finding.text, act)
 
 
 def _back_to(context: Context, agent: str) -> str | None:

@@ -188,7 +188,7 @@ class Session:
         The whole chain is also written on the objects `on`. Killed between two steps, the context is as before or
         after, and the next verb continues. Raises: Refused for a secret; TryAgain, ReadOnly.
         """
-        from git_taskctx.context.files import context_files
+        from git_taskctx.context.roles import context_files
         from git_taskctx.ledger.kept import add_kept
 
         if self.put_away and events[0].type != "recover":

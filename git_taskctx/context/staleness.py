@@ -106,7 +106,6 @@ def _stale_task(session: Session) -> str | None:
 
 
 def _new_priority(session: Session, data: bytes) -> str:
-    """Return a message if the task's priority changed; empty otherwise."""
     from git_taskctx.capture.taskfile import read_task_file
 
     old = session.context.immutable.task_snapshot.priority

@@ -10,9 +10,9 @@ from pathlib import Path
 from git_taskctx.commits.seal import open_current
 from git_taskctx.config import POLICY_FILES, Config, differs
 from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
-from git_taskctx.context.files import context_files
 from git_taskctx.context.gather import Captured, Given, Ground, capture_file, capture_words, committed_in
 from git_taskctx.context.guard import refuse_task
+from git_taskctx.context.roles import context_files
 from git_taskctx.context.session import commands_of, signer_of, size_warning
 from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import BadData, Fatal

@@ -9,8 +9,8 @@ from git_taskctx.commits.commits import keep_up
 from git_taskctx.commits.seal import end, is_committed, put_away
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.choose import choose_context, other_contexts, was_begun
-from git_taskctx.context.files import context_files
 from git_taskctx.context.opening import find_contexts, load_from_ref, open_session
+from git_taskctx.context.roles import context_files
 from git_taskctx.context.session import Event, Session
 from git_taskctx.errors import CouldNotTell, Fatal, GitFailed, TaskctxError
 from git_taskctx.git.notes import NOTES_REF

@@ -38,23 +38,23 @@ def dump_line(value: Mapping[str, Any]) -> str:
     return text
 
 
-def load_object(data: bytes, *, what: str, hint: str | None = None) -> dict[str, Any]:
+def load_object(data: bytes, *, what: str) -> dict[str, Any]:
     """Parse an untrusted JSON object.
 
     Raises: BadData when `data` is too large, too deep, not UTF-8, not JSON, has a duplicate key or is not an object.
     """
     if len(data) > MAX_BYTES:
-        raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}", hint=hint)
+        raise BadData(f"{what} has {len(data)} bytes, more than {MAX_BYTES}")
     try:
         value = DECODER.decode(data.decode("utf-8"))
         if _HALF.search(data):
             dump_line({"": value}).encode()
     except (ValueError, RecursionError) as error:
-        raise BadData(f"{what} is not valid JSON: {_first_line(error)}", hint=hint) from error
+        raise BadData(f"{what} is not valid JSON: {str(error).splitlines()[0]}") from error
     if not isinstance(value, dict):
-        raise BadData(f"{what} is not a JSON object", hint=hint)
+        raise BadData(f"{what} is not a JSON object")
     if data.count(b"{") + data.count(b"[") > MAX_DEPTH:
-        _check_depth(value, what=what, hint=hint)
+        _check_depth(value, what=what)
     return value
 
 
@@ -83,7 +83,7 @@ DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refus
 """Raises ValueError for duplicate keys and for numbers outside JSON."""
 
 
-def _check_depth(value: object, *, what: str, hint: str | None) -> None:
+def _check_depth(value: object, *, what: str) -> None:
     level: list[object] = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -94,8 +94,4 @@ def _check_depth(value: object, *, what: str, hint: str | None) -> None:
         ]
         if not level:
             return
-    raise BadData(f"{what} is nested more than {MAX_DEPTH} deep", hint=hint)
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    raise BadData(f"{what} is nested more than {MAX_DEPTH} deep")

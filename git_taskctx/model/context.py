@@ -210,24 +210,21 @@ class Context:
         return replace(self, **changes)
 
 
-def load_context(data: bytes, *, what: str, hint: str | None = None) -> Context:
+def load_context(data: bytes, *, what: str) -> Context:
     """Read a `context.json` of any known version.
 
     Raises: BadData for an unknown version (naming it) and for anything that does not fit the schema.
     """
-    value = load_object(data, what=what, hint=hint)
+    value = load_object(data, what=what)
     version = value.get("version")
     if version != SCHEMA_VERSION:
         shown = version if isinstance(version, int) else "unreadable"
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         raise BadData(
             f"{what} has schema version {shown}; this git-taskctx reads version {SCHEMA_VERSION}",
-            hint="upgrade git-taskctx to the version that wrote it" if newer else hint,
+            hint="upgrade git-taskctx to the version that wrote it" if newer else None,
         )
-    try:
-        context = from_plain(Context, value, what=what)
-    except BadData as error:
-        raise BadData(error.message, hint=hint) from error
+    context = from_plain(Context, value, what=what)
     if set(context.coordination) != set(context.agents) or not context.agents:
-        raise BadData(f"{what}: coordination and agents name different agents", hint=hint)
+        raise BadData(f"{what}: coordination and agents name different agents")
     return context

@@ -11,8 +11,8 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx.context.caller import Caller
-from git_taskctx.context.files import context_files
 from git_taskctx.context.opening import load_from_ref
+from git_taskctx.context.roles import context_files
 from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.quoting import quote, shown

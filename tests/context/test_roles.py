@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from told import CLEAN, EVIDENCE, ID, TASK, Told, handed_back
 
-from git_taskctx.context.files import context_files
-from git_taskctx.context.roles import duties_of
+from git_taskctx.context.roles import context_files, duties_of
 from git_taskctx.errors import BadData
 from git_taskctx.model.context import Immutable, TaskSnapshot
 from git_taskctx.report.brief import render_brief

@@ -55,7 +55,6 @@ def translate(root: Node, task: str, problems: Problems) -> Node | None:
 
 
 def _number(item: Node) -> str:
-    """Return an issue's number, if need be from its URL."""
     if not isinstance(item.value, dict):
         return ""
     number, url = item.value.get("number"), item.value.get("url")

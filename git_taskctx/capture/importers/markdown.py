@@ -291,7 +291,6 @@ def _items(lines: Sequence[Line], *, ticks: bool = False) -> Iterator[Node]:
 
 
 def _code_of(item: Node) -> str:
-    """Return an item's leading code span, or its first word."""
     text = str(item.value)
     code = _CODE.match(text)
     return code["code"] if code else text.split()[0]

@@ -160,7 +160,6 @@ def _translate(node: Node) -> Node:
 
 
 def _step(subtask: Node) -> Iterator[Node]:
-    """Yield a subtask as one item of the plan."""
     if isinstance(subtask.value, dict):
         parts = [subtask.value[name].value for name in ("title", "description") if name in subtask.value]
         text = ": ".join(part for part in parts if isinstance(part, str) and part)

@@ -10,21 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from git_taskctx.capture.qa.checkers import (
-    read_biome,
-    read_black,
-    read_flake8,
-    read_prettier,
-    read_pylint,
-    read_pyright,
-)
-from git_taskctx.capture.qa.compiled import read_cargo, read_go
+from git_taskctx.capture.qa import checkers, compiled, javascript, linters, python, runners
 from git_taskctx.capture.qa.coverage import read_coverage
 from git_taskctx.capture.qa.documents import read_documents
-from git_taskctx.capture.qa.javascript import read_jest, read_vitest
-from git_taskctx.capture.qa.linters import read_eslint, read_mypy, read_ruff, read_ruff_format, read_tsc
-from git_taskctx.capture.qa.python import read_pytest, read_unittest
-from git_taskctx.capture.qa.runners import read_bats, read_mocha, read_node, read_precommit
 from git_taskctx.capture.qa.silent import find_silent
 from git_taskctx.capture.qa.tap import read_tap
 from git_taskctx.capture.qa.text import MISFIT, clean, cut, divide
@@ -35,30 +23,13 @@ from git_taskctx.model.values import replace
 Reader = Callable[[str], Iterable[QaReport]]
 
 READERS: tuple[Reader, ...] = (
-    read_pytest,
-    read_unittest,
-    read_jest,
-    read_vitest,
-    read_go,
-    read_cargo,
-    read_eslint,
-    read_ruff,
-    read_ruff_format,
-    read_mypy,
-    read_tsc,
-    read_black,
-    read_prettier,
-    read_flake8,
-    read_pylint,
-    read_pyright,
-    read_biome,
-    read_mocha,
-    read_node,
-    read_bats,
-    read_precommit,
-    read_tap,
-    read_coverage,
-)
+    python.read_pytest, python.read_unittest, javascript.read_jest, javascript.read_vitest,
+    compiled.read_go, compiled.read_cargo,
+    linters.read_eslint, linters.read_ruff, linters.read_ruff_format, linters.read_mypy, linters.read_tsc,
+    checkers.read_black, checkers.read_prettier, checkers.read_flake8, checkers.read_pylint, checkers.read_pyright,
+    checkers.read_biome, runners.read_mocha, runners.read_node, runners.read_bats, runners.read_precommit,
+    read_tap, read_coverage,
+)  # fmt: skip
 
 _IN_PARTS = ("go test", "cargo test")
 """What these print for people beside their events is about other packages."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from git_taskctx.capture.qa.linters import problem
-from git_taskctx.capture.qa.text import MISFIT, NONE_RAN, TRUNCATED, number
+from git_taskctx.capture.qa.text import MISFIT, NONE_RAN, TRUNCATED, number, runs
 from git_taskctx.model.qa import QaReport, ReportStatus
 
 # black.
@@ -20,9 +20,9 @@ _BLACK_ROW = re.compile(r"^(?:would reformat (?P<file>.+)|error: cannot format (
 
 def read_black(log: str) -> Iterator[QaReport]:
     """Yield a report for each run; a run that reformatted files is not passed."""
-    begin = 0
-    for end in _BLACK_END.finditer(log):
-        rows = list(_BLACK_ROW.finditer(log, begin, end.start()))
+    for rows, end in runs(log, _BLACK_ROW, _BLACK_END):
+        if end is None:
+            return
         names = tuple(f"{row['file'] or row['broken']} is not formatted" for row in rows)
         counts = {what.removeprefix("would be "): int(count) for count, what in _BLACK_COUNT.findall(end["counts"])}
         bad = 0 if "left unchanged" in counts and len(counts) == 1 else max(len(rows), 1)
@@ -30,7 +30,6 @@ def read_black(log: str) -> Iterator[QaReport]:
         status: ReportStatus = "unknown" if changed else "failed" if bad or end["done"] != "All done!" else "passed"
         note = "it changed the files that it was to check" if changed else None
         yield QaReport("black", status, counts, failures=names, failures_count=len(names), note=note)
-        begin = end.end()
 
 
 # prettier.
@@ -84,18 +83,13 @@ _PYLINT_END = re.compile(r"^Your code has been rated at (-?[\d.]+)/10", re.MULTI
 
 def read_pylint(log: str) -> Iterator[QaReport]:
     """Yield a report for each run: messages, then a rating."""
-    begin = 0
-    for end in _PYLINT_END.finditer(log):
-        yield _pylint(list(_PYLINT_ROW.finditer(log, begin, end.start())), None)
-        begin = end.end()
-    if rest := list(_PYLINT_ROW.finditer(log, begin)):
-        yield _pylint(rest, TRUNCATED)
-
-
-def _pylint(rows: list[re.Match[str]], note: str | None) -> QaReport:
-    names = tuple(dict.fromkeys(problem(row["file"], row["rule"], row["text"]) for row in rows))
-    status: ReportStatus = "failed" if rows else "passed"
-    return QaReport("pylint", status, {"messages": len(rows)}, failures=names, failures_count=len(rows), note=note)
+    for rows, end in runs(log, _PYLINT_ROW, _PYLINT_END):
+        if not rows and end is None:
+            return
+        names = tuple(dict.fromkeys(problem(row["file"], row["rule"], row["text"]) for row in rows))
+        status: ReportStatus = "failed" if rows else "passed"
+        note = None if end else TRUNCATED
+        yield QaReport("pylint", status, {"messages": len(rows)}, failures=names, failures_count=len(rows), note=note)
 
 
 # pyright.
@@ -108,18 +102,17 @@ _PYRIGHT_END = re.compile(r"^(\d+) errors?, (\d+) warnings?, \d+ (?:informations
 
 def read_pyright(log: str) -> Iterator[QaReport]:
     """Yield a report for each run, which ends with the numbers of errors and warnings."""
-    begin = 0
-    for end in _PYRIGHT_END.finditer(log):
-        rows = list(_PYRIGHT_ROW.finditer(log, begin, end.start()))
+    for rows, end in runs(log, _PYRIGHT_ROW, _PYRIGHT_END):
+        if end is None:
+            if rows:
+                yield QaReport("pyright", "failed", failures_count=len(rows), note=TRUNCATED)
+            return
         names = tuple(dict.fromkeys(problem(row["file"], row["rule"] or "", row["text"]) for row in rows))
         errors, warnings = int(end[1]), int(end[2])
         status: ReportStatus = "failed" if errors else "unknown" if rows else "passed"
         note = MISFIT if rows and not errors else None
         counts = {"errors": errors, "warnings": warnings}
         yield QaReport("pyright", status, counts, failures=names, failures_count=max(errors, len(names)), note=note)
-        begin = end.end()
-    if rest := list(_PYRIGHT_ROW.finditer(log, begin)):
-        yield QaReport("pyright", "failed", failures_count=len(rest), note=TRUNCATED)
 
 
 # biome.

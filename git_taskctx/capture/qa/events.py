@@ -7,7 +7,7 @@ from typing import Any
 
 from git_taskctx.capture.qa.fields import Odd, count, file, word
 from git_taskctx.capture.qa.linters import problem
-from git_taskctx.capture.qa.reporters import ruff_problem
+from git_taskctx.capture.qa.reporters import ruff_report
 from git_taskctx.capture.qa.text import NONE_RAN, TRUNCATED
 from git_taskctx.model.qa import QaReport, ReportStatus
 
@@ -104,8 +104,7 @@ def _mypy(events: list[Event]) -> Iterator[QaReport]:
 
 
 def _ruff(events: list[Event]) -> Iterator[QaReport]:
-    names = tuple(ruff_problem(one) for one in events)
-    yield QaReport("ruff", "failed", {"errors": len(names)}, failures=names, failures_count=len(names))
+    yield ruff_report(events)
 
 
 _READERS = {"go test": _go, "cargo test": _cargo, "mypy": _mypy, "ruff": _ruff}

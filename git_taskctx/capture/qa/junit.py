@@ -59,8 +59,6 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
 
 
 class _SuiteReader:
-    """The position in a document, and its counts."""
-
     def __init__(self) -> None:
         self.parser = expat.ParserCreate("utf-8")  # whatever the declaration says, the text has been decoded
         self.parser.StartElementHandler = self._start
@@ -151,5 +149,4 @@ class _SuiteReader:
 
 
 def _plain(name: str) -> str:
-    """Return an element's name without namespace."""
     return name.rpartition(":")[2].lower()

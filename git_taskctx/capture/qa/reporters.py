@@ -121,15 +121,13 @@ def _eslint(document: Any, many: bool) -> QaReport:
     return QaReport("eslint", status, counts, failures=tuple(dict.fromkeys(names)), failures_count=bad, note=note)
 
 
-def _ruff(document: Any, _: bool) -> QaReport:
-    names = tuple(ruff_problem(one) for one in document)
+def ruff_report(document: Any, _: bool = False) -> QaReport:
+    """Return the report of ruff's problems, of which there is at least one. Raises: Odd."""
+    codes = (one.get("code") if isinstance(one, dict) else None for one in document)
+    named = (code if isinstance(code, str) else "invalid-syntax" for code in codes)
+    found = zip(document, named, strict=True)
+    names = tuple(problem(file(one, "filename"), code, word(one, "message")) for one, code in found)
     return QaReport("ruff", "failed", {"errors": len(names)}, failures=names, failures_count=len(names))
-
-
-def ruff_problem(one: Any) -> str:
-    """Return a problem's name. Raises: Odd."""
-    code = one.get("code") if isinstance(one, dict) else None
-    return problem(file(one, "filename"), code if isinstance(code, str) else "invalid-syntax", word(one, "message"))
 
 
 # playwright
@@ -161,7 +159,6 @@ def _playwright(document: Any, _: bool) -> QaReport:
 
 
 def _playwright_tests(document: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield each test with its titles."""
     opened: list[tuple[tuple[str, ...], Any]]
     opened = [((word(suite, "title"),), suite) for suite in reversed(take(document, "suites", list))]
     while opened:
@@ -210,7 +207,7 @@ _READERS = {
     "jest": _jest,
     "vitest": _vitest,
     "eslint": _eslint,
-    "ruff": _ruff,
+    "ruff": ruff_report,
     "playwright": _playwright,
     "pytest": _pytest,
 }

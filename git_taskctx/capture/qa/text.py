@@ -96,6 +96,17 @@ def sessions(starts: Iterable[re.Match[str]], summaries: Iterable[re.Match[str]]
     yield from opened
 
 
+def runs(
+    log: str, rows: re.Pattern[str], ends: re.Pattern[str]
+) -> Iterator[tuple[list[re.Match[str]], re.Match[str] | None]]:
+    """Yield the rows of each run and its last line; then the rows that no last line follows, with None."""
+    begin = 0
+    for end in ends.finditer(log):
+        yield list(rows.finditer(log, begin, end.start())), end
+        begin = end.end()
+    yield list(rows.finditer(log, begin)), None
+
+
 def number(text: str | None) -> int:
     """Return a printed number; 0 for none."""
     return int(text) if text else 0
