@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass, field
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class Document:
     def _lines(self) -> Iterator[str]:
         for part in self.parts:
             if isinstance(part, Table):
-                rows = [[_words(span) for span in row] for row in (part.headings, *part.rows)]
+                rows = [[_words(span).replace("\n", " ") for span in row] for row in (part.headings, *part.rows)]
                 widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
                 for row in rows:
                     yield "  ".join(map(str.ljust, row, widths))
@@ -177,11 +178,19 @@ def _text(spans: Iterable[Span]) -> Text:
     from rich.text import Text
 
     pairs = ((span, "") if isinstance(span, str) else span for span in spans)
-    return Text.assemble(*((printable(text), _STYLES.get(style, "")) for text, style in pairs))
+    return Text.assemble(*((_below(printable(text)), _STYLES.get(style, "")) for text, style in pairs))
 
 
 def _words(span: Span) -> str:
-    return printable(span if isinstance(span, str) else span[0])
+    return _below(printable(span if isinstance(span, str) else span[0]))
+
+
+def _below(text: str) -> str:
+    """Indent what follows the first line, so that no text that others wrote looks like a line of ours."""
+    return text if "\n" not in text else _AT_THE_EDGE.sub("\n  ", text)
+
+
+_AT_THE_EDGE = regex(r"\n(?=\S)")
 
 
 def printable(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TextIO
 
 from git_taskctx.model.progress import Progress
+from git_taskctx.report.document import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Line
@@ -26,7 +27,7 @@ class Bar:
     def show(self, progress: Progress) -> None:
         """Draw the line anew, where the percentage has changed; of work without a size write once what it is."""
         if progress.total < 0:
-            self._stream.write(f"{progress.what} …\n")
+            self._stream.write(f"{printable(progress.what)} …\n")
             return
         if progress.total < LEAST:
             return
