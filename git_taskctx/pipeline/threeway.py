@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.files import sync_all
 from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.quoting import quote
@@ -59,8 +60,8 @@ def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, their
 
     if repository.algorithm != "sha1":
         return None
+    written: list[str] = []
     try:
-        pygit2.option(Option.ENABLE_FSYNC_GITDIR, True)
         # For each tree that it writes, it looks up all that is in it: 150 of 200 ms for 10,000 files, which are here.
         pygit2.option(Option.ENABLE_STRICT_OBJECT_CREATION, False)
         opened = _opened(os.fspath(repository.git_dir))
@@ -72,10 +73,20 @@ def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, their
         if _has_attributes(repository, trees[1], both):
             return None
         edits = {path: _now(one) for path, one in other.items() if path not in mine}
-        edits |= _merge_contents(opened, [(path, mine[path], other[path]) for path in both])
-        return TreeOid(str(_edited(opened, trees[1], edits)))
+        edits |= _merge_contents(opened, [(path, mine[path], other[path]) for path in both], written)
+        return TreeOid(str(_edited(opened, trees[1], edits, written)))
     except (pygit2.GitError, KeyError, ValueError):
         return None
+    finally:
+        _make_durable(repository, written)
+
+
+def _make_durable(repository: Repository, written: list[str]) -> None:
+    """Make objects durable, together: libgit2 would wait for the disk after each."""
+    loose = [repository.object_dir / oid[:2] / oid[2:] for oid in dict.fromkeys(written)]
+    loose = [path for path in loose if path.exists()]
+    sync_all(loose)
+    sync_all({path.parent for path in loose})
 
 
 @functools.lru_cache(maxsize=1)
@@ -96,7 +107,7 @@ def _now(delta: Any) -> tuple[Any, int]:
     return delta.new_file.id, delta.new_file.mode
 
 
-def _merge_contents(opened: Any, both: list[tuple[str, Any, Any]]) -> dict[str, Any]:
+def _merge_contents(opened: Any, both: list[tuple[str, Any, Any]], written: list[str]) -> dict[str, Any]:
     """Return what files came to that both sides edited, in trees of those alone. Raises: ValueError for another answer.
 
     Merged in the whole trees they would cost as much as all other files.
@@ -110,7 +121,9 @@ def _merge_contents(opened: Any, both: list[tuple[str, Any, Any]]) -> dict[str, 
             raise ValueError("not three files of one mode")
         for builder, file in zip(builders, files, strict=True):
             builder.insert(str(number), file.id, file.mode)
-    index = opened.merge_trees(*(opened[builder.write()] for builder in builders))
+    sides = [builder.write() for builder in builders]
+    index = opened.merge_trees(*(opened[side] for side in sides))
+    written += map(str, [*sides, *(entry.id for entry in index)])
     if index.conflicts is not None:
         raise ValueError("a collision")
     return {path: (index[str(number)].id, mine.old_file.mode) for number, (path, mine, _) in enumerate(both)}
@@ -120,7 +133,7 @@ def _is_gone(files: tuple[Any, ...]) -> bool:
     return any(not file.id.raw.strip(b"\0") for file in files)
 
 
-def _edited(opened: Any, tree: Any, edits: dict[str, Any]) -> Any:
+def _edited(opened: Any, tree: Any, edits: dict[str, Any], written: list[str]) -> Any:
     """Return the oid of a tree with files put in their places, or taken away where their mode is 0.
 
     Raises: ValueError where a file and a folder have one name.
@@ -143,12 +156,13 @@ def _edited(opened: Any, tree: Any, edits: dict[str, Any]) -> Any:
         there = builder.get(name)
         if there is not None and there.type_str != "tree":
             raise ValueError(f"{name} is a file")
-        found = _edited(opened, there, inner)
+        found = _edited(opened, there, inner, written)
         if len(opened[found]):
             builder.insert(name, found, 0o40000)
         elif there is not None:
             builder.remove(name)
-    return builder.write()
+    written.append(str(oid := builder.write()))
+    return oid
 
 
 def _has_attributes(repository: Repository, tree: Any, paths: set[str]) -> bool:
