@@ -15,6 +15,7 @@ from benchmarks.breakdown import print_timeline
 from benchmarks.cases import Place, cases_of, cases_of_ledger
 from benchmarks.engine import print_engine
 from benchmarks.measure import Case, Failed, measure, raw
+from benchmarks.pipelines import cases_of_pipelines
 from benchmarks.shapes import Bench
 from benchmarks.table import HEADINGS, render, rows_of
 from benchmarks.tokens import ENCODING, print_tokens
@@ -35,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
             return 0
         bench = Bench(options.cache or Path(folder))
         try:
-            places = list(_places(bench, options))
+            places = [] if options.pipelines else list(_places(bench, options))
             if options.timeline:
                 for place in places:
                     print_timeline(place, shlex.split(options.timeline), rounds=options.rounds)
@@ -68,6 +69,9 @@ def _print_table(bench: Bench, places: list[Place], options: argparse.Namespace)
 
 
 def _cases(bench: Bench, places: list[Place], options: argparse.Namespace) -> Iterator[Case]:
+    if options.pipelines:
+        yield from (case for case in cases_of_pipelines(bench, *options.pipelines) if options.rows.search(case.name))
+        return
     for place in places:
         yield from (case for case in cases_of(place) if options.rows.search(case.name))
     ledger = cases_of_ledger(
@@ -102,6 +106,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--engine", nargs="?", type=_pair, const=(1_000, 100), metavar="TASKS,MIB",
         help="measure the engine of pipelines instead, beside a copy of the store for each task (1k,100)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--pipelines", nargs="?", type=_pair, const=(10_000, 200), metavar="FILES,COMMANDS",
+        help="measure pipelines instead, beside doit, luigi and git (10k,200)",
     )  # fmt: skip
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
     parser.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,3 +59,23 @@ def test_the_engine_is_measured_beside_what_it_replaces() -> None:
     lines = done.stdout.splitlines()
     assert [line[:14].strip() for line in lines[1:6]] == ["bare pool", "ours", "ours", "copy per task", "copy per task"]
     assert [line.partition(",")[0] for line in lines[6:]] == ["ours", "copy per task"]
+
+
+@pytest.mark.slow
+def test_pipelines_are_measured() -> None:
+    """A few commands and files give every row with its goal; what is not on PATH to compare with is named."""
+    argv = [sys.executable, os.fspath(FOLDER), "--pipelines=30,3", "--rounds=1"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = [
+        "3 commands that do",
+        "git taskctx run, 3 ch",
+        "15 tasks",
+        "the first merge",
+        "10 more merges",
+        "trees for two",
+    ]
+    assert [row for row in rows if f"\n{row}" not in done.stdout] == []
+    for name in ("doit", "luigi"):
+        assert (shutil.which(name) is None) == (f"skipped: rows beside {name}" in done.stderr)
+        assert (shutil.which(name) is None) == (f"x {name}" not in done.stdout)
