@@ -57,7 +57,7 @@ PLUG_IN = {
 class Vendor:
     """One vendor's program in a worktree whose task is active and whose agent is set up."""
 
-    def __init__(self, name: str, hooked: Hooked, folder: Path, *, plug_in: bool = False) -> None:
+    def __init__(self, name: str, hooked: Hooked, folder: Path, *, plug_in: bool = False, hooks: bool = True) -> None:
         program = shutil.which(name, path=TOOL_PATH)
         if program is None:
             pytest.skip(f"{name} is not on PATH")
@@ -69,9 +69,10 @@ class Vendor:
         if plug_in:
             for words in PLUG_IN[name]:
                 self.manage(*words)
-        else:
+        elif hooks:
             hooked.ok("agent-setup", name)
-        hooked.begin()
+        if hooks:
+            hooked.begin()
 
     def manage(self, *words: str) -> None:
         """Run one of the program's own commands, without a model and without a network."""
