@@ -301,8 +301,7 @@ def sweep_temporaries(folder: Path, begins: str = ".tmp-") -> None:
 def sync_all(paths: Iterable[Path]) -> None:
     """Make files, or renames in folders, durable. Raises: OSError.
 
-    In a few threads: a file system commits what waits for it at once together (jbd2 in Linux), which of many small
-    files is four times as fast, and fifteen times on a busy disk.
+    In a few threads: a file system commits together what waits for it at once (jbd2 in Linux).
     """
     waiting, failed = [*paths], list[OSError]()
     left = iter(waiting)

@@ -29,10 +29,8 @@ from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskC
 from git_taskctx.situation import Situation
 from git_taskctx.system import become_subreaper
 
-_LASTING = ("run-started", "again", "merged", "collision", "waiting", "run-ended")
-"""Events that are on the disk before the run goes on, as the ends of agents' stages are. Those of checks are there
-before anything starts that comes after them: a machine that stops may lose no more than checks that need none.
-"""
+_LASTING = ("run-started", "stage-ended", "again", "merged", "collision", "waiting", "run-ended")
+"""Events that are on the disk before the run goes on, but for the ends of stages that did not run."""
 _PASSED_ON = ("output", "log", "collision", "usage")
 
 
@@ -118,13 +116,8 @@ class _Driver:
         if type == "output":
             event = RunEvent(VERSION, self.journal.count(), now, self.journal.number, type, **data)
         else:
-            event = self.journal.append(event, lasting=type in _LASTING or self._is_lasting(event))
+            event = self.journal.append(event, lasting=type in _LASTING and data.get("milliseconds", 0) is not None)
         self.on_event(event)
-
-    def _is_lasting(self, event: RunEvent) -> bool:
-        if event.type == "stage-started":
-            return bool(self.plan.layout.needs[event.stage or ""])
-        return event.type == "stage-ended" and event.agent is not None and event.milliseconds is not None
 
     def use(self, ctx: TaskContext, usage: AgentUsage) -> None:
         """Count what a stage used; when the budget is reached nothing new starts."""
