@@ -29,7 +29,7 @@ WORTH = 64 * 1024
 STEP = 1024 * 1024
 """Bytes between two events."""
 WHAT = "looking for secrets"
-_ADDED = regex(rb"^\+.*", re.MULTILINE)
+_ADDED = regex(rb"^\+(.*?)\r*$", re.MULTILINE)
 
 
 class Guard:
