@@ -76,7 +76,7 @@ def test_what_git_fetches_is_proved(clone: Desk, hub: GitRepo, how: str) -> None
     """After the next fetch, however it is typed, HEAD is verified; the records lie beside ours, which are none."""
     assert verdict(clone) == "unproven"
     said = clone.ok("install", "--notes", "origin")
-    assert f"add remote.origin.fetch = {LINE}\n" in said.out
+    assert f"added remote.origin.fetch = {LINE}\n" in said.out
     assert lines(clone) == ["+refs/heads/*:refs/remotes/origin/*", LINE]
     clone.repo.git(*how.split())
     assert verdict(clone) == "verified"
