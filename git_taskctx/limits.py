@@ -1,13 +1,12 @@
 """One budget of bytes, depth and time for everything that others can write.
 
 Limits are checked before the work that they bound. Where a limit has no unit in its name or text, it counts bytes.
+Agents' hooks load this module before anything else, so that it loads no other.
 """
 
 from __future__ import annotations
 
-import zlib
-
-from git_taskctx.lean import TYPE_CHECKING, regex
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,8 +125,8 @@ VERSION_SECONDS = 30
 """For a program to print its version."""
 CLUSTER_SECONDS = 10
 """For a connection to a cluster."""
-_BETWEEN_KEYS = regex(r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])")
-_STRING = regex(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")
+_BETWEEN_KEYS = r"[^A-Za-z0-9_.\- \t]+|\.{2,}|(?<=[\w-])[ \t]+(?=[\w-])"
+_STRING = r"\"(?:[^\"\\]|\\.)*\"|'[^']*'"
 
 
 class TooLarge(Exception):
@@ -139,6 +138,8 @@ def unpacked(packed: bytes, *, limit: int = UNPACKED) -> Iterator[bytes]:
 
     Raises: zlib.error if damaged or cut; TooLarge above `limit` bytes.
     """
+    import zlib
+
     unpacker, total = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS), 0
     data = packed
     while not unpacker.eof:
@@ -197,4 +198,6 @@ def load_toml(text: str) -> dict[str, Any]:
 
 def _parts(line: str) -> int:
     """Return the number of parts in a line's longest dotted key."""
-    return max(run.count(".") for run in _BETWEEN_KEYS.split(_STRING.sub("q", line))) + 1
+    import re
+
+    return max(run.count(".") for run in re.split(_BETWEEN_KEYS, re.sub(_STRING, "q", line))) + 1

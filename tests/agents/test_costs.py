@@ -58,6 +58,7 @@ def test_without_a_task_next_to_nothing_is_loaded(hooked: Hooked) -> None:
         "git_taskctx.agents.here",
         "git_taskctx.agents.payload",
         "git_taskctx.agents.tools",
+        "git_taskctx.limits",
         "git_taskctx.cli",
         "git_taskctx.cli.agenthook",
         "git_taskctx.errors",
