@@ -65,14 +65,14 @@ def below(pid: int) -> set[int]:
 
 
 def _children(pid: int) -> set[int]:
-    """Return the children of a process; none of one that has ended since."""
+    """Return the children of a process; none of one that has ended since. Raises: OSError where they are not shown."""
     try:
         tasks = os.listdir(f"{PROC}/{pid}/task")  # noqa: PTH208 - no pathlib here
         return {int(word) for task in tasks for word in _read(f"{pid}/task/{task}/children").split()}
     except (FileNotFoundError, ProcessLookupError):
-        if os.path.exists(f"{PROC}/{pid}/stat"):  # noqa: PTH110
-            raise
-        return set()
+        if _stat(os.getpid()) and not _stat(pid):
+            return set()
+        raise
 
 
 def process(pid: int) -> Process | None:

@@ -17,6 +17,7 @@ from git_taskctx.errors import BadConfig, Usage
 from git_taskctx.limits import STAGES_LIMIT
 from git_taskctx.model.oids import check_agent_name
 from git_taskctx.model.pipeline import GoBack, Limit, Pipelines, Settings, Stage
+from git_taskctx.situation import Situation
 
 _STAGE_NAME = re.compile(r"(?!(?:data|flags|seed)\Z)[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 """An id for the engine, and a folder on any file system."""
@@ -61,7 +62,7 @@ class _TableReader:
         pipelines = {name: tuple(one.get("stages", ())) for name, one in chosen.items()}
         self.judge(stages, pipelines)
         if self.faults:
-            raise BadConfig("\n".join(self.faults), hint="git taskctx help pipelines")
+            raise BadConfig("\n".join(self.faults), Situation("run.keys"))
         return Pipelines(stages, Settings(**run), pipelines)
 
     def fault(self, key: str, text: str) -> None:

@@ -82,9 +82,7 @@ class Cluster:
         if found is None:
             raise Usage(f"{address!r} is no executor", Situation("run.on_cluster"))
         if settings.remote is None:
-            raise Usage(
-                "a worker fetches the tree from run.remote, which is not set", hint="git taskctx help pipelines"
-            )
+            raise Usage("a worker fetches the tree from run.remote, which is not set", Situation("run.keys"))
         self.settings, self.remote = settings, require_remote(repository, settings.remote)
         self.url = url_of(repository.git, self.remote)
         if ":" not in self.url.partition("/")[0]:

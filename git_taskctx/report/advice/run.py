@@ -42,6 +42,11 @@ def none() -> tuple[Step, ...]:
     return (write, Step(("git", "commit", "--", ".taskctx.toml")), *committed())
 
 
+def keys() -> tuple[Step, ...]:
+    """Suggest looking up the keys of a pipeline."""
+    return (taskctx("help", "pipelines"),)
+
+
 def changed() -> tuple[Step, ...]:
     """Suggest looking at what a check changed."""
     return (taskctx("verify", why="what differs, and how to put it back"),)
