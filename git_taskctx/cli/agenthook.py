@@ -7,6 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from git_taskctx.limits import PAYLOAD_LIMIT, PIECE, SETTINGS_LIMIT
+
 TYPE_CHECKING = False  # typing itself would cost more than all that is done here
 if TYPE_CHECKING:
     from datetime import datetime
@@ -80,8 +82,6 @@ def _is_second(event: str) -> bool:
     project = os.environ.get("CLAUDE_PROJECT_DIR")
     if not project or "CLAUDE_PLUGIN_ROOT" not in os.environ:
         return False
-    from git_taskctx.limits import SETTINGS_LIMIT
-
     try:
         with open(f"{project}/.claude/settings.json", "rb") as file:  # noqa: PTH123 - no pathlib here
             return f"git taskctx agent-hook {event} --agent claude".encode() in file.read(SETTINGS_LIMIT)
@@ -106,8 +106,6 @@ def _read_stdin() -> bytes:
     """Read all of stdin, so that the writer gets no closed pipe, keeping the beginning; None from a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return b""
-    from git_taskctx.limits import PAYLOAD_LIMIT, PIECE
-
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         return sys.stdin.read().encode("utf-8", "surrogatepass")

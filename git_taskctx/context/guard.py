@@ -58,10 +58,12 @@ class Guard:
 
         A diff of small files is first scanned whole: most often there is nothing to be found.
         """
-        if not self._deep and patch.size <= 4 * STEP and max(map(len, patch.data.split(b"\ndiff --git "))) < WORTH:
-            lines = b"\n".join(_ADDED.findall(patch.data))
-            if b"\0" not in lines and not self._using(lines):
-                return
+        if not self._deep and patch.size <= 4 * STEP:
+            data = patch.data
+            if max(map(len, data.split(b"\ndiff --git "))) < WORTH:
+                lines = b"\n".join(_ADDED.findall(data))
+                if b"\0" not in lines and not self._using(lines):
+                    return
         small, held = list[Added](), 0
         for one in patch.added_lines():
             size = sum(len(line) for _, line in one.lines)

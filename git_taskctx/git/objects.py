@@ -468,7 +468,7 @@ def read_head(data: bytes, *, digits: int) -> RawCommit:
     if odd is None and (who is None or b"\0" in head):
         odd = "its header is not one that git writes"
     if odd is None and who is not None and (more := _ONCE.search(head, who.end())):
-        odd = f"its head has another {more[0].decode().lower()}, which git does not read"
+        odd = f"its header has another {more[0].decode().lower()}, which git does not read"
     time = _TIME.match(who[1]) if who is not None else None
     return RawCommit(
         tree=TreeOid(tree.lower().decode()),

@@ -67,6 +67,8 @@ class Git:
     """Seconds before looking for what git may be waiting for."""
     foreground: bool = False
     """True: it may use the terminal, which only the foreground process group can read."""
+    hard_limit: bool = False
+    """True: the time limit also ends what works; otherwise only what takes no CPU time."""
 
     def with_env(self, **variables: str | None) -> Git:
         """Return this git with more environment variables set, or removed (None)."""
@@ -78,7 +80,7 @@ class Git:
 
     def in_foreground(self) -> Git:
         """Return this git, allowed to ask for a password and to take as long as a network takes."""
-        return replace(self, foreground=True, time_limit=self.network_limit)
+        return replace(self, foreground=True, time_limit=self.network_limit, hard_limit=True)
 
     def environment(self) -> dict[str, str]:
         result = ahead.environment(self.environ)
@@ -156,7 +158,7 @@ class Git:
             try:
                 return process.communicate(timeout=max(self.time_limit - self.patience, 0))
             except subprocess.TimeoutExpired:
-                if self.foreground or time_spent(process.pid) - spent < self.time_limit / 100:
+                if self.hard_limit or time_spent(process.pid) - spent < self.time_limit / 100:
                     raise  # else it is at work: a file of many GiB takes long
 
     def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:

@@ -337,7 +337,7 @@ def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = Fa
     Raises: Fatal outside a worktree (bare repository, inside a git dir, no repository, dubious ownership), for a git
     dir that git would take for content, and for a git that is too old.
     """
-    git = Git(folder, environ, time_limit=DISCOVERY_SECONDS)
+    git = Git(folder, environ, time_limit=DISCOVERY_SECONDS, hard_limit=True)
     try:
         toplevel, git_dir, common_dir, index, algorithm = _discover(git, bare=bare)
     except GitFailed as error:

@@ -76,7 +76,7 @@ def sign(repository: Repository, text: str) -> Signature:
     with private_folder(repository) as folder:
         # A program that asks for a passphrase must not wait for a terminal that it may not read.
         env = {**quarantine(repository, folder / "objects"), **author, "SSH_ASKPASS_REQUIRE": "force"}
-        git = replace(repository.git.with_env(**env).with_settings(_QUIET), time_limit=SIGNING_SECONDS)
+        git = replace(repository.git.with_env(**env).with_settings(_QUIET), time_limit=SIGNING_SECONDS, hard_limit=True)
         try:
             oid = git.run("commit-tree", "-S", repository.objects.empty_tree, stdin=text.encode("utf-8"))
             data = git.run("cat-file", "commit", oid.out.decode().strip()).out

@@ -101,7 +101,7 @@ def _git(place: Place, top: Path, programs: Path, record: Path) -> Git:
     for number, name in enumerate(sorted(names - ours), count):
         overlay |= {f"GIT_CONFIG_KEY_{number}": f"hook.{name}.enabled", f"GIT_CONFIG_VALUE_{number}": "false"}
         overlay["GIT_CONFIG_COUNT"] = str(number + 1)
-    return Git(top, place.environ, overlay, _SETTINGS, HOOK_SECONDS)
+    return Git(top, place.environ, overlay, _SETTINGS, HOOK_SECONDS, hard_limit=True)
 
 
 def _furnish(place: Place, git: Git, top: Path, wired: list[HookState]) -> list[str]:

@@ -70,8 +70,7 @@ def give_back(source: Path, to: Path) -> HookChange:
                 source.unlink()  # two names of one file: rename would leave both
             else:
                 source.replace(to)
-            for folder in {source.parent, to.parent}:
-                files.sync_all([folder])
+            files.sync_all({source.parent, to.parent})
 
     return HookChange("give back", os.fspath(to), _naming(to, run))
 

@@ -74,11 +74,11 @@ def merge_in_process(repository: Repository, base: TreeOid, ours: TreeOid, their
             return None
         edits = {path: _now(one) for path, one in other.items() if path not in mine}
         edits |= _merge_contents(opened, [(path, mine[path], other[path]) for path in both], written)
-        return TreeOid(str(_edited(opened, trees[1], edits, written)))
+        tree = TreeOid(str(_edited(opened, trees[1], edits, written)))
     except (pygit2.GitError, KeyError, ValueError):
         return None
-    finally:
-        _make_durable(repository, written)
+    _make_durable(repository, written)
+    return tree
 
 
 def _make_durable(repository: Repository, written: list[str]) -> None:
@@ -121,11 +121,10 @@ def _merge_contents(opened: Any, both: list[tuple[str, Any, Any]], written: list
             raise ValueError("not three files of one mode")
         for builder, file in zip(builders, files, strict=True):
             builder.insert(str(number), file.id, file.mode)
-    sides = [builder.write() for builder in builders]
-    index = opened.merge_trees(*(opened[side] for side in sides))
-    written += map(str, [*sides, *(entry.id for entry in index)])
+    index = opened.merge_trees(*(opened[builder.write()] for builder in builders))
     if index.conflicts is not None:
         raise ValueError("a collision")
+    written += (str(entry.id) for entry in index)
     return {path: (index[str(number)].id, mine.old_file.mode) for number, (path, mine, _) in enumerate(both)}
 
 
