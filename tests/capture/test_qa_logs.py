@@ -525,7 +525,7 @@ def test_names_and_reports_are_bounded() -> None:
     assert (len(kept.failures), max(map(len, kept.failures)), kept.failures_count) == (20, 160, 100)
 
 
-LARGE = 80_000
+LARGE = 250_000 if tiers.deep else 80_000
 
 
 @pytest.mark.slow
