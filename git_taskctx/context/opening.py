@@ -26,19 +26,19 @@ from git_taskctx.store import CONTEXT
 def open_session(caller: Caller, *, write: bool, holds: str | None = None) -> Iterator[Session]:
     """Open the context that the caller means. Raises: Fatal where there is none; BadData, CouldNotTell if unreadable.
 
-    With `write` the lock is held, and an outdated file is replayed. Without it nothing is written; a file that seems
-    outdated is read once more under the lock, as a writer may be active. `holds` names a record on the side that holds
-    where the ledger forks.
+    With `write` the lock is held, and an outdated file is replayed. Without it nothing is written; where file, ledger
+    and refs do not match, all are read once more under the lock, as a writer may be active. `holds` names a record on
+    the side that holds where the ledger forks.
     """
     if not write:
         caller.store.check()
-        session = _load(caller)
-        if not session.edited and not session.behind:
-            yield session
-            return
-        with contextlib.suppress(ReadOnly), caller.store.locked():
+        session = None
+        with contextlib.suppress(CouldNotTell):
             session = _load(caller)
-        yield session
+        if session is None or session.edited or session.behind:
+            with contextlib.suppress(ReadOnly), caller.store.locked():
+                session = _load(caller)
+        yield session or _load(caller)
         return
     with caller.store.locked():
         session = _load(caller, holds)

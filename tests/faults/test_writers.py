@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -87,6 +89,40 @@ def test_different_verbs_at_once(begun: Desk) -> None:
     assert types.count("snapshot") == (codes[0] == 0)
     assert types.count("block") == (codes[1] == 0)
     assert begun.ok("get").err == ""
+
+
+OLD_REFS = """\
+#!/bin/sh
+case " $* " in
+*" for-each-ref "*)
+    if mkdir {here}/listed 2>{here}/err; then
+        found=$({git} "$@")
+        for n in 1 2; do {taskctx} block --agent reviewer --finding "$n"; done >{here}/said 2>&1
+        printf '%s\\n' "$found"
+        echo >{here}/go
+        exit
+    fi ;;
+*" rev-parse "*) mkdir {here}/asked 2>{here}/err && read line <{here}/go ;;
+esac
+exec {git} "$@"
+"""
+"""Lists the refs, has two records written, and only then lets the verb find its repository."""
+
+
+def test_a_reader_whose_refs_are_two_records_old(begun: Desk, tmp_path: Path) -> None:
+    """What does not match is read once more under the lock."""
+    here = tmp_path / "slow"
+    here.mkdir()
+    os.mkfifo(here / "go")
+    git = shutil.which("git")
+    taskctx = f'PATH="{os.environ["PATH"]}" {sys.executable} -m git_taskctx'
+    script = here / "git"
+    script.write_text(OLD_REFS.format(here=here, git=git, taskctx=taskctx))
+    script.chmod(0o755)
+    done = begun.process("get", env={"PATH": f"{here}:{os.environ['PATH']}"})
+    assert (done.code, done.err) == (0, "")
+    assert (here / "listed").is_dir()
+    assert len(begun.seat("reviewer")["blocking_findings"]) == 2
 
 
 def _edited(desk: Desk) -> None:
