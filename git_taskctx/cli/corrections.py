@@ -146,6 +146,8 @@ def _fix(line: _Line, verb: str, call: Call) -> tuple[list[str], list[str]]:
     for one in parameters:
         if one.words and one.default is ... and options.keys().isdisjoint(one.words):
             options[one.words[0]] = [one.words[0], _example(one, verb, call)]
+    if verb == "init" and not line.words and options.keys().isdisjoint(("--title", "--task-file")):
+        options["--title"] = ["--title", EXAMPLES["title"]]  # no task file has the id that is made up here
     return before, [*words, *(word for one in options.values() for word in one)]
 
 
@@ -192,8 +194,8 @@ def _example(parameter: Parameter, verb: str, call: Call) -> str:
     if parameter.name in _AGENTS:
         owner, after, _ = _chain(call)
         return after if verb == "start" else owner
-    if (parameter.name, verb) == ("task", "recover") and (waiting := _waiting(call)) is not None:
-        return waiting
+    if parameter.name == "task" and (task := _task(verb, call)) is not None:
+        return task
     choices = parameter.choices
     example = EXAMPLES.get(f"{parameter.name} {verb}", EXAMPLES.get(parameter.name, choices[0] if choices else None))
     if example is None:
@@ -201,13 +203,13 @@ def _example(parameter: Parameter, verb: str, call: Call) -> str:
     return example
 
 
-def _waiting(call: Call) -> str | None:
-    """Return a task that `recover` would bring back, if any."""
-    from git_taskctx.report.advice.clone import find_recoverable
+def _task(verb: str, call: Call) -> str | None:
+    """Return a task that `recover` would bring back, or an id that `init` would take."""
+    from git_taskctx.report.advice.clone import find_free, find_recoverable
 
-    own = replace(call, _repository=None)
+    own, find = replace(call, _repository=None), {"recover": find_recoverable, "init": find_free}.get(verb)
     with contextlib.suppress(TaskctxError), contextlib.closing(own):
-        return find_recoverable(own.caller(named=False))
+        return find(own.caller(named=False)) if find is not None else None
     return None
 
 

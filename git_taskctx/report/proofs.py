@@ -10,6 +10,14 @@ from git_taskctx.report.document import Document, Span
 POLICY_FILE = ".taskctx.toml"
 """The file that a report points at where a reason is about no path."""
 _STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
+HOW = {
+    "commit": ", by the records of this commit",
+    "tree": ", by the records of its tree",
+    "patch": ", by the records of the same change on another base",
+    "part": ", as a part of the task",
+    "merge": ", as a merge of verified commits",
+}
+"""How a commit was verified, behind the verdict."""
 SHOWN = 10
 """Maximum number of paths of a reason that are shown to people."""
 NOT_REQUIRED = 20
@@ -34,12 +42,10 @@ def proof(document: Document, what: Proof) -> None:
 
 
 def _commit(document: Document, one: CommitProof) -> None:
-    verdict: list[Span] = [(one.verdict.value, _STYLE[one.verdict] if one.required else "dim")]
-    if one.by is not None:
-        verdict.append(f" by {one.by}")
-    about = f" {one.task}" if one.task else ""
+    verdict = (one.verdict.value, _STYLE[one.verdict] if one.required else "dim")
+    about = (f" for {one.task}" if one.task else "") + HOW.get(one.by or "", "")
     aside: Span = "" if one.required else (" (not required)", "dim")
-    document.line((one.commit[:12], "bold"), "  ", *verdict, about, aside, (f"  {one.subject}", "dim"))
+    document.line((one.commit[:12], "bold"), "  ", verdict, about, aside, (f"  {one.subject}", "dim"))
     for reason in one.reasons:
         document.sentence("  ", (reason.code.value, _STYLE[one.verdict]), f": {reason.message}")
         for path in reason.paths[:SHOWN]:

@@ -26,7 +26,7 @@ MEANT = {
     "init TASK-9 'my title'": 'init TASK-9 --title "my title"',
     "init TASK-9 my title": 'init TASK-9 --title "my title"',
     "init TASK-9 'cost: $5'": "init TASK-9 --title 'cost: $5'",
-    "init": "init TASK-1",
+    "init": 'init TASK-1 --title "what is to be done"',
     "init TASK-9 --title ''": 'init TASK-9 --title "what is to be done"',
     "init TASK-9 --title x --agents a,a": "init TASK-9 --title x --agents a",
     "--agent dev snapshot": "snapshot --agent dev",
@@ -59,6 +59,15 @@ def test_the_hint_is_the_line_that_was_meant(begun: Desk) -> None:
     for typed in MEANT:
         said = begun.refuses(*shlex.split(typed), code=129)
         assert said.splitlines()[-1] == f"hint: git taskctx {MEANT[typed]}"
+
+
+def test_init_suggests_a_line_that_works_as_typed(desk: Desk) -> None:
+    """It has a title, and an id that no task has, also once the first was purged."""
+    for task in ("TASK-1", "TASK-2"):
+        hint = desk.refuses("init", code=129).splitlines()[-1]
+        assert hint == f'hint: git taskctx init {task} --title "what is to be done"'
+        desk.ok(*shlex.split(hint.removeprefix("hint: git taskctx ")))
+        desk.ok("purge")
 
 
 def test_where_no_context_is_active_the_default_chain_is_meant(repo: GitRepo, tmp_path: Path) -> None:

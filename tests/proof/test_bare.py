@@ -12,7 +12,7 @@ from gitrepo import GitRepo
 from proof.scene import FETCH_NOTES, NOTES, Clone, Scene
 from tiers import some
 
-PROVED = "commit: verified\n{}  verified by commit TASK-1  Mend the parser\n"
+PROVED = "commit: verified\n{}  verified for TASK-1, by the records of this commit  Mend the parser\n"
 
 
 @pytest.fixture

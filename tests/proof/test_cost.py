@@ -53,7 +53,7 @@ def test_all_are_verified(repo: GitRepo) -> None:
     """What is measured is the whole work: every commit of the range is proved by its own chain."""
     code, out, err = run_taskctx("verify", "main~290..main", cwd=repo.path)
     assert (code, err) == (0, "")
-    assert out.count("verified by commit") == 290
+    assert out.count(", by the records of this commit  ") == 290
 
 
 def test_a_proof_loads_nothing_heavy(repo: GitRepo) -> None:

@@ -109,7 +109,7 @@ def test_a_git_that_takes_no_list_is_asked_for_each_merge(tmp_path: Path) -> Non
     alone = [line for line in (tmp_path / "bin/log").read_text().splitlines() if "merge-tree" in line]
     assert [line.endswith("--stdin") for line in alone].count(False) == FEW
     assert whole[0] == 3
-    assert whole[1].count("verified by merge") == FEW - 1
+    assert whole[1].count("verified, as a merge of verified commits  ") == FEW - 1
 
 
 def test_a_merge_that_git_refuses_takes_nothing_from_the_others(tmp_path: Path) -> None:
@@ -123,5 +123,5 @@ def test_a_merge_that_git_refuses_takes_nothing_from_the_others(tmp_path: Path) 
     base = repo.git("commit-tree", "-p", start, "-p", alone, "-m", "base", repo.tree(start))
     code, out, _ = run_taskctx("verify", f"{base}..{every}", cwd=repo.path)
     assert code == 3
-    assert out.count("verified by merge") == FEW - 1
+    assert out.count("verified, as a merge of verified commits  ") == FEW - 1
     assert "merge-unchecked: git cannot make the merge again: refusing to merge unrelated histories" in out

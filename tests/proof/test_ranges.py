@@ -157,7 +157,7 @@ def test_words_for_people(scene: Scene) -> None:
         "1 of 1 that must be proved is unproven; 1 of 2 commits not proved in main..topic (proof.scope = tip)\n"
         f"{first}  unproven  more\n"
         "  no-record: no record is about it or its tree\n"
-        f"{done}  verified by commit TASK-1 (not required)  Mend the parser\n"
+        f"{done}  verified for TASK-1, by the records of this commit (not required)  Mend the parser\n"
     )
     aside = "there is no remote to ask, and outside a task nobody validates"
     assert said.err == f"hint: git taskctx list   # tasks known here; {aside}\n"

@@ -37,17 +37,22 @@ def nothing_active(caller: Caller) -> tuple[Step, ...]:
         waiting = find_waiting(replace(caller, context_id=None))
         if waiting:
             ways += _of_last(caller, waiting[-1])
-    free = next(f"TASK-{number}" for number in itertools.count(1) if f"TASK-{number}" not in _ids(waiting))
-    return (*ways, taskctx("init", free, *_TITLE))
+    return (*ways, taskctx("init", _free(waiting), *_TITLE))
+
+
+def find_free(caller: Caller) -> str:
+    """Return the first id that no task has whose context was put away."""
+    return _free(find_waiting(replace(caller, context_id=None)))
+
+
+def _free(taken: Sequence[Context]) -> str:
+    ids = {one.task_id for one in taken}
+    return next(f"TASK-{number}" for number in itertools.count(1) if f"TASK-{number}" not in ids)
 
 
 def _of_last(caller: Caller, last: Context) -> tuple[Step, ...]:
     with open_session(replace(caller, task=last.task_id, context_id=last.context_id), write=False) as session:
         return ended(session) if session.over or holds_nothing_new(session) else brings_back(session.task)
-
-
-def _ids(contexts: Sequence[Context]) -> set[str]:
-    return {one.task_id for one in contexts}
 
 
 def find_recoverable(caller: Caller) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from git_taskctx.model.proof import CommitProof, Proof, Reason
 from git_taskctx.report.document import printable
-from git_taskctx.report.proofs import counted, is_error, noticed, sentence_of
+from git_taskctx.report.proofs import HOW, counted, is_error, noticed, sentence_of
 
 LIMIT = 10
 """Annotations of one level that a step shows."""
@@ -62,7 +62,7 @@ def render_summary(proof: Proof, *, room: int) -> str:
 
 
 def _row(one: CommitProof) -> str:
-    verdict = one.verdict.value + (f" by {one.by}" if one.by else "") + ("" if one.required else " (not required)")
+    verdict = one.verdict.value + HOW.get(one.by or "", "") + ("" if one.required else " (not required)")
     reasons = [f"`{reason.code.value}` {_markdown(reason.message)}" for reason in (*one.reasons, *one.notices)]
     return f"| `{one.commit[:12]}` | {verdict} | {_markdown(one.task or '')} | {'<br>'.join(reasons)} |\n"
 
