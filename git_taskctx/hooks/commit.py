@@ -8,8 +8,7 @@ from git_taskctx.commits.gate import Attempt, check_commit, staged_paths
 from git_taskctx.commits.seal import catch_up
 from git_taskctx.context.caller import Caller
 from git_taskctx.errors import TaskctxError
-from git_taskctx.hooks.amend import is_amend
-from git_taskctx.hooks.aside import began, is_put_aside
+from git_taskctx.hooks.attempt import find_start, is_amend, is_put_aside
 from git_taskctx.hooks.bodies import HookCall, HookMessage
 from git_taskctx.model.verdict import Outcome
 from git_taskctx.situation import Situation
@@ -24,7 +23,7 @@ def before_commit(caller: Caller, called: HookCall) -> list[HookMessage]:
         index=called.index,
         amends=head is not None and is_amend(caller.repository, called.environ, head),
         put_aside=put_aside,
-        began=began(caller.repository, put_aside=put_aside),
+        began=find_start(caller.repository, put_aside=put_aside),
     )
     try:
         return [HookMessage(one.text, one.situation, warns=True) for one in check_commit(caller, attempt)]
