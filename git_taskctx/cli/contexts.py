@@ -47,7 +47,8 @@ def init(
     from git_taskctx.model.oids import check_agent_name
     from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
-    from git_taskctx.report.advice.chain import working
+    from git_taskctx.report.advice import steps_for
+    from git_taskctx.situation import Situation
 
     names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None
     if title is not None and not title.strip():
@@ -69,10 +70,11 @@ def init(
         any_status=any_status,
     )
     begun = begin(call.caller(), request, call.config)
+    then = steps_for(Situation("chain.working", agent=begun.context.agents[0]))
     return Answer(
         {"context": begun.context, "dirty": begun.dirty, "warnings": begun.warnings},
         text=lambda document: text.begun(document, begun),
-        notes=lambda document: text.begun_notes(document, begun, working(begun.context.agents[0])),
+        notes=lambda document: text.begun_notes(document, begun, then),
     )
 
 
@@ -239,7 +241,8 @@ def purge(call: Call, every: Annotated[bool, Option("--all", "Also contexts whos
     """
     from git_taskctx.handoff.lifecycle import purge
     from git_taskctx.report import text
-    from git_taskctx.report.advice.clone import brings_back
+    from git_taskctx.report.advice import steps_for
+    from git_taskctx.situation import Situation
 
     put_away = purge(call.caller(), lost=every)
     if not put_away:
@@ -248,7 +251,9 @@ def purge(call: Call, every: Annotated[bool, Option("--all", "Also contexts whos
     return Answer(
         {"purged": [{"task": task, "context": context_id}]},
         text=lambda document: document.line(("put away ", "ok"), f"{task} (context {context_id})"),
-        notes=lambda document: text.hints(document, brings_back(task)),
+        notes=lambda document: text.hints(
+            document, steps_for(Situation("clone.recover", task=task, why="brings it back"))
+        ),
     )
 
 

@@ -57,7 +57,7 @@ def compare_qa(
     from git_taskctx.context.compare import compare_qa
     from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import quality, text
-    from git_taskctx.report.advice.chain import log_of
+    from git_taskctx.report.advice.fixed import log_of
 
     with call.open(write=False) as session:
         compared = compare_qa(session, agent=agent)

@@ -41,7 +41,7 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
     if store.is_idle:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
-            then = Situation("clone.put_away", task=waiting)
+            then = Situation("clone.recover", task=waiting)
             notices.append(SwitchNotice(f"{waiting} was put away when this branch was left", then))
     return notices
 
@@ -60,7 +60,7 @@ def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchN
     session.caller.store.remember_left(place, session.task, session.context.context_id)
     where = session.chain.branch or (old or "")[:12]
     put_away(session, reason=f"left {where}")
-    then = Situation("clone.put_away", task=session.task, where="there")
+    then = Situation("clone.recover", task=session.task, why="there")
     return [SwitchNotice(f"{session.task} is put away: it belongs to {where}", then)]
 
 

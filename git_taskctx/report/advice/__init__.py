@@ -2,21 +2,22 @@
 
 Other hints, such as `git fsck` or a corrected option, are written where their error is raised.
 
-The situation `chain.at_work` calls `at_work` of the module `chain` with its facts; it returns steps, the best first.
+A situation's kind names a line of the table in `fixed`; or a function, as `chain.at_work`, the best step first.
 Nothing is written or recorded.
 """
 
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from git_taskctx.errors import TaskctxError
+from git_taskctx.model.step import Step
 from git_taskctx.model.values import replace
 
 if TYPE_CHECKING:
     from git_taskctx.model.proof import Proof
-    from git_taskctx.model.step import Step
     from git_taskctx.model.verdict import Verdict
     from git_taskctx.sharing.share import Merged
     from git_taskctx.situation import Situation
@@ -26,9 +27,17 @@ if TYPE_CHECKING:
 
 def steps_for(situation: Situation) -> tuple[Step, ...]:
     """Return what to type in a situation."""
-    module, _, function = situation.kind.partition(".")
-    found = getattr(importlib.import_module(f"{__name__}.{module}"), function)(**situation.facts)
-    return tuple(found)
+    found = find_answer(situation.kind)(**situation.facts)
+    return (found,) if isinstance(found, Step) else found
+
+
+def find_answer(kind: str) -> Callable[..., Step | tuple[Step, ...]]:
+    """Return what answers a kind of situation."""
+    from git_taskctx.report.advice.fixed import ANSWERS
+
+    module, _, function = kind.partition(".")
+    found = ANSWERS.get(kind) or getattr(importlib.import_module(f"{__name__}.{module}"), function)
+    return cast("Callable[..., Step | tuple[Step, ...]]", found)
 
 
 def lines_for(situation: Situation | None) -> tuple[str, ...]:

@@ -16,7 +16,8 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.step import Step, taskctx
 from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.report.advice import steps_for
-from git_taskctx.report.advice.drift import ACCEPT, NOTE, commit_of, snapshot_of
+from git_taskctx.report.advice.drift import ACCEPT, commit_of, snapshot_of
+from git_taskctx.report.advice.fixed import NOTE, log_of
 
 SHOWN = 5
 """How many paths a command names."""
@@ -183,35 +184,12 @@ def distinct(session: Session, chain: Chain, agent: str, words: Sequence[str]) -
     return (taskctx(*words, "--actor", someone),)
 
 
-def stale_text() -> tuple[Step, ...]:
-    """Suggest capturing the task's text as it is now."""
-    return (taskctx("rebuild", why="takes the new text, and voids approvals of the old one"),)
-
-
-def nothing_done(agent: str, words: Sequence[str]) -> tuple[Step, ...]:
-    """Suggest recording that nothing was changed."""
-    return (taskctx("snapshot", "--agent", agent, *words, "--allow-clean"),)
-
-
 def nobody_at_work(session: Session, role: str | None) -> tuple[Step, ...]:
     """Suggest beginning a turn before writing; without a role, that of the owner."""
     if role is not None:
         return turn(session, role)
     owner = session.chain.owner
     return (*next_steps(session), start(owner).instead(f"to go on as {owner}"))
-
-
-def outside(agent: str) -> tuple[Step, ...]:
-    """Suggest asking whether a path belongs to the task, or widening its scope."""
-    return (
-        taskctx("block", "--agent", agent, "--finding", "what has to change, and why", why="to hand the question on"),
-        taskctx("rebuild", why="once the task file's scope has been widened"),
-    )
-
-
-def act_as(agent: str) -> tuple[Step, ...]:
-    """Suggest the agent to act as."""
-    return (Step(("export", f"GIT_TASKCTX_AGENT={agent}"), "the agent that this session acts as"),)
 
 
 def before_stopping(session: Session) -> tuple[Step, ...]:
@@ -252,34 +230,14 @@ def not_done(session: Session, agent: str) -> tuple[Step, ...]:
     return (start(agent),)
 
 
-def qa_missing(agent: str, command: str) -> tuple[Step, ...]:
-    """Suggest recording a run that `qa.require` asks for."""
-    return (log_of(agent, command).because("keep LOG outside the worktree"),)
-
-
-def no_snapshot(agent: str) -> tuple[Step, ...]:
-    """Suggest recording what an agent did."""
-    return (taskctx("snapshot", "--agent", agent),)
-
-
-def at_work(chain: Chain) -> tuple[Step, ...]:
+def at_work(chain: Chain) -> Step:
     """Suggest ending the owner's turn."""
-    return (snapshot_of(chain),)
+    return snapshot_of(chain)
 
 
-def working(agent: str) -> tuple[Step, ...]:
-    """Suggest ending the owner's turn before the commit."""
-    return (taskctx("snapshot", "--agent", agent, why="when its work is done"),)
-
-
-def not_staged(session: Session) -> tuple[Step, ...]:
+def not_staged(session: Session) -> Step:
     """Suggest committing all of the task."""
-    return (commit_of(session),)
-
-
-def other_parent() -> tuple[Step, ...]:
-    """Suggest a new commit instead of an amended one."""
-    return (Step(("git", "commit"), "without --amend"),)
+    return commit_of(session)
 
 
 def not_the_tasks(session: Session, out: Sequence[bytes], into: Sequence[bytes]) -> tuple[Step, ...]:
@@ -299,9 +257,9 @@ def _pathspecs(paths: Sequence[bytes]) -> list[str]:
 # Commits that bypassed the gate, and the end
 
 
-def around(session: Session, found: BypassedHistory) -> tuple[Step, ...]:
+def around(session: Session, found: BypassedHistory) -> Step:
     """Suggest taking out what bypassed the gate, then committing again."""
-    return (way_back(session, found).because("then commit again"),)
+    return way_back(session, found).because("then commit again")
 
 
 def over(session: Session, found: BypassedHistory | None) -> tuple[Step, ...]:
@@ -363,26 +321,6 @@ def undo(context: str, number: int | None = None) -> Step:
 # What an agent says of itself
 
 
-def no_finding(known: Sequence[str]) -> tuple[Step, ...]:
-    """Suggest looking up the findings."""
-    return (taskctx("status", why=f"open findings: {', '.join(known) or 'none'}"),)
-
-
-def found_by(agent: str, finding: str) -> tuple[Step, ...]:
-    """Suggest closing a finding as the agent that found it."""
-    return (taskctx("unblock", "--agent", agent, "--finding", finding),)
-
-
-def no_agent(agents: Sequence[str]) -> tuple[Step, ...]:
-    """Suggest looking up the agents."""
-    return (taskctx("status", why=f"agents: {', '.join(agents)}"),)
-
-
-def look() -> tuple[Step, ...]:
-    """Suggest `status`."""
-    return (taskctx("status"),)
-
-
 def not_that_status(session: Session, agent: str, status: Status) -> tuple[Step, ...]:
     """Suggest the verb that sets a status."""
     if status == "in_progress":
@@ -390,17 +328,7 @@ def not_that_status(session: Session, agent: str, status: Status) -> tuple[Step,
     if status == "blocked":
         return (taskctx("block", "--agent", agent, "--finding", "what is wrong"),)
     first = session.chain.agents[0]
-    return (start(first).because("hand the tree on"),) if session.chain.owner != first else look()
-
-
-def nothing_to_update(agent: str) -> tuple[Step, ...]:
-    """Suggest something for `update` to record."""
-    return (taskctx("update", "--agent", agent, "--status", "done"),)
-
-
-def not_its_snapshot(agent: str) -> tuple[Step, ...]:
-    """Suggest recording the tree and approving it."""
-    return (taskctx("snapshot", "--agent", agent, "--done"),)
+    return (start(first).because("hand the tree on"),) if session.chain.owner != first else (taskctx("status"),)
 
 
 def blocked(session: Session, finding: Finding) -> tuple[Step, ...]:
@@ -423,8 +351,3 @@ def start(agent: str) -> Step:
 def unblock(finding: Finding) -> Step:
     """Return how to close a finding."""
     return taskctx("unblock", "--agent", finding.by, "--finding", finding.id)
-
-
-def log_of(agent: str, command: str) -> Step:
-    """Return how to record a run of `command`."""
-    return taskctx("record-qa", "--agent", agent, "--from", "LOG", "--command", command, "--exit-code", "N")

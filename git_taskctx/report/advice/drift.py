@@ -18,10 +18,9 @@ from git_taskctx.model.step import Step, taskctx
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import CauseKind, Outcome, Verdict
 from git_taskctx.report.advice import steps_for
+from git_taskctx.report.advice.fixed import NOTE
 from git_taskctx.situation import Situation
 
-NOTE = taskctx("resolve-drift", "--note", "what happened")
-"""What is left to type once drift has been put right."""
 ACCEPT = taskctx("resolve-drift", "--accept", "--note", "what happened")
 SHOWN = 5
 """How many paths a command names one by one."""
@@ -80,16 +79,6 @@ def differs(
         ways.append(restore)
     ways += list(apart.values())[:SHOWN]
     return (*ways, replace(ACCEPT, why=f"keep it as it is now{price}", alternative=bool(ways)))
-
-
-def unresolved() -> tuple[Step, ...]:
-    """Suggest how to resolve drift of which nobody has checked whether it is still there."""
-    return (taskctx("verify", why="what differs, and how to put it right"), NOTE.because("when it is put right"))
-
-
-def noted() -> tuple[Step, ...]:
-    """Suggest acknowledging drift that has been undone."""
-    return (NOTE,)
 
 
 def formatted(situation: Situation) -> tuple[Step, ...]:

@@ -10,7 +10,6 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.notes import NOTES_REF
-from git_taskctx.git.quoting import shown
 from git_taskctx.git.remote import remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import REMOTES
@@ -108,35 +107,6 @@ def _look_at(one: CommitProof) -> Step:
     return Step(("git", "notes", "--ref=taskctx", "show", one.commit[:12]), "the records")
 
 
-def none_there(remote: str) -> tuple[Step, ...]:
-    """Suggest pushing records to a remote that has none."""
-    return (taskctx("push", remote, why="in the clone where the task was done"),)
-
-
-def not_enough_there(remote: str) -> tuple[Step, ...]:
-    """Suggest pushing records to a remote that has some."""
-    why = "in the clone where the task was done: what is there is not enough; "
-    return (taskctx("push", remote, why=f"{why}or it was committed outside a task, and nobody validated it"),)
-
-
-def on_a_fork(fork: str, home: str) -> tuple[Step, ...]:
-    """Suggest that a maintainer take over the records of a fork."""
-    step = taskctx("fetch", fork).then("git", "taskctx", "push", home)
-    return (step.because("a maintainer takes the fork's records over; unsigned ones prove nothing from there"),)
-
-
-def does_not_answer(remote: str) -> tuple[Step, ...]:
-    """Suggest finding out why a remote does not give its records."""
-    why = f"what git says about it; may this job read {shown(remote)}?"
-    return (Step(("git", "ls-remote", remote, NOTES_REF), why),)
-
-
-def cannot_fetch(remote: str, wanted: str, tag: str | None) -> tuple[Step, ...]:
-    """Suggest finding out why a commit cannot be fetched; `tag` if there is a tag of that name."""
-    named = f"; there is a tag of that name: tags/{tag}" if tag else ""
-    return (Step(("git", "fetch", remote, wanted), f"what git says about it{named}"),)
-
-
 def not_proved_push(found: Proof) -> tuple[Step, ...]:
     """Suggest the first step of the proof of what is being pushed, else the whole proof."""
     if found.situation is not None and (steps := steps_for(found.situation)):
@@ -145,40 +115,9 @@ def not_proved_push(found: Proof) -> tuple[Step, ...]:
     return (taskctx("verify", f"{found.policy[:12]}..{tip}" if found.policy is not None else tip),)
 
 
-def not_a_range(start: str, end: str, *, job: bool = False) -> tuple[Step, ...]:
-    """Suggest a range with a base."""
-    words = ("--ci",) if job else ()
-    return (taskctx("verify", *words, f"{start or 'HEAD'}..{end or 'HEAD'}"),)
-
-
-def name_a_range() -> tuple[Step, ...]:
-    """Suggest naming the commits of a job."""
-    return (taskctx("verify", "--ci", "BASE..HEAD", why="name the commits"),)
-
-
-def no_notes() -> tuple[Step, ...]:
-    """Suggest fetching records."""
-    return (taskctx("fetch"),)
-
-
-def none_of_task() -> tuple[Step, ...]:
-    """Suggest fetching the records of a task, which may have none."""
-    return (taskctx("fetch", why="the records of others; a task that is not committed yet has none"),)
-
-
-def several_tasks(commits: Sequence[CommitProof]) -> tuple[Step, ...]:
-    """Suggest a report on one of the tasks of a merge."""
-    return tuple(taskctx("report", one.commit[:12], why=one.task or "") for one in commits)
-
-
 def nothing_told(repository: Repository, found: Proof) -> tuple[Step, ...]:
     """Suggest fetching what is missing about a commit."""
     return (steps_for(found.situation) if found.situation is not None else ()) or (fetch_from(repository),)
-
-
-def other_task(task: str) -> tuple[Step, ...]:
-    """Suggest a report on the task that was named."""
-    return (taskctx("report", "--task", task),)
 
 
 def nothing_attested(revision: str, found: Proof) -> tuple[Step, ...]:
