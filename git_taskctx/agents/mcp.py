@@ -1,14 +1,13 @@
 """The verbs that an agent needs, as tools of an MCP server on stdin and stdout, for agents that run no commands.
 
-Each call runs the verb in a process of its own, so that what it says is what the command line says. The server ends
-when its client closes the pipe, or is gone.
+A verb that only reads runs in this process, where all is loaded; one that writes, or does not succeed here, in one of
+its own. So each says what the command line says. The server ends when its client closes the pipe, or is gone.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
@@ -113,8 +112,11 @@ def bounded(text: str) -> str:
     return f"{text[:LONGEST]}\n… ({len(text) - LONGEST} more characters are left out)\n"
 
 
-def serve(folder: Path, environ: Mapping[str, str]) -> None:
-    """Serve until the client closes stdin. Raises: Fatal where the SDK is not installed."""
+def serve(read: Callable[[Sequence[str]], str | None]) -> None:
+    """Serve until the client closes stdin. `read` runs a verb here, and returns None where it does not succeed.
+
+    Raises: Fatal where the SDK is not installed.
+    """
     try:
         import anyio
         from mcp.server import Server
@@ -136,14 +138,18 @@ def serve(folder: Path, environ: Mapping[str, str]) -> None:
             ]
         )
 
+    one_at_a_time = anyio.CapacityLimiter(1)  # what a verb writes goes to sys.stdout
+
     async def call_tool(_: ServerRequestContext[Any], asked: CallToolRequestParams) -> CallToolResult:
         try:
             words = argv_of(asked.name, asked.arguments or {})
         except Usage as error:
             return CallToolResult(content=[TextContent(text=error.message)], is_error=True)
-        done = await anyio.run_process(
-            [sys.executable, "-m", "git_taskctx", *words], cwd=folder, env=dict(environ), check=False
-        )
+        if TOOLS[asked.name].reads:
+            found = await anyio.to_thread.run_sync(read, words, limiter=one_at_a_time)
+            if found is not None:
+                return CallToolResult(content=[TextContent(text=bounded(found))])
+        done = await anyio.run_process([sys.executable, "-m", "git_taskctx", *words], check=False)
         said = (done.stdout + done.stderr).decode("utf-8", "replace")
         return CallToolResult(content=[TextContent(text=bounded(said))], is_error=done.returncode != 0)
 

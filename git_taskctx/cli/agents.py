@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -42,12 +43,23 @@ def mcp(call: Call) -> Answer:
 
     For agents that run no commands; it needs the extra `mcp`, and ends when its client does.
     """
+    import git_taskctx
+    from git_taskctx.agents.libgit import look_inside
     from git_taskctx.agents.mcp import serve
+    from git_taskctx.cli.plain import answer_here
+    from git_taskctx.git.repository import Repository
 
     call.repository.close()
-    outside = {"GIT_PAGER_IN_USE", "FORCE_COLOR"}
-    environ = {name: value for name, value in os.environ.items() if name not in outside}
-    serve(call.folder, environ)
+    for name in ("GIT_PAGER_IN_USE", "FORCE_COLOR"):
+        os.environ.pop(name, None)
+    Repository.inside = look_inside
+    package = Path(git_taskctx.__file__)
+    loaded = package.stat()
+
+    def read(words: Sequence[str]) -> str | None:
+        return answer_here(words) if os.path.samestat(package.stat(), loaded) else None  # another version is there
+
+    serve(read)
     return Answer(raw=b"")
 
 

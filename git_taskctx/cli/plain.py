@@ -6,6 +6,8 @@ Agents type them hundreds of times a day, and loading typer would take longer th
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -31,6 +33,18 @@ def run_plain(argv: Sequence[str]) -> int | None:
     call = begin({name: value for name, value in before.items() if name != "folder"}, before.get("folder"))
     perform(verb, call, values)
     return finish(call)
+
+
+def answer_here(argv: Sequence[str]) -> str | None:
+    """Return what a plain command line prints, data first; None where it does not end with 0. One at a time."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace", write_through=True) for _ in range(2))
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = run_plain(argv)
+    except Exception:  # a process of its own says what is wrong
+        return None
+    said: list[bytes] = [stream.buffer.getvalue() for stream in (out, err)]
+    return b"".join(said).decode("utf-8", "replace") if code == 0 else None
 
 
 def _help(argv: Sequence[str]) -> int | None:

@@ -8,14 +8,14 @@ import os
 import shlex
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
 from git_taskctx.files import give_back
 from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
-from git_taskctx.git.objects import ObjectStore, RawCommit, read_head
+from git_taskctx.git.objects import Look, ObjectStore, RawCommit, read_head
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.quoting import quote
 from git_taskctx.limits import DISCOVERY_SECONDS, TEXT_FILE
@@ -62,6 +62,9 @@ class Head:
 
 class Repository:
     """One worktree of a repository, or the repository alone where no worktree is needed."""
+
+    inside: ClassVar[Callable[[Path, Git, str], Look | None] | None] = None
+    """Opens a repository for a process that lives long, which reads objects without a git for them."""
 
     def __init__(
         self,
@@ -115,7 +118,9 @@ class Repository:
     @functools.cached_property
     def objects(self) -> ObjectStore:
         """The object store, with one long-running reader."""
-        return ObjectStore(self.git, self.algorithm)
+        inside = Repository.inside
+        look = inside(self.git_dir, self.git, self.algorithm) if inside is not None else None
+        return ObjectStore(self.git, self.algorithm, look=look)
 
     @functools.cached_property
     def core(self) -> dict[str, str | None]:
@@ -133,7 +138,8 @@ class Repository:
         """Start reading settings and objects, while the caller loads modules."""
         if "settings" not in self.__dict__ and self._asked is None:
             self._asked = self.git.start(*SETTINGS)
-        self.objects.begin()
+        if self.objects.look is None:
+            self.objects.begin()
 
     def read_index(self) -> tuple[bytes, os.stat_result] | None:
         """Return the index's bytes and stat. Raises: GitFailed for an unreadable or special file."""

@@ -1,7 +1,7 @@
 """Three-way merge by tree: in this process through libgit2, and by git itself wherever the two might differ.
 
 libgit2 is believed where both sides merge cleanly, neither can hold a rename, and no attribute has a say. No merge
-driver runs either way. This is the only module that imports pygit2: loading it costs every other verb too much.
+driver runs either way. Only processes that live long import pygit2: loading it costs every other verb too much.
 """
 
 from __future__ import annotations

@@ -42,13 +42,22 @@ def talk(desk: Desk, use: Callable[[Any], Awaitable[None]]) -> None:
 def test_a_turn(desk: Desk) -> None:
     """Brief, work, snapshot, handover, finding and its end: what a reviewer does without a single command.
 
-    At most six tools, in at most 600 tokens, and those that only read say so.
+    At most six tools, in at most 600 tokens, and those that only read say so; they answer in the server's process what
+    a process of its own answers, in every state of the turn.
     """
 
     async def use(session: Any) -> None:
         async def say(name: str, **given: Any) -> tuple[bool, str]:
             answer = await session.call_tool(name, given)
+            if name in reads and "verbose" not in given:
+                typed = desk.process(*served.argv_of(name, given))
+                assert (answer.is_error, answer.content[0].text) == (
+                    typed.code != 0,
+                    served.bounded(typed.out + typed.err),
+                )
             return answer.is_error, answer.content[0].text
+
+        reads: list[str] = []
 
         found = [
             one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in (await session.list_tools()).tools
@@ -56,7 +65,7 @@ def test_a_turn(desk: Desk) -> None:
         assert [one["name"] for one in found] == list(served.TOOLS)
         assert len(found) <= 6
         assert counter()(json.dumps(found)) <= MOST_TOKENS
-        reads = [one["name"] for one in found if one.get("annotations", {}).get("readOnlyHint")]
+        reads += [one["name"] for one in found if one.get("annotations", {}).get("readOnlyHint")]
         assert reads == ["brief", "status", "diff"]
         assert "You own the tree" in (await say("brief", role="implementer"))[1]
         failed, text = await say("snapshot", role="implementer")
@@ -76,6 +85,9 @@ def test_a_turn(desk: Desk) -> None:
         failed, text = await say("verify")
         assert (failed, text.startswith("worktree: drifted\n")) == (True, True)
         assert "hint: git taskctx restore --agent reviewer" in text
+        assert "drifted" in (await say("status"))[1]
+        assert (await say("brief", role="-nobody"))[0]
+        assert (await say("diff", role="validator"))[0]
         assert (await say("snapshot"))[1] == "snapshot needs role"
         assert (await say("snapshot", role=1))[1] == "role of snapshot must be a string"
         assert (await say("status", verbose=True))[1] == "status has no argument 'verbose'"
