@@ -174,8 +174,7 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
     from git_taskctx.report.text import hints
 
     document = Document()
-    first, *more = error.message.split("\n")
-    document.line(("error: ", "bad"), first).lines(more)
+    document.line(("error: ", "bad"), error.message)
     shown = [path for path in error.paths[:20] if path not in error.message]
     for path in shown:
         document.line("  ", (path, "path"))
@@ -193,8 +192,8 @@ def _say(error: TaskctxError, argv: Sequence[str]) -> int:
 def _say_bug(error: Exception, argv: Sequence[str]) -> int:
     import traceback
 
-    from git_taskctx.model.step import shell_words
     from git_taskctx.report.document import printable
+    from git_taskctx.shell import shell_words
 
     trace = os.environ.get("GIT_TASKCTX_TRACE", "")
     if trace not in ("", "0"):

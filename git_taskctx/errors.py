@@ -132,7 +132,7 @@ def find_refusal(error: Exception) -> Fatal | None:
 
 def _find_locked_out(name: str) -> str | None:
     """Return what gives back something of another user's, as a verb run as root left it, in a folder of ours."""
-    import shlex
+    from git_taskctx.shell import shell_word
 
     place, locked = os.path.abspath(name), ""  # noqa: PTH100 - no pathlib here
     while name and place != os.path.dirname(place):  # noqa: PTH120
@@ -140,7 +140,7 @@ def _find_locked_out(name: str) -> str | None:
             if os.lstat(place).st_uid != os.geteuid():
                 locked = place
             elif locked:
-                return f'sudo chown -R "$(id -un)" {shlex.quote(locked)}   # it belongs to another user'
+                return f'sudo chown -R "$(id -un)" {shell_word(locked)}   # it belongs to another user'
             else:
                 return None
         place = os.path.dirname(place)  # noqa: PTH120

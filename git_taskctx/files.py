@@ -17,6 +17,7 @@ from threading import Thread
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
 from git_taskctx.limits import ANY_FILE, LOCK_SECONDS, MAX_DEPTH, PIECE
+from git_taskctx.shell import shell_word
 from git_taskctx.system import sync
 
 LANES = 4
@@ -142,7 +143,7 @@ def require_plain(path: Path, *, folder: bool = False) -> bool:
         return True
     raise Fatal(
         f"{path} is {_kind(mode)}, and git-taskctx opens none there",
-        hint=f"ls -ld '{path}'   # look at it, then move it away",
+        hint=f"ls -ld {shell_word(path)}   # look at it, then move it away",
     )
 
 

@@ -17,6 +17,7 @@ from git_taskctx.limits import MAX_BYTES, NAME_FILE
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
 from git_taskctx.model.oids import is_context_id, is_task_id
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 FOLDER = ".agent-output"
@@ -242,7 +243,7 @@ class Store:
             return False
         files.make_folder(target.parent)
         if files.require_plain(target, folder=True):
-            raise Fatal(f"{target} is in the way", hint=f"ls -l '{target}'   # look at it, then move it away")
+            raise Fatal(f"{target} is in the way", hint=f"ls -l {shell_word(target)}   # look at it, then move it away")
         with files.naming(target):
             source.rename(target)
             files.sync_all([target.parent])
@@ -311,5 +312,5 @@ def _read_marker(path: Path) -> str | None:
     data = files.read_plain(path, limit=NAME_FILE)
     text = data.decode("ascii", "replace").strip() if data else ""
     if text and not is_context_id(text):
-        raise BadData(f"{path} does not hold a context id", hint=f"rm '{path}'")
+        raise BadData(f"{path} does not hold a context id", hint=f"rm {shell_word(path)}")
     return text or None

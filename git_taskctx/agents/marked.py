@@ -6,6 +6,7 @@ How the text ended before is encoded in the end of the block.
 from __future__ import annotations
 
 from git_taskctx.errors import BadData
+from git_taskctx.shell import shell_word
 
 
 def find(text: str, begin: str, end: str, *, what: str) -> tuple[int, int] | None:
@@ -15,7 +16,8 @@ def find(text: str, begin: str, end: str, *, what: str) -> tuple[int, int] | Non
     start, stop = text.find(begin), text.find(end)
     if start < 0 or stop < start or text.count(begin) > 1 or text.count(end) > 1:
         raise BadData(
-            f"{what}: the lines {begin!r} and {end!r} do not enclose one block", hint=f"grep -n git-taskctx '{what}'"
+            f"{what}: the lines {begin!r} and {end!r} do not enclose one block",
+            hint=f"grep -n git-taskctx {shell_word(what)}",
         )
     return start, stop + len(end)
 

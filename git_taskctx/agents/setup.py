@@ -22,6 +22,7 @@ from git_taskctx.errors import BadData, Fatal, TaskctxError, TryAgain
 from git_taskctx.limits import SETTINGS_LIMIT
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 
 BEGIN, END = "<!-- git-taskctx: begin -->", "<!-- git-taskctx: end -->"
 _FILES = {"claude": "settings.json", "codex": "hooks.json", "gemini": "settings.json", "cursor": "hooks.json"}
@@ -238,7 +239,10 @@ def _read(path: Path, place: AgentPlace) -> str | None:
     """Read a file; links are followed, in a project not out of it. Raises: Fatal, BadData."""
     real = os.path.realpath(path)
     if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):
-        raise Fatal(f"{path} leads out of the worktree", hint=f"ls -ld '{path.parent}' '{path}'   # look at it")
+        raise Fatal(
+            f"{path} leads out of the worktree",
+            hint=f"ls -ld {shell_word(path.parent)} {shell_word(path)}   # look at it",
+        )
     data = files.read_plain(Path(real), limit=SETTINGS_LIMIT)
     try:
         return data.decode("utf-8") if data is not None else None

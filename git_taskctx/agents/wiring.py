@@ -12,6 +12,7 @@ from git_taskctx.agents.dialects import Dialect, Moment
 from git_taskctx.capture.strict_json import Value
 from git_taskctx.errors import BadData
 from git_taskctx.limits import load_toml
+from git_taskctx.shell import shell_word
 
 SECONDS = 60
 """Timeout of a hook; a stop reads the worktree, which may be large."""
@@ -156,7 +157,9 @@ def _ours(text: str, dialect: Dialect, what: str) -> Iterator[tuple[list[Value],
 def _root(text: str, what: str) -> Value:
     root = jsontext.parse(text, what=what)
     if root.keys is None:
-        raise BadData(f"{what} holds no JSON object", hint=f"echo '{{}}' > '{what}'   # where nothing is in it")
+        raise BadData(
+            f"{what} holds no JSON object", hint=f"echo '{{}}' > {shell_word(what)}   # where nothing is in it"
+        )
     return root
 
 

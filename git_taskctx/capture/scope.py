@@ -14,6 +14,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.lean import digest, regex
 from git_taskctx.limits import ALTERNATIVES_LIMIT, MAX_DEPTH, PATTERN_LIMIT, PATTERNS_LIMIT
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 
 _PLACES = 200
 """Maximum number of places that are examined one by one."""
@@ -183,7 +184,9 @@ def _nearest(name: str, macros: Mapping[str, Sequence[str]]) -> str:
     import difflib
 
     near = difflib.get_close_matches(name[:200], list(macros), n=1)
-    return f"did you mean {near[0]}?" if near else "macros are defined in .taskctx.toml under [scope.macros]"
+    return (
+        f"did you mean {shell_word(near[0])}?" if near else "macros are defined in .taskctx.toml under [scope.macros]"
+    )
 
 
 def _clean(pattern: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document
+from git_taskctx.shell import shell_words
 
 _ACTS = re.compile(
     r"git taskctx (?:start|snapshot|update|block|unblock|resolve-drift|record-qa|attach)"

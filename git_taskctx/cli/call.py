@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from git_taskctx.cli.answer import Answer
 from git_taskctx.errors import BadConfig, Fatal, Refused, TaskctxError
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Call:
         if here is None or self.verb in IN_ANY_TREE or (owner := owner_of_tree(here.git_dir)) is None:
             return
         if self.verb not in OF_THE_TASK:
-            raise Refused(str(owner), hint=f"git -C {shlex.quote(owner.top)} taskctx status")
+            raise Refused(str(owner), hint=f"git -C {shell_word(owner.top)} taskctx status")
         here.close()
         from git_taskctx.git.ahead import PLACES
         from git_taskctx.git.repository import open_repository

@@ -45,9 +45,9 @@ def init(
     from git_taskctx.handoff.begin import InitRequest, begin
     from git_taskctx.limits import TEXT_FILE
     from git_taskctx.model.oids import check_agent_name
-    from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
     from git_taskctx.report.advice import steps_for
+    from git_taskctx.shell import shell_words
     from git_taskctx.situation import Situation
 
     names = tuple(check_agent_name(name.strip()) for name in agents.split(",")) if agents else None

@@ -11,8 +11,8 @@ from git_taskctx.cli.options import HELP, ROOT, Option, Parameter
 from git_taskctx.cli.verbs import VERBS
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import DEFAULT_AGENTS
-from git_taskctx.model.step import shell_words
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.shell import shell_words
 
 BARE: Mapping[str, tuple[str, ...]] = {
     "init": ("--title",),

@@ -7,13 +7,13 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import BadData, CouldNotTell, Refused, Usage
+from git_taskctx.shell import shell_word, shell_words
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _check(
 ) -> None:
     """Refuse what does not go together. Raises: Usage."""
     if revision is not None and task is not None:
-        hint = f"git taskctx export --format {form} {quote(revision)}"
+        hint = f"git taskctx export --format {form} {shell_word(revision)}"
         raise Usage("a revision and --task exclude each other", hint=hint)
     if human and form != "agent-trace":
         raise Usage("--human is for agent-trace", hint="git taskctx export --format agent-trace --human NAME")
@@ -191,7 +191,6 @@ def report(
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at
     from git_taskctx.commits.seal import seal_head
-    from git_taskctx.model.step import shell_words
     from git_taskctx.report import text
     from git_taskctx.report.account import account_of
     from git_taskctx.report.page import render_page
@@ -234,7 +233,6 @@ def report(
 def _require_ours(place: Path, given: str) -> None:
     """Refuse to replace another file than a report. Raises: Refused; Fatal for a link or a special file."""
     from git_taskctx import files
-    from git_taskctx.model.step import shell_words
     from git_taskctx.report.page import LIMIT, MARK
 
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call
 from git_taskctx.cli.options import Option
 from git_taskctx.errors import TaskctxError, Usage
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def install(
 
     if everywhere:
         if notes is not None:
-            raise Usage("--notes is for one repository", hint=f"git taskctx install --notes {shlex.quote(notes)}")
+            raise Usage("--notes is for one repository", hint=f"git taskctx install --notes {shell_word(notes)}")
         return _everywhere(call, write_tracked=write_tracked, dry_run=dry_run, away=False)
     place = find_place(call.folder, os.environ)
     plan = hooks.install(place, write_tracked=write_tracked, dry_run=dry_run, notes=notes)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from typing import Annotated, Any, Literal
 
 from git_taskctx.cli.answer import Answer
 from git_taskctx.cli.call import Call, shared, use_colour
 from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import Usage
+from git_taskctx.shell import shell_word
 
 
 def fingerprint(
@@ -120,7 +120,7 @@ def show_help(
     topics = topics_of(whole)
 
     if every and name is not None:
-        raise Usage("--all lists every verb, and takes none", hint=f"git taskctx help {shlex.quote(name)}")
+        raise Usage("--all lists every verb, and takes none", hint=f"git taskctx help {shell_word(name)}")
     if every:
         manual = render_help(topics=topics)
     elif name is None:

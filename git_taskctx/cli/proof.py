@@ -12,6 +12,7 @@ from git_taskctx.cli.options import Argument
 from git_taskctx.errors import Fatal, Usage
 from git_taskctx.limits import EVENT_LIMIT
 from git_taskctx.model.values import replace
+from git_taskctx.shell import shell_word
 
 if TYPE_CHECKING:
     from git_taskctx.model.oids import CommitOid
@@ -146,9 +147,7 @@ def refuse_for_worktree(policy: str | None, commit_map: str | None, form: str, r
     }
     for option, value in given.items():
         if value is not None:
-            from shlex import quote
-
-            words = f"{option} {quote(value)}"
+            words = f"{option} {shell_word(value)}"
             raise Usage(f"{words} is for the proof of commits", hint=f"git taskctx verify HEAD {words}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import Evidence, EvidenceType
 from git_taskctx.model.payloads import Attach
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 STDIN = "-"
@@ -68,7 +68,7 @@ def read_source(repository: Repository, folder: Path, given: str, *, lines: str 
     place = path.parent.resolve() / path.name
     if place.is_relative_to(top) and not real.is_relative_to(top):
         raise Fatal(
-            f"'{given}' is a link out of the worktree", hint=f"ls -l {shlex.quote(given)}   # name the file itself"
+            f"'{given}' is a link out of the worktree", hint=f"ls -l {shell_word(given)}   # name the file itself"
         )
     data = files.read_plain(real, limit=EVIDENCE_LIMIT)
     if data is None:

@@ -14,8 +14,8 @@ from typing import Literal, TextIO
 
 import git_taskctx
 from git_taskctx.errors import Fatal
-from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document, Span
+from git_taskctx.shell import shell_words
 
 GIT_CONFIG = """\
 [user]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 from git_taskctx.errors import BadData
 from git_taskctx.git.process import Git
 from git_taskctx.lean import regex
+from git_taskctx.shell import shell_word
 
 _NEW = regex(rb"[0-9a-f]+ ([0-9a-f]{40,64}) .*")
 LOOKED_BACK = 100
@@ -26,7 +26,7 @@ def damaged(git: Git, ref: str) -> BadData:
         if found
         else "   # the next verb goes on without it"
     )
-    return BadData(f"the ref {ref} is damaged", hint=f"rm {shlex.quote(os.fspath(place))}{again}")
+    return BadData(f"the ref {ref} is damaged", hint=f"rm {shell_word(place)}{again}")
 
 
 def lost(ref: str, oid: str) -> BadData:

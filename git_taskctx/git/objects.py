@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import re
-import shlex
 import subprocess
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -24,6 +23,7 @@ from git_taskctx.git.process import Git, stop, way_out
 from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
+from git_taskctx.shell import shell_word
 
 Kind = Literal["commit", "tree", "blob", "tag"]
 FOLDER = "40000"
@@ -227,7 +227,7 @@ class ObjectStore:
             raise CouldNotTell(f"the {kind} {name} is not in this repository", hint="git fsck")
         if found.kind != kind:
             raise CouldNotTell(
-                f"{name} is not a {kind}, but a {found.kind}", hint=f"git cat-file -p {shlex.quote(name)}"
+                f"{name} is not a {kind}, but a {found.kind}", hint=f"git cat-file -p {shell_word(name)}"
             )
         return found.data
 

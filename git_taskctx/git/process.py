@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import signal
 import subprocess
 import threading
@@ -19,6 +18,7 @@ from git_taskctx.git.quoting import quote, shown
 from git_taskctx.lean import regex
 from git_taskctx.limits import GIT_SECONDS, NETWORK_SECONDS
 from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.shell import shell_word
 from git_taskctx.system import time_spent
 
 PIPE = 4096
@@ -152,7 +152,7 @@ class Git:
             fifo = find_fifo(self.cwd)
             if fifo is not None:
                 reason = f"{quote(os.fsencode(fifo))} is a FIFO, and git waits for it"
-                raise Fatal(reason, hint=f"rm {shlex.quote(os.fspath(fifo))}") from None
+                raise Fatal(reason, hint=f"rm {shell_word(fifo)}") from None
         while True:
             spent = time_spent(process.pid)
             try:
@@ -266,4 +266,4 @@ def way_out(result: Result, folder: Path) -> str | None:
     if match is None:
         return None if result.complaint.startswith("remote: ") else hint_in(result.complaint)
     lock = os.path.normpath(folder / (match[1] or f"{match[2]}.lock"))
-    return f"rm {shlex.quote(lock)}   # if no git is running"
+    return f"rm {shell_word(lock)}   # if no git is running"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from git_taskctx.git.objects import DURABLE
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 
 _READ_ONLY = regex(rb"Permission denied|Read-only file system|[Uu]nable to create directory")
 _FOR_GOOD = regex(rb"exists; cannot create|blocking reference|No space left|quota exceeded|Input/output error")
@@ -99,7 +99,7 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
             move_refs(git, moves, reason=reason)
             return
         when = f"; in {STALE:g} seconds it is done for you" if ours else ""  # packed-refs may be held for the user
-        hint = f"rm {shlex.quote(os.fspath(lock))}   # if no git is running{when}" if lock else None
+        hint = f"rm {shell_word(lock)}   # if no git is running{when}" if lock else None
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)
     raise GitFailed(f"`git update-ref`: {done.complaint}", hint=way_out(done, git.cwd))
 

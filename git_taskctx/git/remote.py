@@ -17,6 +17,7 @@ from git_taskctx.git.refs import RefMove, break_left, move_refs, read_refs
 from git_taskctx.git.repository import Repository
 from git_taskctx.lean import regex
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 _ALONE = (
@@ -180,6 +181,4 @@ def _talk(git: Git, *args: str, ok: Sequence[int] = (0,)) -> Result:
 
 
 def _hint(remote: str) -> str:
-    from shlex import quote
-
-    return f"git ls-remote {quote(shown(remote))}   # what git says of it"
+    return f"git ls-remote {shell_word(shown(remote))}   # what git says of it"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import shlex
 import stat
 import subprocess
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from git_taskctx.limits import DISCOVERY_SECONDS, TEXT_FILE
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.snapshot import Operation
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 
 if TYPE_CHECKING:
     from git_taskctx.model.snapshot import Change
@@ -421,7 +421,7 @@ def _refuse_special_files(git_dir: Path, common_dir: Path) -> None:
             if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
                 raise GitFailed(
                     f"{quote(os.fsencode(place))} is not a regular file, and git would wait for it for ever",
-                    hint=f"ls -l {shlex.quote(os.fspath(place))}",
+                    hint=f"ls -l {shell_word(place)}",
                 )
 
 

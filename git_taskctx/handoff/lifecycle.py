@@ -25,6 +25,7 @@ from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Recover
 from git_taskctx.model.values import dataclass, field
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
 
@@ -182,7 +183,7 @@ def _purge_broken(caller: Caller) -> tuple[str, str] | None:
     with store.locked():
         task, context_id = store.active(), store.marker()
         if context_id is None:
-            raise Fatal(f"cannot tell which context {task} is", hint=f"rm '{store.root / 'active'}'")
+            raise Fatal(f"cannot tell which context {task} is", hint=f"rm {shell_word(store.root / 'active')}")
         if task is not None:
             store.archive(task, context_id)
         store.deactivate()

@@ -6,7 +6,6 @@ Nothing unsaved is deleted, no ignored file is overwritten, and the user's index
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,6 +28,7 @@ from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Restore
 from git_taskctx.model.snapshot import Change
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 from git_taskctx.store import FOLDER
 
@@ -286,7 +286,7 @@ def _refuse_hidden(reading: Reading, changes: list[Change]) -> None:
     found = [change.path for change in changes if quote(change.path) in kinds]
     blocked = [path for path in found if os.path.lexists(top + b"/" + path) and not _is_folder(top + b"/" + path)]
     if blocked:
-        flags = {kind: shlex.quote(os.fsdecode(path)) for path in blocked for kind in (kinds[quote(path)],)}
+        flags = {kind: shell_word(os.fsdecode(path)) for path in blocked for kind in (kinds[quote(path)],)}
         raise Refused(
             f"{len(blocked)} file{'s' * (len(blocked) > 1)} edited under {' or '.join(sorted(flags))} "
             f"{'are' if len(blocked) > 1 else 'is'} in the way, and cannot be saved",

@@ -15,6 +15,7 @@ from git_taskctx import files
 from git_taskctx.errors import Fatal
 from git_taskctx.git.process import Git
 from git_taskctx.model.values import dataclass
+from git_taskctx.shell import shell_word
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,8 @@ def require_script(path: Path) -> None:
     """Check that a hook's place has a file, a link to one, or nothing. Raises: Fatal."""
     if os.path.lexists(path) and not (path.is_file() or path.is_symlink()):
         raise Fatal(
-            f"{path} is not a file, and git would not run it", hint=f"ls -ld '{path}'   # look at it, then move it away"
+            f"{path} is not a file, and git would not run it",
+            hint=f"ls -ld {shell_word(path)}   # look at it, then move it away",
         )
 
 

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Iterable
-
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.shell import shell_words
 
 WHY = "   # "
 """Separates a command from its comment."""
-_LIVE = frozenset('"$`\\!')
-"""Characters special to a shell between double quotes too."""
-
-
-class Shell(str):
-    """A word for the shell to expand, as `$PATH`."""
-
-    __slots__ = ()
 
 
 @dataclass(frozen=True)
@@ -61,25 +50,3 @@ class Step:
 def taskctx(*words: str, why: str = "") -> Step:
     """Return a step that is a verb of ours."""
     return Step(("git", "taskctx", *words), why)
-
-
-def shell_words(words: Iterable[str]) -> str:
-    """Join words into a line of shell that reads back as the same words, whatever their bytes."""
-    return " ".join(map(_word, words))
-
-
-def _word(word: str) -> str:
-    """Quote one word: in double quotes if these suffice, as `$'…'` if it is not printable."""
-    if isinstance(word, Shell) or shlex.quote(word) == word:
-        return word
-    if not word.isprintable():
-        return "$'" + re.sub(r"[^ -&(-\[\]-~]", _escape, word) + "'"
-    return f'"{word}"' if word and not set(word) & _LIVE else shlex.quote(word)
-
-
-def _escape(found: re.Match[str]) -> str:
-    """Return one character in octal, byte by byte; a letter of another alphabet as it is."""
-    character = found[0]
-    if character.isprintable() and not character.isascii():
-        return character
-    return "".join(f"\\{byte:03o}" for byte in character.encode("utf-8", "surrogateescape"))

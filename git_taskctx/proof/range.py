@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from git_taskctx.lean import regex
 from git_taskctx.limits import COMMIT_LIMIT, MAP_LIMIT
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 
 BATCH = 100
@@ -112,7 +112,7 @@ def resolve_name(repository: Repository, text: str) -> CommitOid:
     for other, what in others:
         if repository.find_commit(other) not in (None, meant):
             where = other if other in refs else other[:12]
-            hint = f"git show-ref {shlex.quote(name)}   # name the one that is meant in full"
+            hint = f"git show-ref {shell_word(name)}   # name the one that is meant in full"
             raise Fatal(f"'{text}' is {taken}, and {what} ({where})", hint=hint)
     return commit
 

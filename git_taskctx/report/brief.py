@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Literal
 
-from git_taskctx.model.step import shell_words
 from git_taskctx.model.values import dataclass
 from git_taskctx.report.document import Document, printable
+from git_taskctx.shell import shell_words
 
 if TYPE_CHECKING:
     from git_taskctx.model.context import Command

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.run import RunEvent
-from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document, Span, printable
+from git_taskctx.shell import shell_words
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

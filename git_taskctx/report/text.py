@@ -104,7 +104,7 @@ def context(document: Document, what: Context) -> None:
         if value:
             document.line((f"{name}: ", "dim"), value)
     if task.description:
-        document.line().lines(task.description.rstrip("\n").split("\n"))
+        document.line().lines(f"  {line}" for line in task.description.rstrip("\n").split("\n"))
     baseline = what.immutable.validation_baseline
     commands = [
         command.command + (f"   # {command.description}" if command.description else "")

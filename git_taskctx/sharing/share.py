@@ -7,7 +7,6 @@ content, are sent only on request.
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from git_taskctx.context.caller import Caller
@@ -33,6 +32,7 @@ from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.sharing.leaving import what_leaves
 from git_taskctx.sharing.merge import merge_ledger
+from git_taskctx.shell import shell_word
 from git_taskctx.situation import ASIDE, Situation
 from git_taskctx.store import CONTEXT
 
@@ -164,7 +164,7 @@ def _require_race(remote: str, rejected: Sequence[Rejection]) -> None:
     if final is not None:
         raise GitFailed(
             f"{shown(remote)} does not take {final.ref}: {final.reason}",
-            hint=f"git push {shown(remote)} {NOTES_REF}   # what it says in full",
+            hint=f"git push {shell_word(shown(remote))} {NOTES_REF}   # what it says in full",
         )
 
 
@@ -172,7 +172,7 @@ def _locked(remote: str, lock: str) -> TryAgain:
     """Return the error for a lock that stays on the remote, as after a killed git."""
     return TryAgain(
         f"{shown(remote)} is locked: {quote(os.fsencode(lock))} stays there",
-        hint=f"rm {shlex.quote(lock)}   # on the machine of {shown(remote)}, if no git is running there",
+        hint=f"rm {shell_word(lock)}   # on the machine of {shell_word(shown(remote))}, if no git is running there",
     )
 
 

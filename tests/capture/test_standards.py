@@ -119,7 +119,7 @@ def test_a_section_that_is_not_there(desk: Desk) -> None:
     )
     assert desk.refuses("init", TASK, code=128) == (
         "error: tasks/TASK-1.task.yaml:10: there is no file api.md in the worktree, or git ignores it\n"
-        "tasks/TASK-1.task.yaml:6: standards/ui.md has no section 'propz'\n"
+        "  tasks/TASK-1.task.yaml:6: standards/ui.md has no section 'propz'\n"
         "hint: did you mean standards/ui.md#props?\n"
     )
 

@@ -130,8 +130,8 @@ def test_all_that_is_wrong_at_once(desk: Desk) -> None:
     )
     assert desk.refuses("init", TASK, "--task-file", "t.yaml", code=128).splitlines()[:4] == [
         "error: t.yaml:4:22: acceptance_criteria: expected a list, found text: begin each item with '- '",
-        "t.yaml:5: docs/api.md has no section 'eror'",
-        "t.yaml is not ready: the description is empty; the status is 'todo', not in_progress; its id is 'TASK-2', "
+        "  t.yaml:5: docs/api.md has no section 'eror'",
+        "  t.yaml is not ready: the description is empty; the status is 'todo', not in_progress; its id is 'TASK-2', "
         "not TASK-1",
         "hint: git taskctx init TASK-1 --task-file t.yaml --any-status   # once t.yaml is filled in; or set its status",
     ]

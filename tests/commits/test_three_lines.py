@@ -225,7 +225,7 @@ RULES: tuple[tuple[Callable[[Gated], None], str, str, str], ...] = (
         _linked,
         "error: <top>/.agent-output is a symbolic link, and git-taskctx opens none there",
         ALL,
-        "hint: ls -ld '<top>/.agent-output'   # look at it, then move it away",
+        "hint: ls -ld <top>/.agent-output   # look at it, then move it away",
     ),
     (
         _no_ledger,

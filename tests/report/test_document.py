@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from git_taskctx.model.step import shell_words
 from git_taskctx.report.document import Document
+from git_taskctx.shell import shell_words
 
 
 def on_terminal(document: Document, width: int) -> list[str]:

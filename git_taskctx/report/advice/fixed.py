@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.quoting import shown, unquote
-from git_taskctx.model.step import Shell, Step, shell_words, taskctx
+from git_taskctx.model.step import Step, taskctx
+from git_taskctx.shell import Shell, shell_words
 
 if TYPE_CHECKING:
     from git_taskctx.hooks.place import Place
