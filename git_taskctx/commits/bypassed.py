@@ -47,7 +47,7 @@ def standing(session: Session, head: CommitOid | None) -> BypassedHistory | None
     if not chain.bypassed or head is None or NO_VERIFY in session.context.policy.commit.allow_bypass:
         return None
     without = [f"^{chain.init_head}"] if chain.init_head else []
-    listed = repository.git.run("rev-list", "--topo-order", "--reverse", head, *without, ok=(0, 128)).out
+    listed = repository.as_written.run("rev-list", "--topo-order", "--reverse", head, *without, ok=(0, 128)).out
     found = tuple(CommitOid(oid) for oid in listed.decode().split() if oid in chain.bypassed)
     if not found:
         return None

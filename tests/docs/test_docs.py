@@ -175,6 +175,9 @@ def test_a_server_that_asks(repo: GitRepo, tmp_path: Path) -> None:
     tree = repo.git("commit-tree", "-m", "work", "-p", "main~2", repo.tree("main~1"))
     repo.git("update-ref", "refs/heads/again", tree)  # validated by its tree, and what is there is dropped
     run("git push -q --force origin again:main   # (exit code 1)", repo)
+    grown = repo.git("commit-tree", "-m", "work", "-p", "main~1", repo.tree("main~1"))
+    repo.git("push", "-q", "origin", f"{grown}:refs/replace/{tree}")  # says that nothing is dropped
+    run("git push -q --force origin again:main   # (exit code 1)", repo)
     assert server.git("rev-parse", "main", "new").split() == [repo.git("rev-parse", "main~1"), repo.head()]
 
 
