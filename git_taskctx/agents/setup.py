@@ -18,6 +18,7 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.agents import marked, wiring
 from git_taskctx.agents.dialects import DIALECTS, Dialect
+from git_taskctx.agents.here import FOLDER
 from git_taskctx.errors import BadData, Fatal, TaskctxError, TryAgain
 from git_taskctx.limits import SETTINGS_LIMIT
 from git_taskctx.model.canonical import sha256_hex
@@ -236,9 +237,10 @@ def _change(place: AgentPlace, path: Path, before: str | None, after: str | None
 
 
 def _read(path: Path, place: AgentPlace) -> str | None:
-    """Read a file; links are followed, in a project not out of it. Raises: Fatal, BadData."""
+    """Read a file; links are followed, in a project not out of it, nor into a git dir. Raises: Fatal, BadData."""
     real = os.path.realpath(path)
-    if not place.user and not real.startswith(os.path.realpath(place.base).rstrip("/") + "/"):
+    inside = os.path.relpath(real, os.path.realpath(place.base)).lower().split("/")
+    if not place.user and not {"..", ".git", FOLDER}.isdisjoint(inside):
         raise Fatal(
             f"{path} leads out of the worktree",
             hint=f"ls -ld {shell_word(path.parent)} {shell_word(path)}   # look at it",

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from callers import AGENTS, CONFIGURED, EVENTS, FORMS, Hooked
 from desk import executable
+from gitrepo import GitRepo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -415,8 +416,15 @@ def test_half_a_block(hooked: Hooked) -> None:
 
 
 def test_links_out_of_the_worktree(hooked: Hooked, tmp_path: Path) -> None:
-    """A repository cannot make us write elsewhere; a link to a file of its own is followed."""
+    """A repository cannot make us write elsewhere, nor in a git dir; a link to a file of its own is followed."""
     (tmp_path / "victim").mkdir()
+    GitRepo.init(hooked.repo.path / "lib")
+    for victim in (".git/config", ".git/hooks/pre-push", "lib/.git/config", ".agent-output/active"):
+        hooked.repo.symlink("AGENTS.md", victim)
+        before = [(path, path.read_bytes()) for path in sorted(hooked.repo.path.rglob("*")) if path.is_file()]
+        assert "leads out of the worktree" in hooked.refuses("agent-setup", "cursor", code=128)
+        assert before == [(path, path.read_bytes()) for path in sorted(hooked.repo.path.rglob("*")) if path.is_file()]
+        hooked.repo.remove("AGENTS.md")
     hooked.repo.symlink(".claude", str(tmp_path / "victim"))
     assert "leads out of the worktree" in hooked.refuses("agent-setup", "claude", code=128)
     assert list((tmp_path / "victim").iterdir()) == []
