@@ -89,11 +89,15 @@ def test_a_hostile_list_costs_no_memory(name: str, recorded: bool) -> None:
 
 def test_a_snapshot_goes_on_without_it(implemented: Desk) -> None:
     """A list that was replaced is named in a warning; what it said of the files before is read from blobs."""
-    path = implemented.folder() / "implementer-1-files.json.gz"
+    path, readme = implemented.folder() / "implementer-1-files.json.gz", implemented.repo.read("README")
     path.write_bytes(HOSTILE["one long line"]())
     implemented.repo.write("README", "reviewed\n")
     said = implemented.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
     assert "the list of files of implementer's snapshot does not read; hashes before are those of blobs" in said.err
+    assert before_of(implemented, "reviewer") == {
+        "README": (sha256_hex(readme), "100644"),
+        "parser.py": (sha256_hex(b"mended\n"), "100644"),
+    }
 
 
 def files_of(desk: Desk, agent: str, number: int = 1) -> dict[str, dict[str, object]]:
@@ -102,23 +106,26 @@ def files_of(desk: Desk, agent: str, number: int = 1) -> dict[str, dict[str, obj
     return {file["path"]: file for file in json.loads(gzip.decompress(packed))["files_changed"]}
 
 
-def test_hash_and_mode_before_are_of_one_tree(begun: Desk) -> None:
+def before_of(desk: Desk, agent: str) -> dict[str, tuple[object, object]]:
+    """Return hash and mode before of each changed file of an agent's snapshot."""
+    return {path: (file["previous_sha256"], file["previous_mode"]) for path, file in files_of(desk, agent).items()}
+
+
+def test_hash_and_mode_before_are_of_one_tree(desk: Desk) -> None:
     """Of the base for the first agent; of the tree that it handed over for the next, changed there or not."""
-    base = begun.repo.read("parser.py")
+    begun, base = desk, desk.repo.read("parser.py")
+    desk.repo.write("parser.py", "dirty before the task\n")
+    desk.init()
     begun.repo.write("parser.py", "mended\n", mode=0o755)
     begun.repo.write("new.py", "new\n")
     begun.ok("snapshot", "--agent", "implementer")
-    first = files_of(begun, "implementer")
-    assert (first["parser.py"]["previous_sha256"], first["parser.py"]["previous_mode"]) == (sha256_hex(base), "100644")
-    assert (first["new.py"]["previous_sha256"], first["new.py"]["previous_mode"]) == (None, None)
+    assert before_of(begun, "implementer") == {"new.py": (None, None), "parser.py": (sha256_hex(base), "100644")}
     readme = begun.repo.read("README")
     begun.ok("start", "--agent", "reviewer")
     begun.repo.write("parser.py", "reviewed\n", mode=0o644)
     begun.repo.write("README", "reviewed\n")
     begun.ok("snapshot", "--agent", "reviewer")
-    then = files_of(begun, "reviewer")
-    told = {path: (file["previous_sha256"], file["previous_mode"]) for path, file in then.items()}
-    assert told == {
+    assert before_of(begun, "reviewer") == {
         "README": (sha256_hex(readme), "100644"),
         "new.py": (sha256_hex(b"new\n"), "100644"),
         "parser.py": (sha256_hex(b"mended\n"), "100755"),
