@@ -12,7 +12,7 @@ from git_taskctx.model.canonical import dump_line, load_object, sha256_hex
 from git_taskctx.model.codec import from_plain, keys_of, to_plain
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Misfit, Origin, Payload, Signature
-from git_taskctx.model.values import dataclass, replace
+from git_taskctx.model.values import dataclass, fields, replace
 
 RECORD_VERSION = 1
 SIGNATURE = "signature"
@@ -140,7 +140,7 @@ class Record:
         return sha256_hex(self.to_line().encode("utf-8"))
 
 
-FIXED_FIELDS = tuple(name for name in Record.__dataclass_fields__ if name != "body")
+FIXED_FIELDS = tuple(one.name for one in fields(Record) if one.name != "body")
 
 
 def body_of(payload: Payload, origin: Origin) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 The standard module imports `inspect`, and its decorator compiles six functions for every class: some thirty
 milliseconds at each start. Here one set of functions serves all classes. They mean what `dataclasses` says, and type
-checkers see those.
+checkers see those. What a class keeps has names of our own: who finds `__dataclass_fields__`, as dask does, takes its
+values for those of the standard module.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ else:
 
     def fields(of: Any) -> tuple[Any, ...]:
         """Return the fields of a class, or of a value of it."""
-        return tuple(of.__dataclass_fields__.values())
+        return tuple(of.__ours_fields__.values())
 
     def is_dataclass(of: Any) -> bool:
         """Return whether something is such a class, or its value."""
-        return hasattr(of, "__dataclass_fields__")
+        return hasattr(of, "__ours_fields__")
 
     def replace(of: Any, /, **changes: Any) -> Any:
         """Return a copy with some fields changed. Raises: TypeError for an unknown field."""
-        known, values = of.__dataclass_fields__, of.__dict__
+        known, values = of.__ours_fields__, of.__dict__
         if not changes.keys() <= known.keys():
             raise TypeError(f"{type(of).__name__} has no {min(changes.keys() - known.keys())}")
         if len(values) != len(known):  # what was worked out and kept goes by the old fields
@@ -75,12 +76,12 @@ def _make(cls: Any, frozen: bool) -> Any:
             setattr(cls, name, function)
     known: dict[str, Any] = {}
     for base in cls.__mro__[:0:-1]:
-        known |= getattr(base, "__dataclass_fields__", {})
+        known |= getattr(base, "__ours_fields__", {})
     for name in cls.__annotations__:
         known[name] = _field_of(cls, name)
-    cls.__dataclass_fields__ = known
-    cls.__dataclass_defaults__ = {name: one.default for name, one in known.items() if one.default is not MISSING}
-    cls.__dataclass_factories__ = [(n, f.default_factory) for n, f in known.items() if f.default_factory is not MISSING]
+    cls.__ours_fields__ = known
+    cls.__ours_defaults__ = {name: one.default for name, one in known.items() if one.default is not MISSING}
+    cls.__ours_factories__ = [(n, f.default_factory) for n, f in known.items() if f.default_factory is not MISSING]
     cls.__match_args__ = tuple(known)  # type: ignore[misc]
     return cls
 
@@ -100,7 +101,7 @@ def _field_of(cls: Any, name: str) -> Any:
 def _init(self: Any, /, *args: Any, **given: Any) -> None:
     if args:
         given = _named(self, args, given)
-    if given.keys() != self.__dataclass_fields__.keys():
+    if given.keys() != self.__ours_fields__.keys():
         given = _complete(self, given)
     self.__dict__.update(given)
 
@@ -120,9 +121,9 @@ def _named(self: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str,
 
 def _complete(self: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Return all values, with the defaults of the fields that are not given. Raises: TypeError."""
-    known = self.__dataclass_fields__
-    values: dict[str, Any] = self.__dataclass_defaults__ | given
-    for name, one in self.__dataclass_factories__:
+    known = self.__ours_fields__
+    values: dict[str, Any] = self.__ours_defaults__ | given
+    for name, one in self.__ours_factories__:
         if name not in given:
             values[name] = one()
     if values.keys() != known.keys():

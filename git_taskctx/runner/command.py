@@ -6,7 +6,7 @@ import codecs
 import contextlib
 import hashlib
 import os
-import selectors
+import select
 import shlex
 import signal
 import subprocess
@@ -157,14 +157,15 @@ class _Watch:
         pipes = {
             pipe.fileno(): stream for pipe, stream in ((self.process.stdout, out), (self.process.stderr, err)) if pipe
         }
-        with selectors.DefaultSelector() as selector, _exit_watched(self.process, selector) as tick:
+        poll = select.poll()  # of so few descriptors it costs less than epoll(7), which is one more
+        with _exit_watched(self.process, poll) as tick:
             for pipe in pipes:
                 os.set_blocking(pipe, False)
-                selector.register(pipe, selectors.EVENT_READ)
+                poll.register(pipe, select.POLLIN)
             while not _has_ended(self.process):
-                for key, _ in selector.select(tick):
-                    if key.fd in pipes and self._take(key.fd, pipes[key.fd]) == 0:
-                        selector.unregister(key.fd)
+                for descriptor, _ in poll.poll(1000 * tick):
+                    if descriptor in pipes and self._take(descriptor, pipes[descriptor]) == 0:
+                        poll.unregister(descriptor)
                 self._look()
         _signal_group(self.process.pid, signal.SIGKILL)
         for pipe, stream in pipes.items():
@@ -204,14 +205,14 @@ class _Watch:
 
 
 @contextlib.contextmanager
-def _exit_watched(process: subprocess.Popen[bytes], selector: selectors.BaseSelector) -> Iterator[float]:
-    """Let the selector wake when the process ends, where the kernel can do that; yields how long it may sleep."""
+def _exit_watched(process: subprocess.Popen[bytes], poll: select.poll) -> Iterator[float]:
+    """Let the poll wake when the process ends, where the kernel can do that; yields how long it may sleep."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except (AttributeError, OSError):  # no Linux, Linux before 5.3, and sandboxes that forbid it
         yield TICK / 10
         return
-    selector.register(descriptor, selectors.EVENT_READ)
+    poll.register(descriptor, select.POLLIN)
     try:
         yield TICK
     finally:

@@ -6,18 +6,25 @@ variable of the thread or of the task of asyncio: who needs a parent asks for `c
 
 from __future__ import annotations
 
-import asyncio
 import concurrent.futures
-import inspect
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeVar
 
 from git_taskctx.runner.faults import Cancelled, ContextClosed
 
+if TYPE_CHECKING:
+    import asyncio
+
 T = TypeVar("T")
-_CANCELLED = (Cancelled, asyncio.CancelledError, concurrent.futures.CancelledError, KeyboardInterrupt)
+
+
+def cancellations() -> tuple[type[BaseException], ...]:
+    """Return the errors that cancel an exec; that of asyncio where it is loaded, which takes longer than all else."""
+    loaded = sys.modules.get("asyncio")
+    return Cancelled, concurrent.futures.CancelledError, *((loaded.CancelledError,) if loaded is not None else ())
 
 
 class Ended(NamedTuple):
@@ -131,6 +138,8 @@ class ExecutionContext:
 
     async def arun_child(self, child: ExecutionContext, fn: Callable[[Any], Any]) -> Any:
         """Do what `aexec` does, in a child made by the caller."""
+        import asyncio
+
         child._task = asyncio.current_task()
         return _given(*await self._run(child, fn, is_async=True))
 
@@ -149,7 +158,7 @@ class ExecutionContext:
             result = call()
             if not is_async:
                 _refuse_coroutine(result, fn)
-            elif inspect.isawaitable(result):
+            elif isinstance(result, Awaitable):
                 result = await result
         except BaseException as caught:
             error = caught
@@ -167,7 +176,8 @@ class ExecutionContext:
             was_open, self._open = self._open, False
         if not was_open:
             return error
-        ended = Ended("ok" if error is None else "cancelled" if isinstance(error, _CANCELLED) else "failed", error)
+        is_cancelled = isinstance(error, (*cancellations(), KeyboardInterrupt))
+        ended = Ended("ok" if error is None else "cancelled" if is_cancelled else "failed", error)
         errors = [] if error is None else [error]
         errors += await self._awaited(cancels=ended.state == "cancelled") if is_async else self._waited()
         while callback := self._next_callback():
@@ -175,7 +185,7 @@ class ExecutionContext:
                 result = callback(ended)
                 if not is_async:
                     _refuse_coroutine(result, callback)
-                elif inspect.isawaitable(result):
+                elif isinstance(result, Awaitable):
                     await result
             except BaseException as caught:
                 errors.append(caught)
@@ -205,6 +215,8 @@ class ExecutionContext:
         return []
 
     async def _awaited(self, *, cancels: bool) -> list[BaseException]:
+        import asyncio
+
         errors: list[BaseException] = []
         while self._running:
             for child in self._below() if cancels else ():
@@ -240,6 +252,8 @@ class ExecutionContext:
 
     async def aclose(self, error: BaseException | None = None) -> None:
         """Do what `close` does, without blocking the loop."""
+        import asyncio
+
         if any(child._task is asyncio.current_task() for child in self._below()):
             raise RuntimeError("a context cannot be closed inside one of its own execs")
         await self.__aexit__(None, error)
@@ -260,7 +274,7 @@ class ExecutionContext:
 
 
 def _refuse_coroutine(result: object, fn: object) -> None:
-    if inspect.iscoroutine(result):
+    if isinstance(result, Coroutine):
         result.close()
         raise TypeError(f"{fn!r}, or an extension, is a coroutine function: use aexec")
 

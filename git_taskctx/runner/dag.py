@@ -10,17 +10,16 @@ import concurrent.futures
 import contextlib
 import heapq
 import os
-import pickle
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
+from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.runner.context import ExecutionContext, Extension
 from git_taskctx.runner.faults import BadGraph, BadResponse, NotPicklable, WriteCollision
 from git_taskctx.runner.frozen import hash_json
@@ -33,34 +32,29 @@ from git_taskctx.runner.task import IDS, RESERVED, Task
 _FAILED = ("failed", "timed out")
 
 
-@dataclass(eq=False)
 class DagExecutor:
-    """Some tasks, and how to run them. Raises: BadGraph with everything that is wrong with them; NotPicklable."""
+    """Some tasks, and how to run them.
 
-    tasks: Iterable[Task]
-    executor: Executor | None = None
-    """Any; threads of its own by default."""
-    on_event: Callable[[Event], object] | None = None
-    """Called for one event at a time, on any thread; what it raises ends the run."""
-    extensions: Iterable[Extension] = ()
-    """Wrap every exec, the first outermost."""
-    _: KW_ONLY
-    jobs: int | None = None
-    """How many run at once; by default as many as there are threads."""
-    keep_going: bool = True
-    """Whether what does not depend on a failed task still runs; without it, the schedule decides how far a run gets."""
-    resources: Mapping[str, Any] = field(default_factory=dict)
-    """Shared by reference, in this process."""
-    logs: Path | None = None
-    """The folder of the commands' output."""
-    finished: Callable[[str], Outcome | None] = lambda _: None
-    """Returns the outcome that a key had in an earlier run: done, or failed."""
-    rounds: bool = False
-    """Whether to keep the context at the end of each round."""
-    clock: Callable[[], float] = time.time
+    executor: any; threads of its own by default. on_event: called for one event at a time, on any thread; what it
+    raises ends the run. extensions: wrap every exec, the first outermost. jobs: how many run at once; by default as
+    many as there are threads. keep_going: whether what does not depend on a failed task still runs; without it, the
+    schedule decides how far a run gets. resources: shared by reference, in this process. logs: the folder of the
+    commands' output. finished: returns the outcome that a key had in an earlier run, done or failed. rounds: whether
+    to keep the context at the end of each round.
+    Raises: BadGraph with everything that is wrong with the tasks; NotPicklable.
+    """
 
-    def __post_init__(self) -> None:
-        self.tasks, self.extensions = tuple(self.tasks), tuple(self.extensions)
+    def __init__(
+        self, tasks: Iterable[Task], executor: Executor | None = None,
+        on_event: Callable[[Event], object] | None = None, extensions: Iterable[Extension] = (), *,
+        jobs: int | None = None, keep_going: bool = True, resources: Mapping[str, Any] | None = None,
+        logs: Path | None = None, finished: Callable[[str], Outcome | None] = lambda _: None, rounds: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
+        self.executor, self.on_event, self.jobs, self.keep_going = executor, on_event, jobs, keep_going
+        self.resources, self.logs, self.finished = resources or {}, logs, finished
+        self.rounds, self.clock = rounds, clock
+        self.tasks, self.extensions = tuple(tasks), tuple(extensions)
         faults = list(_faults_of(self.tasks))
         try:
             self.graph = Graph({task.id: task.after for task in self.tasks})
@@ -69,7 +63,7 @@ class DagExecutor:
             faults.append(error.message)
         if faults:
             raise BadGraph("; ".join(faults))
-        if isinstance(self.executor, concurrent.futures.ProcessPoolExecutor):
+        if executor is not None and isinstance(executor, concurrent.futures.ProcessPoolExecutor):
             _require_picklable((*self.tasks, *self.extensions))
         self._run: _Run | None = None
 
@@ -124,6 +118,8 @@ def _faults_among(tasks: tuple[Task, ...], graph: Graph) -> Iterator[str]:
 
 
 def _require_picklable(things: tuple[Task | Extension, ...]) -> None:
+    import pickle
+
     wrong = []
     for thing in things:
         try:
@@ -249,7 +245,7 @@ class _Run:
         self.emit("stage-started", name, attempt, key=node.key, refinement=old.refinements)
         job = Job(
             node.task, self.store.reader(name, node.task.reads), attempt, node.handed, self.token, self.plan.logs,
-            tuple(self.plan.extensions), self.plan.resources, self.root,
+            self.plan.extensions, self.plan.resources, self.root,
             lambda type, data: self.emit(type, name, attempt, **data),
         )  # fmt: skip
         try:

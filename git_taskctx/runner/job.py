@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
-import shutil
-import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from git_taskctx.runner.context import ExecutionContext, Extension
-from git_taskctx.runner.faults import BadResponse, Cancelled, TimedOut, Unreachable, Waiting
+from git_taskctx.model.values import dataclass, field
+from git_taskctx.runner.context import ExecutionContext, Extension, cancellations
+from git_taskctx.runner.faults import BadResponse, TimedOut, Unreachable, Waiting
 from git_taskctx.runner.outcome import Failure, HandBack, Outcome, State
 from git_taskctx.runner.store import ContextReader, ContextWriter
 from git_taskctx.runner.task import Task, TaskContext
@@ -42,9 +38,13 @@ class CancelToken:
     def close(self) -> None:
         """Remove the file."""
         if self._folder is not None:
+            import shutil
+
             shutil.rmtree(self._folder)
 
     def __reduce__(self) -> tuple[object, ...]:
+        import tempfile
+
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="taskctx-run-"))
         if self._is_set:
             self.set()
@@ -98,14 +98,14 @@ def run_job(job: Job) -> Outcome:
     state: State
     error: BaseException
     try:
-        result = asyncio.run(_driven(job, root, ctx)) if job.task.is_async else root.run_child(ctx, job.task.fn)
+        result = _awaited(job, root, ctx) if job.task.is_async else root.run_child(ctx, job.task.fn)
         _require_nothing(job.task.id, result)
         return Outcome("done", ctx.outputs.drain_writes(), events=tuple(job.collected))
     except Waiting as caught:
         return Outcome("waiting", ctx.outputs.drain_writes().only_kept(), str(caught), events=tuple(job.collected))
     except TimedOut as caught:
         state, error = "timed out", caught
-    except (Cancelled, asyncio.CancelledError, concurrent.futures.CancelledError) as caught:
+    except cancellations() as caught:
         state, error = "cancelled", caught
     except (Exception, SystemExit) as caught:  # sys.exit() of a handler ends no run
         state, error = "failed", caught
@@ -113,14 +113,19 @@ def run_job(job: Job) -> Outcome:
     return Outcome(state, kept, error=Failure.of(error), events=tuple(job.collected))
 
 
-async def _driven(job: Job, root: ExecutionContext, ctx: TaskContext) -> Any:
+def _awaited(job: Job, root: ExecutionContext, ctx: TaskContext) -> Any:
     """Await a coroutine task, and cancel it when it is to end."""
-    running = asyncio.ensure_future(root.arun_child(ctx, job.task.fn))
-    is_asked = False
-    while not (await asyncio.wait([running], timeout=TICK))[0]:
-        if job.cancel.is_set() and not is_asked:
-            is_asked = running.cancel()
-    return running.result()
+    import asyncio  # takes longer to load than all else together
+
+    async def drive() -> Any:
+        running = asyncio.ensure_future(root.arun_child(ctx, job.task.fn))
+        is_asked = False
+        while not (await asyncio.wait([running], timeout=TICK))[0]:
+            if job.cancel.is_set() and not is_asked:
+                is_asked = running.cancel()
+        return running.result()
+
+    return asyncio.run(drive())
 
 
 def _require_nothing(name: str, result: object) -> None:

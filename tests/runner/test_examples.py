@@ -36,3 +36,16 @@ def test_the_public_names_are_there() -> None:
     """Those that are promised, and nothing that is not exported."""
     assert set(runner.__all__) >= ENGINE
     assert [name for name in runner.__all__ if not hasattr(runner, name)] == []
+
+
+def test_only_what_is_needed_is_loaded() -> None:
+    """A graph of commands runs without asyncio, and without the modules that take as long to load as all others."""
+    code = (
+        "import sys; sys.path.append(sys.argv[2]); from pathlib import Path; "
+        "from git_taskctx.runner import CommandTask, DagExecutor; "
+        "assert DagExecutor([CommandTask('a', ['true'])], logs=Path(sys.argv[1])).run().ok; "
+        "print(*sys.modules.keys() & {'asyncio', 'inspect', 'dataclasses', 'tempfile', 'shutil', 'pickle'})"
+    )
+    argv = [sys.executable, "-I", "-S", "-c", code, os.environ["TMPDIR"], str(ROOT)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"

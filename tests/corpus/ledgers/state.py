@@ -12,6 +12,8 @@ from typing import Any
 
 from desk import Desk
 
+from git_taskctx.model.values import fields
+
 CLOSED = ("verdict", "by", "task", "context", "required", "tree")
 """Fields of the proof of one commit that are kept as they are."""
 
@@ -25,7 +27,7 @@ def digest(value: object) -> str:
 def _plain(value: Any) -> object:
     if isinstance(value, set | frozenset):
         return sorted(value)
-    return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    return {one.name: getattr(value, one.name) for one in fields(value)}
 
 
 def chain_state(chain: Any) -> str:
