@@ -146,7 +146,6 @@ def verify(
             )
         return start(call, start_for)
     from git_taskctx.handoff.verify import verify
-    from git_taskctx.model.verdict import Outcome
     from git_taskctx.report import text
 
     verdict = verify(call.caller(), expect=expect, strict=strict, cold=exact)
@@ -158,7 +157,7 @@ def verify(
         verdict,
         text=lambda document: text.verdict(document, verdict, hashes=verbose),
         notes=lambda document: text.notes(document, verdict.warnings, verdict.hints),
-        code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[verdict.outcome],
+        code=verdict.outcome.exit_code,
         reason=verdict.summary,
         hints=verdict.hints,
         paths=tuple(cause.path for cause in verdict.causes if cause.path),

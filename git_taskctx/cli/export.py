@@ -54,7 +54,7 @@ def export(
 
     Only verified commits are attested, one JSON document a line; for a violated one, in-toto gets the verdict alone.
     """
-    from git_taskctx.cli.proof import CODES, judge
+    from git_taskctx.cli.proof import judge
     from git_taskctx.commits.seal import seal_head
     from git_taskctx.files import write_atomic
     from git_taskctx.model.oids import CommitOid, check_task_id
@@ -84,7 +84,7 @@ def export(
     if output not in (None, "-"):
         write_atomic(Path(call.folder, output), data, mode=0o666)
         data = b""
-    code, hints = CODES[proof.verdict.value], advised(proof).hints
+    code, hints = proof.verdict.exit_code, advised(proof).hints
     return Answer(
         documents,
         raw=data,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -27,7 +28,6 @@ SUMMARY_LIMIT = 1024 * 1024
 """Bytes of a step summary on GitHub."""
 FILES = {"gitlab": "code-quality.json", "sarif": "proof.sarif", "junit": "junit.xml"}
 """Files of `--reports` beside `proof.json`."""
-CODES = {"verified": 0, "violated": 1, "unproven": 3}
 
 
 def prove(
@@ -89,7 +89,7 @@ def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:
         raw=raw,
         text=lambda document: proof(document, found),
         notes=lambda document: notes(document, found.warnings, found.hints),
-        code=CODES[found.verdict.value],
+        code=found.verdict.exit_code,
         reason=found.summary,
         hints=found.hints,
         paths=tuple(dict.fromkeys(path for one in found.required for reason in one.reasons for path in reason.paths)),
@@ -168,7 +168,7 @@ def rules_at(call: Call, commit: CommitOid | None) -> Rules:
 
 def _report(found: Proof, form: str) -> bytes:
     if form == "github":
-        from git_taskctx.report.formats.github import render_annotations, render_summary
+        from git_taskctx.report.formats.github import render_summary
 
         place = os.environ.get("GITHUB_STEP_SUMMARY")
         if place:
@@ -180,18 +180,8 @@ def _report(found: Proof, form: str) -> bytes:
                 raise Fatal(
                     f"cannot write the step summary {place}: {why}", hint="unset GITHUB_STEP_SUMMARY"
                 ) from error
-        return render_annotations(found).encode("utf-8")
-    if form == "gitlab":
-        from git_taskctx.report.formats.gitlab import render_code_quality
-
-        return render_code_quality(found).encode("utf-8")
-    if form == "sarif":
-        from git_taskctx.report.formats.sarif import render_sarif
-
-        return render_sarif(found).encode("utf-8")
-    from git_taskctx.report.formats.junit import render_junit
-
-    return render_junit(found).encode("utf-8")
+    rendered: str = importlib.import_module(f"git_taskctx.report.formats.{form}").render(found)
+    return rendered.encode("utf-8")
 
 
 def adopt(

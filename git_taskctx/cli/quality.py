@@ -74,7 +74,7 @@ def compare_qa(
         compared,
         text=lambda document: quality.compared(document, compared),
         notes=lambda document: text.notes(document, warnings, steps),
-        code={Outcome.YES: 0, Outcome.NO: 1, Outcome.COULD_NOT_TELL: 3}[compared.outcome],
+        code=compared.outcome.exit_code,
         reason=compared.summary,
         hints=steps,
     )

@@ -16,6 +16,10 @@ class Outcome(StrEnum):
     NO = "no"
     COULD_NOT_TELL = "could-not-tell"
 
+    @property
+    def exit_code(self) -> int:
+        return {"yes": 0, "no": 1, "could-not-tell": 3}[self]
+
 
 class CauseKind(StrEnum):
     """Why a worktree differs from what was recorded."""

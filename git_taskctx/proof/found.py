@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.proof import Code, Proof, Reason, Weight
+from git_taskctx.model.proof import Code, Proof, Reason
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.proof.claims import Claim, RecordedContext
 from git_taskctx.proof.range import Commit
@@ -26,10 +26,6 @@ class Candidate:
     reasons: tuple[Reason, ...]
     notices: tuple[Reason, ...] = ()
 
-    @property
-    def is_violated(self) -> bool:
-        return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
-
 
 @dataclass(frozen=True)
 class Judged:
@@ -46,10 +42,6 @@ class Judged:
     """The task's commits before this one, each with its tree."""
     candidate: Candidate | None = None
     """The records about it, where they are kept."""
-
-    @property
-    def is_violated(self) -> bool:
-        return any(reason.weight is Weight.VIOLATED for reason in self.reasons)
 
 
 def is_open(reasons: Sequence[Reason]) -> bool:

@@ -12,7 +12,7 @@ from git_taskctx.git.process import Git
 from git_taskctx.git.repository import Repository
 from git_taskctx.limits import COMMIT_LIMIT, MERGES_LIMIT
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.proof import Code, Proof, Proven, Reason
+from git_taskctx.model.proof import Code, Proof, Proven, Reason, is_violated
 from git_taskctx.model.values import replace
 from git_taskctx.proof.found import CUT_OFF
 from git_taskctx.proof.range import Commit, Range, between, find_commit, lone_range, shallow_commits
@@ -43,7 +43,7 @@ def prove_merges(
 
     A parent that was not judged lies before the range. Below the commits in `cuts` nothing is known.
     """
-    merges = [merge for merge in merges if not found[merge.oid].is_violated]
+    merges = [merge for merge in merges if not is_violated(found[merge.oid].reasons)]
     for merge in merges:
         if merge.oid in cuts:
             found[merge.oid] = replace(found[merge.oid], reasons=(_unchecked(_CUT),))

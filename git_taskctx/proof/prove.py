@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.refs import find_ref
@@ -16,7 +15,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.whereabouts import all_notes
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.payloads import Seal
-from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason, Weight, is_violated
 from git_taskctx.model.values import replace
 from git_taskctx.proof.claims import Note, RecordedContext, cut
 from git_taskctx.proof.found import Candidate, Judged, is_open
@@ -26,9 +25,6 @@ from git_taskctx.proof.reader import Reader
 from git_taskctx.proof.rules import Rules
 from git_taskctx.proof.scope import required_commits
 from git_taskctx.situation import Situation
-
-if TYPE_CHECKING:
-    from git_taskctx.proof.signers import Signers
 
 
 def prove(
@@ -109,30 +105,22 @@ def _judge_batch(
             for candidate in _candidates(matcher, commit, recorded, by)
         ]
         notices[commit.oid] = tuple(dict.fromkeys(_oddities(map(reader.read, found))))
-    signers = _signers(reader)
-    if signers is not None:
-        candidates = {
-            commit.oid: [_with_signers(one, signers, _when(reader, commit)) for one in candidates[commit.oid]]
-            for commit in commits
-        }
+    if reader.signers is not None:
+        for commit in commits:
+            when = _when(reader, commit)
+            candidates[commit.oid] = [
+                replace(one, reasons=(*one.reasons, *reader.signers.against(one.recorded, one.claim, when)))
+                for one in candidates[commit.oid]
+            ]
     if matcher.policy.proof.by_patch:
-        open_commits = [commit for commit in commits if _may_be_by_patch(candidates[commit.oid])]
-        for oid, candidate in _by_patch(matcher, reader, signers, open_commits).items():
+        unproved = [
+            commit
+            for commit in commits
+            if all(one.reasons and not is_violated(one.reasons) for one in candidates[commit.oid])
+        ]
+        for oid, candidate in _by_patch(matcher, reader, unproved).items():
             candidates[oid].insert(0, candidate)
     return {commit.oid: _choose(reader, commit, candidates[commit.oid], notices[commit.oid]) for commit in commits}
-
-
-def _signers(reader: Reader) -> Signers | None:
-    """Return who may sign; None where signatures are not required."""
-    if not reader.signed:
-        return None
-    from git_taskctx.proof.signers import Signers
-
-    return reader.trust if isinstance(reader.trust, Signers) else None
-
-
-def _with_signers(one: Candidate, signers: Signers, when: int | None) -> Candidate:
-    return replace(one, reasons=(*one.reasons, *signers.against(one.recorded, one.claim, when)))
 
 
 def _when(reader: Reader, commit: Commit) -> int | None:
@@ -145,16 +133,10 @@ def _when(reader: Reader, commit: Commit) -> int | None:
     return None if None in times else max(time for time in times if time is not None)
 
 
-def _may_be_by_patch(candidates: Iterable[Candidate]) -> bool:
-    return all(one.reasons and not one.is_violated for one in candidates)
-
-
 def _oddities(notes: Iterable[Note]) -> list[Reason]:
     some = list(notes)
-    reasons, foreign = (
-        [reason for note in some for reason in note.reasons],
-        max((note.foreign for note in some), default=0),
-    )
+    reasons = [reason for note in some for reason in note.reasons]
+    foreign = max((note.foreign for note in some), default=0)
     if foreign:
         lines = f"{foreign} line{'s' * (foreign != 1)}"
         reasons.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
@@ -198,7 +180,7 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
         parts = tuple((one.record.commit, one.tree) for one in some if one.record.commit is not None)
         notices = (*proving.notices, *known)
         return Judged(commit, (), notices, proving.by, proving.recorded.task, proving.recorded.context, parts, proving)
-    chosen = next(iter(sorted(candidates, key=lambda one: (not one.is_violated, not is_open(one.reasons)))), None)
+    chosen = min(candidates, key=lambda one: (not is_violated(one.reasons), not is_open(one.reasons)), default=None)
     if chosen is not None:
         reasons, notices = (*chosen.reasons, *wrong), (*chosen.notices, *known)
         return Judged(commit, reasons, notices, None, chosen.recorded.task, chosen.recorded.context, candidate=chosen)
@@ -210,9 +192,7 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
     return Judged(commit, reasons, known)
 
 
-def _by_patch(
-    matcher: ClaimMatcher, reader: Reader, signers: Signers | None, commits: Sequence[Commit]
-) -> dict[CommitOid, Candidate]:
+def _by_patch(matcher: ClaimMatcher, reader: Reader, commits: Sequence[Commit]) -> dict[CommitOid, Candidate]:
     """Return for each commit whose patch equals that of a task's commit the claim about it."""
     places, known = matcher.patch_places(commits), {commit.oid: commit for commit in commits}
     reader.look_up([place.blob for place in places.values()])
@@ -228,7 +208,7 @@ def _by_patch(
                     continue
                 if not matcher.is_patch(claim, places[oid]):
                     continue
-                if signers is not None and signers.against(recorded, claim, _when(reader, known[oid])):
+                if reader.signers is not None and reader.signers.against(recorded, claim, _when(reader, known[oid])):
                     continue
                 around, undone = matcher.judge_bypasses(known[oid], claim)
                 if around:
@@ -254,7 +234,7 @@ def _proof_of(
     once = dict.fromkeys(one.reasons)
     reasons = tuple(replace(reason, paths=paths.get((one.commit.tree, reason), reason.paths)) for reason in once)
     verdict = Proven.VERIFIED if one.by is not None else Proven.UNPROVEN
-    if any(reason.weight is Weight.VIOLATED for reason in reasons):
+    if is_violated(reasons):
         verdict = Proven.VIOLATED
     elif rules.missing:
         verdict = Proven.UNPROVEN

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.notes import find_notes, note_lines
@@ -20,18 +21,22 @@ from git_taskctx.proof.claims import Note, NoteLines, Trust, judge_lines
 from git_taskctx.proof.range import BATCH, Commit
 from git_taskctx.proof.rules import Rules
 
+if TYPE_CHECKING:
+    from git_taskctx.proof.signers import Signers
+
 
 class Reader:
     """Reads notes: all are looked up at once, then read in batches, each once."""
 
     def __init__(self, repository: Repository, notes: Sequence[str], rules: Rules) -> None:
         self.repository, self.notes, self._rules = repository, notes, rules
-        self.trust = Trust()
-        self.signed = rules.policy.proof.require_signed
-        if self.signed:
+        self.signers: Signers | None = None
+        """Who may sign; None where signatures are not required."""
+        if rules.policy.proof.require_signed:
             from git_taskctx.proof.signers import Signers
 
-            self.trust = Signers(repository, rules.signers)
+            self.signers = Signers(repository, rules.signers)
+        self.trust = self.signers or Trust()
         self._blobs: dict[str, tuple[str, ...]] = {}
         self._lines: dict[tuple[str, ...], NoteLines] = {}
         self._read: dict[tuple[str, ...], Note] = {}

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
 from git_taskctx.model.payloads import Drift, DriftCause
-from git_taskctx.model.proof import Proven
 from git_taskctx.model.values import dataclass
-from git_taskctx.model.verdict import Outcome
 from git_taskctx.report import syntax
 from git_taskctx.report.difflines import FILE_LINES, FileDiff, Line, Room, files_of
 from git_taskctx.report.document import printable
 from git_taskctx.report.history import cost_of, event_of, notes_of, stage_of
-from git_taskctx.report.text import word_of
+from git_taskctx.report.proofs import STYLE
+from git_taskctx.report.quality import WORDS
+from git_taskctx.report.text import OUTCOME_STYLE, word_of
 from git_taskctx.report.turns import last_approval
 
 if TYPE_CHECKING:
@@ -41,13 +41,6 @@ CAUSES = 50
 """Maximum number of causes of drift that are named, and of characters of a text that are shown."""
 TEXT = 8192
 _FIRST = 50
-_STYLES = {Outcome.YES: "ok", Outcome.NO: "bad", Outcome.COULD_NOT_TELL: "warn"}
-_PROVEN = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
-_WORDS = {
-    Outcome.YES: ("ok", "not worse"),
-    Outcome.NO: ("bad", "worse"),
-    Outcome.COULD_NOT_TELL: ("warn", "could not tell"),
-}
 
 
 @dataclass(frozen=True)
@@ -93,7 +86,7 @@ def render_page(account: Account) -> bytes:
         place_of=place_of,
         most=RECORDS,
         file_lines=FILE_LINES,
-        words=_WORDS,
+        words=WORDS,
         event_of=event_of,
         notes_of=notes_of,
         stage_of=stage_of,
@@ -121,9 +114,9 @@ def _actors_of(account: Account, agent: str) -> tuple[str, ...]:
 def _word(account: Account) -> tuple[str, str, str]:
     """Return the verdict: its class, its word, and a sentence."""
     if account.proof is not None:
-        return _PROVEN[account.proof.verdict], account.proof.verdict.value, account.proof.summary
+        return STYLE[account.proof.verdict], account.proof.verdict.value, account.proof.summary
     if account.verdict is not None:
-        return _STYLES[account.verdict.outcome], word_of(account.verdict), account.verdict.summary
+        return OUTCOME_STYLE[account.verdict.outcome], word_of(account.verdict), account.verdict.summary
     return ("warn", "could not tell", "nothing was proved here")
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from git_taskctx.model.proof import CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.model.canonical import sha256_hex
+from git_taskctx.model.proof import CommitProof, Proof, Proven, Reason
 from git_taskctx.report.document import Document, Span
 
 POLICY_FILE = ".taskctx.toml"
 """The file that a report points at where a reason is about no path."""
-_STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
+STYLE = {Proven.VERIFIED: "ok", Proven.VIOLATED: "bad", Proven.UNPROVEN: "warn"}
 HOW = {
     "commit": ", by the records of this commit",
     "tree": ", by the records of its tree",
@@ -26,7 +27,7 @@ NOT_REQUIRED = 20
 
 def proof(document: Document, what: Proof) -> None:
     """Write the verdict on the whole, then each commit with its reasons."""
-    document.line((f"{what.subject}: ", "dim"), (what.verdict.value, _STYLE[what.verdict]))
+    document.line((f"{what.subject}: ", "dim"), (what.verdict.value, STYLE[what.verdict]))
     if len(what.commits) != 1:
         place = f" in {what.range}" if what.commits else ""
         document.sentence(f"{what.summary}{place}", (f" (proof.scope = {what.scope})", "dim"))
@@ -42,12 +43,12 @@ def proof(document: Document, what: Proof) -> None:
 
 
 def _commit(document: Document, one: CommitProof) -> None:
-    verdict = (one.verdict.value, _STYLE[one.verdict] if one.required else "dim")
+    verdict = (one.verdict.value, STYLE[one.verdict] if one.required else "dim")
     about = (f" for {one.task}" if one.task else "") + HOW.get(one.by or "", "")
     aside: Span = "" if one.required else (" (not required)", "dim")
     document.line((one.commit[:12], "bold"), "  ", verdict, about, aside, (f"  {one.subject}", "dim"))
     for reason in one.reasons:
-        document.sentence("  ", (reason.code.value, _STYLE[one.verdict]), f": {reason.message}")
+        document.sentence("  ", (reason.code.value, STYLE[one.verdict]), f": {reason.message}")
         for path in reason.paths[:SHOWN]:
             document.line("    ", (path, "path"))
         if len(reason.paths) > SHOWN:
@@ -74,11 +75,6 @@ def noticed(what: Proof) -> Iterator[tuple[CommitProof | None, Reason]]:
             yield one, reason
 
 
-def is_error(reason: Reason) -> bool:
-    """Return whether something is wrong, not only missing."""
-    return reason.weight is Weight.VIOLATED
-
-
 def place_of(reason: Reason) -> str:
     """Return the path that a report points at."""
     return reason.paths[0] if reason.paths else POLICY_FILE
@@ -88,3 +84,9 @@ def sentence_of(one: CommitProof | None, reason: Reason) -> str:
     """Show a reason in one line, with the commit that it is about."""
     where = f"{one.commit[:12]}{f' ({one.task})' if one.task else ''}: " if one is not None else ""
     return f"{where}{reason.message}"
+
+
+def fingerprint_of(one: CommitProof | None, reason: Reason) -> str:
+    """Return what tells a reason from others, between reports."""
+    name = "\0".join((one.commit if one else "", reason.code.value, reason.record or "", reason.message))
+    return sha256_hex(name.encode("utf-8", "backslashreplace"))

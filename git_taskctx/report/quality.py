@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """Maximum number of failures that are named before they are only counted."""
 _STYLES = {"passed": "ok", "failed": "bad", "contradiction": "bad", "unknown": "warn", "open": "warn"}
-_WORDS = {
+WORDS = {
     Outcome.YES: ("not worse", "ok"),
     Outcome.NO: ("worse", "bad"),
     Outcome.COULD_NOT_TELL: ("could not tell", "warn"),
@@ -61,10 +61,10 @@ def _failures(document: Document, report: QaReport) -> None:
 
 def compared(document: Document, what: Comparison) -> None:
     """Write the comparison, command by command."""
-    document.line(("qa: ", "dim"), _WORDS[what.outcome])
+    document.line(("qa: ", "dim"), WORDS[what.outcome])
     document.line(what.summary)
     for row in what.rows:
-        document.line("  ", (" ".join(row.command.split()), "bold"), ": ", (row.reason, _WORDS[row.outcome][1]))
+        document.line("  ", (" ".join(row.command.split()), "bold"), ": ", (row.reason, WORDS[row.outcome][1]))
         document.line(f"    baseline {_when(row.baseline)}; now {_when(row.now)}")
         _names(document, "new", "bad", row.new)
         _names(document, "gone", "ok", row.gone)

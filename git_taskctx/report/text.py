@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SHOWN = 20
 """How many paths a list shows before it only counts."""
 
-_OUTCOME_STYLE = {Outcome.YES: "ok", Outcome.NO: "bad", Outcome.COULD_NOT_TELL: "warn"}
+OUTCOME_STYLE = {Outcome.YES: "ok", Outcome.NO: "bad", Outcome.COULD_NOT_TELL: "warn"}
 _STATUS_STYLE = {"done": "ok", "blocked": "bad", "in_progress": "bold", "pending": "dim"}
 
 
@@ -215,7 +215,7 @@ def recorded(document: Document, what: Recorded) -> None:
 
 def verdict(document: Document, what: Verdict, *, hashes: bool = False) -> None:
     """Write a verdict with every cause; with `hashes` what each path was recorded with, and what it holds."""
-    document.line((f"{what.subject}: ", "dim"), (word_of(what), _OUTCOME_STYLE[what.outcome]))
+    document.line((f"{what.subject}: ", "dim"), (word_of(what), OUTCOME_STYLE[what.outcome]))
     document.sentence(what.summary)
     _listing(document, [line for cause in what.causes for line in (_cause(cause), *_hashes(cause, hashes))])
     for notice in what.notices:

@@ -22,7 +22,7 @@ from git_taskctx.cli.verbs import GROUPS
 from git_taskctx.config import flatten, parse_policy
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import Policy
-from git_taskctx.model.proof import MEANINGS
+from git_taskctx.model.proof import Code
 from git_taskctx.report.manual import render_manual, topics_of
 
 PAGES = {path.relative_to(ROOT).as_posix(): path.read_text() for path in (ROOT / "README.md", *ROOT.glob("docs/*.md"))}
@@ -257,7 +257,7 @@ def test_reasons() -> None:
     """The table of a proof's reasons is the tool's own."""
     rows = re.findall(r"^\| (\w+) \| (`.*`) \|$", section("docs/proof.md", "Reasons"), re.MULTILINE)
     told = [(code, weight) for weight, codes in rows for code in re.findall(r"`([a-z-]+)`", codes)]
-    assert told == [(code.value, weight.value) for code, (weight, _) in MEANINGS.items()]
+    assert told == [(code.value, code.weight.value) for code in Code]
 
 
 def test_configuration() -> None:

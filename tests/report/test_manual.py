@@ -14,7 +14,7 @@ from verbs import COMMON, OPTIONS, OWN, ROOT_OPTIONS
 from git_taskctx import __main__
 from git_taskctx.config.keys import kinds
 from git_taskctx.errors import Fatal, Refused, TaskctxError
-from git_taskctx.model.proof import MEANINGS
+from git_taskctx.model.proof import Code
 from git_taskctx.model.schema import SCHEMAS
 from git_taskctx.report.manual import render_manual
 
@@ -88,7 +88,7 @@ def test_every_reason_is_described() -> None:
     reasons = section("PROOF").split('.SS "Reasons"\n')[1]
     told = re.findall(r"^\.TP\n\\fB(.*)\\fR \(\\fI(.*)\\fR\)\n((?:[^.].*\n)+)", reasons, re.MULTILINE)
     said = [(plain(code), weight, plain(text).replace("\n", " ").rstrip(" .").lower()) for code, weight, text in told]
-    assert said == [(code.value, weight.value, meaning.lower()) for code, (weight, meaning) in MEANINGS.items()]
+    assert said == [(code.value, code.weight.value, code.meaning.lower()) for code in Code]
 
 
 def test_every_exit_code_is_described() -> None:

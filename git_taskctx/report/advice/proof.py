@@ -14,7 +14,7 @@ from git_taskctx.git.remote import remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.refs import REMOTES
 from git_taskctx.model.oids import CommitOid
-from git_taskctx.model.proof import Code, CommitProof, Proof, Weight
+from git_taskctx.model.proof import Code, CommitProof, Proof, is_violated
 from git_taskctx.model.step import Step, taskctx
 from git_taskctx.proof.found import NO_RECORDS
 from git_taskctx.proof.range import Range
@@ -74,7 +74,7 @@ def not_proved(
     if Code.SIGNATURE_UNCHECKED in codes:
         why = "the signers' public keys; for ssh see: git config gpg.ssh.program"
         ways.append(Step(("gpg", "--import", "KEYS"), why))
-    violated = [one for one in found.required if any(reason.weight is Weight.VIOLATED for reason in one.reasons)]
+    violated = [one for one in found.required if is_violated(one.reasons)]
     return (*ways, *map(_look_at, violated[:SHOWN]))
 
 

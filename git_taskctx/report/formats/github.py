@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from git_taskctx.model.proof import CommitProof, Proof, Reason
+from git_taskctx.model.proof import CommitProof, Proof, Reason, Weight
 from git_taskctx.report.document import printable
-from git_taskctx.report.proofs import HOW, counted, is_error, noticed, sentence_of
+from git_taskctx.report.proofs import HOW, counted, noticed, sentence_of
 
 LIMIT = 10
 """Annotations of one level that a step shows."""
 _LEAST = "\n… the rest does not fit into a step summary\n"
 
 
-def render_annotations(proof: Proof) -> str:
+def render(proof: Proof) -> str:
     """Return the workflow commands, and the verdict in plain words."""
     reasons = list(counted(proof))
     levels: dict[str, Sequence[tuple[CommitProof | None, Reason]]] = {
-        "error": [pair for pair in reasons if is_error(pair[1])],
-        "warning": [pair for pair in reasons if not is_error(pair[1])],
+        "error": [pair for pair in reasons if pair[1].weight is Weight.VIOLATED],
+        "warning": [pair for pair in reasons if pair[1].weight is not Weight.VIOLATED],
         "notice": list(noticed(proof)),
     }
     lines = [f"commit: {proof.verdict.value} ({_plain(proof.summary)})"]

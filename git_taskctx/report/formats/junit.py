@@ -10,7 +10,7 @@ from git_taskctx.report.document import printable
 _WRONG = {Proven.VIOLATED: "failure", Proven.UNPROVEN: "error"}
 
 
-def render_junit(proof: Proof) -> str:
+def render(proof: Proof) -> str:
     """Return the suites; violated is a failure, unproven an error, so that neither is a pass."""
     cases = [_case(one) for one in proof.commits]
     verdicts = [one.verdict for one in proof.required]

