@@ -42,23 +42,12 @@ class CommittedPolicy:
     """What `run` executes; None without stages."""
 
 
-def parse_policy(data: bytes, *, what: str) -> Policy:
-    """Read a `.taskctx.toml`; `what` names it in errors.
+def parse_file(data: bytes, what: str) -> CommittedPolicy:
+    """Read a `.taskctx.toml`, with the keys that it sets; `what` names it in errors.
 
     Raises: BadConfig for bad TOML (with line and column), an unknown key (with the nearest one), a wrong type, or an
     impossible value.
     """
-    return parse_file(data, what).policy
-
-
-def parse_pyproject(data: bytes, *, what: str) -> Policy | None:
-    """Read `[tool.taskctx]` of a `pyproject.toml`, None where there is none. Raises: BadConfig."""
-    committed = find_in_pyproject(data, what)
-    return committed.policy if committed else None
-
-
-def parse_file(data: bytes, what: str) -> CommittedPolicy:
-    """Read a `.taskctx.toml`, with the keys that it sets. Raises: BadConfig."""
     return _read_policy(_parse_toml(data, what), what)
 
 

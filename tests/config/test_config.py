@@ -7,17 +7,10 @@ import sys
 
 import pytest
 
-from git_taskctx.config import (
-    CommittedPolicy,
-    Config,
-    Setting,
-    flatten,
-    load_config,
-    parse_policy,
-    parse_pyproject,
-    personal_policy,
-)
+from git_taskctx.config import Config, flatten, load_config
+from git_taskctx.config.committed import CommittedPolicy, find_in_pyproject, parse_file
 from git_taskctx.config.keys import RULES, kinds
+from git_taskctx.config.personal import Setting, personal_policy
 from git_taskctx.errors import BadConfig
 from git_taskctx.model.policy import (
     ChainPolicy,
@@ -118,19 +111,19 @@ def load(toml: bytes | None = None, *personal: Setting, pyproject: bytes | None 
 
 def test_every_key_is_read() -> None:
     """All keys of the model are read, and every key that the model has is one that the file may hold."""
-    assert parse_policy(EVERYTHING, what=FILE) == AS_POLICY
+    assert parse_file(EVERYTHING, FILE).policy == AS_POLICY
     assert {key for key, value in flatten(Policy()).items() if value == flatten(AS_POLICY)[key]} == set()
 
 
 def test_an_empty_file_is_the_defaults() -> None:
     """Nothing said is the built-in policy."""
-    assert parse_policy(b"", what=FILE) == Policy()
+    assert parse_file(b"", FILE).policy == Policy()
 
 
 @pytest.mark.parametrize("data", [b"\xef\xbb\xbf" + EVERYTHING, EVERYTHING.replace(b"\n", b"\r\n")])
 def test_bom_and_crlf(data: bytes) -> None:
     """A byte order mark and CRLF change nothing."""
-    assert parse_policy(data, what=FILE) == AS_POLICY
+    assert parse_file(data, FILE).policy == AS_POLICY
 
 
 def test_flatten_is_plain_and_complete() -> None:
@@ -227,7 +220,7 @@ def test_every_key_has_a_rule() -> None:
 def test_bad_policies(data: bytes, message: str | None, hint: str | None) -> None:
     """An error names the dotted key, what is expected and what was found, and the nearest known key."""
     with pytest.raises(BadConfig) as caught:
-        parse_policy(data, what=FILE)
+        parse_file(data, FILE)
     expected = f"{FILE}: {message}" if message else f"{FILE} has 262145 bytes, more than 262144"
     assert (caught.value.message, advise(caught.value).hint) == (expected, hint)
 
@@ -235,9 +228,9 @@ def test_bad_policies(data: bytes, message: str | None, hint: str | None) -> Non
 def test_too_many_agents() -> None:
     """Sixteen agents are the most."""
     names = [f"a{n}" for n in range(17)]
-    assert parse_policy(f"agents = {names[:16]}".encode(), what=FILE).agents == tuple(names[:16])
+    assert parse_file(f"agents = {names[:16]}".encode(), FILE).policy.agents == tuple(names[:16])
     with pytest.raises(BadConfig, match="must name 1 to 16 agents, not 17"):
-        parse_policy(f"agents = {names}".encode(), what=FILE)
+        parse_file(f"agents = {names}".encode(), FILE)
 
 
 @pytest.mark.parametrize(
@@ -252,22 +245,22 @@ def test_too_many_agents() -> None:
 def test_bad_toml_has_a_place(data: bytes, place: str) -> None:
     """TOML that does not read is told with line and column."""
     with pytest.raises(BadConfig) as caught:
-        parse_policy(data, what=FILE)
+        parse_file(data, FILE)
     assert caught.value.message.startswith(f"{FILE}:{place}")
 
 
 def test_pyproject() -> None:
     """`[tool.taskctx]` is read like the file; a project without it, or with other tools only, has no policy."""
     data = b"[tool.taskctx]\nagents = ['a']\n[tool.taskctx.drift]\nallowance = 1\n"
-    assert parse_pyproject(data, what="pyproject.toml") == Policy(agents=("a",), drift=DriftPolicy(allowance=1))
-    assert parse_pyproject(b"[tool.ruff]\n", what="pyproject.toml") is None
-    assert parse_pyproject(b"[project]\ndependencies = ['git-taskctx']\n", what="pyproject.toml") is None
-    assert parse_pyproject(b"broken, but not ours", what="pyproject.toml") is None
+    assert find_in_pyproject(data, "pyproject.toml").policy == Policy(agents=("a",), drift=DriftPolicy(allowance=1))
+    assert find_in_pyproject(b"[tool.ruff]\n", "pyproject.toml") is None
+    assert find_in_pyproject(b"[project]\ndependencies = ['git-taskctx']\n", "pyproject.toml") is None
+    assert find_in_pyproject(b"broken, but not ours", "pyproject.toml") is None
     with pytest.raises(BadConfig) as caught:
-        parse_pyproject(b"[tool.taskctx.drift]\nalowance = 1\n", what="pyproject.toml")
+        find_in_pyproject(b"[tool.taskctx.drift]\nalowance = 1\n", "pyproject.toml")
     assert caught.value.message == "pyproject.toml: unknown key tool.taskctx.drift.alowance"
     with pytest.raises(BadConfig, match=r"tool\.taskctx: expected a table, found the number 1"):
-        parse_pyproject(b"[tool]\ntaskctx = 1\n", what="pyproject.toml")
+        find_in_pyproject(b"[tool]\ntaskctx = 1\n", "pyproject.toml")
 
 
 def test_the_file_wins_over_pyproject() -> None:
@@ -513,7 +506,7 @@ def test_toml_is_imported_only_for_a_file() -> None:
 def test_a_key_of_many_parts_is_refused_at_once(text: str) -> None:
     """What would cost time by the square of its parts is not parsed; prose, versions and dots in strings are."""
     with pytest.raises(BadConfig, match="a key has more than 32 parts"):
-        parse_policy(f"agents = ['a']\n{text}\n".encode(), what=".taskctx.toml")
+        parse_file(f"agents = ['a']\n{text}\n".encode(), ".taskctx.toml")
 
 
 def test_dots_that_are_no_key_are_read() -> None:
@@ -521,4 +514,4 @@ def test_dots_that_are_no_key_are_read() -> None:
     dots = "One. Two words. " * 40 + "." * 100 + " 1.2.3"
     text = f"# {dots}\n[standards]\nalways = [\"{dots}\", '''\n{dots}\n''']\n"
     with pytest.raises(BadConfig, match=r"standards\.always"):  # a key of no policy: it was read
-        parse_policy(text.encode(), what=".taskctx.toml")
+        parse_file(text.encode(), ".taskctx.toml")

@@ -19,7 +19,8 @@ from verbs import OPTIONS
 from git_taskctx import __main__
 from git_taskctx.capture.taskfile import check_gates, read_task_file
 from git_taskctx.cli.verbs import GROUPS
-from git_taskctx.config import flatten, parse_policy
+from git_taskctx.config import flatten
+from git_taskctx.config.committed import parse_file
 from git_taskctx.errors import TaskctxError
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.proof import Code
@@ -189,7 +190,7 @@ def test_a_pipeline(repo: GitRepo) -> None:
         textwrap.indent(scripted, " " * 11)
         in topics_of(render_manual((ROOT / "git_taskctx/share/man/man1/git-taskctx.1").read_text()))["pipelines"]
     )
-    assert all(parse_policy(one.encode(), what="docs/pipelines.md") for one in (real, *others))
+    assert all(parse_file(one.encode(), "docs/pipelines.md").policy for one in (real, *others))
     repo.write("greetings.txt", "hello\n")
     repo.write(".taskctx.toml", scripted)
     for line in "".join(blocks(section("docs/pipelines.md", "A run"), "sh")).splitlines():
@@ -264,7 +265,7 @@ def test_configuration() -> None:
     """The example is a policy that is read, and sets each key that it names to something else than the default."""
     example, starship = blocks(PAGES["docs/configuration.md"], "toml")
     assert tomllib.loads(starship)["custom"]["taskctx"]["command"] == "git-taskctx status --short"
-    shown, default = flatten(parse_policy(example.encode(), what="docs/configuration.md")), flatten(Policy())
+    shown, default = flatten(parse_file(example.encode(), "docs/configuration.md").policy), flatten(Policy())
     differing = {key for key in shown if shown[key] != default[key]}
     named = {
         f"{key}.{name}" if isinstance(value, dict) else key
