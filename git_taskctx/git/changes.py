@@ -9,9 +9,9 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from typing import IO
 
-from git_taskctx.errors import CouldNotTell, GitFailed
+from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import QUESTIONS
-from git_taskctx.git.process import Git, Result, stop
+from git_taskctx.git.process import Git, Result, pipe, stop
 from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
@@ -74,9 +74,9 @@ def _ask(
     process, began = git.start(*command), time.perf_counter()
     try:
         with contextlib.suppress(BrokenPipeError):  # its exit code says it
-            _end_of(process.stdin).write(b"".join(heads))
-            _end_of(process.stdin).close()
-        said = _Said(_end_of(process.stdout))
+            pipe(process.stdin).write(b"".join(heads))
+            pipe(process.stdin).close()
+        said = _Said(pipe(process.stdout))
         known = 0
         while known < len(heads) and said.takes(heads[known]):
             pieces = said.until(heads[known + 1] if known + 1 < len(heads) else None)
@@ -84,7 +84,7 @@ def _ask(
             for _ in pieces:  # what was not read
                 pass
             known += 1
-        complaint = _end_of(process.stderr).read()
+        complaint = pipe(process.stderr).read()
         # git 2.39 passes over a pair of which a tree is missing, and ends with 0 (`diff_tree_stdin`).
         passed_over = process.wait() == 0 and known != len(pairs)
         git.trace(began, process.returncode, command)
@@ -103,8 +103,8 @@ def _ask(
 class _Said:
     """git's output: each pair, then its diff."""
 
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self._pipe = pipe
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
         self._held = b""
         """The beginning of a line, or more."""
 
@@ -131,15 +131,9 @@ class _Said:
 
     def _read(self) -> bool:
         """Read on, faster within a long line; return whether there was more."""
-        piece = self._pipe.read(max(BLOCK, len(self._held)))
+        piece = self._out.read(max(BLOCK, len(self._held)))
         self._held += piece
         return bool(piece)
-
-
-def _end_of(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise GitFailed("`git diff-tree --stdin` has no pipes")
-    return pipe
 
 
 def split_raw(line: bytes) -> tuple[list[str], list[bytes]]:

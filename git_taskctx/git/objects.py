@@ -19,7 +19,7 @@ from typing import IO, Literal, NamedTuple
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS
-from git_taskctx.git.process import Git, stop, way_out
+from git_taskctx.git.process import Git, pipe, stop, way_out
 from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
@@ -43,6 +43,8 @@ TINY = 300
 """Smaller objects are not compressed."""
 STORED = 4096
 """Nor are smaller trees: they are names of objects, which do not compress."""
+_BLOCK = 65535
+"""The longest stored block of RFC 1951."""
 FEW = 100
 """Maximum number of objects written loose; more stay in a pack, as in git (`transfer.unpackLimit`)."""
 _HEX = regex(rb"[0-9a-fA-F]+")
@@ -175,12 +177,15 @@ class ObjectStore:
             self._reader = self._behind = None
 
     def _ask(self, names: Sequence[str]) -> None:
-        reader = self.begin()
-        if reader.stdin is None:
-            raise GitFailed("`git cat-file --batch` has no pipes")
+        into = pipe(self.begin().stdin)
         with contextlib.suppress(BrokenPipeError):  # its answer says it
-            reader.stdin.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
-            reader.stdin.flush()
+            into.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
+            into.flush()
+
+    @property
+    def _out(self) -> IO[bytes]:
+        """What the reading process answers; nothing once it has ended."""
+        return pipe(self._reader.stdout) if self._reader is not None else io.BytesIO()
 
     def _answer(self, name: str, limit: int | None = None) -> Object | None:
         try:
@@ -188,22 +193,17 @@ class ObjectStore:
         except _Missing:
             return None
         if limit is not None and size > limit:
-            self._skip(size)
+            while size > 0:
+                size -= len(self._out.read(min(size, PIECE))) or size
             self._end_of(name)
             return Object(oid, kind, b"", whole=False)
-        data = self._reader.stdout.read(size) if self._reader is not None and self._reader.stdout is not None else b""
+        data = self._out.read(size)
         self._end_of(name)
         return Object(oid, kind, data)
 
-    def _skip(self, size: int) -> None:
-        while size > 0 and self._reader is not None and self._reader.stdout is not None:
-            size -= len(self._reader.stdout.read(min(size, PIECE))) or size
-
     def _header(self, name: str) -> tuple[str, Kind, int]:
         """Read the first line of an answer. Raises: CouldNotTell."""
-        line = b""
-        if self._reader is not None and self._reader.stdout is not None:
-            line = self._reader.stdout.readline()
+        line = self._out.readline()
         if line.rstrip(b"\n").endswith((b" missing", b" ambiguous", b" submodule")):
             raise _Missing(f"the object {name} is not in this repository", hint="git fsck")
         words = line.decode("utf-8", "replace").split()
@@ -216,7 +216,7 @@ class ObjectStore:
 
     def _end_of(self, name: str) -> None:
         """Read the newline after an object; git dies if it finds damage while printing."""
-        if self._reader is None or self._reader.stdout is None or self._reader.stdout.read(1) != b"\n":
+        if self._out.read(1) != b"\n":
             self._end()
             raise CouldNotTell(f"the object {name} is damaged", hint="git fsck")
 
@@ -242,9 +242,7 @@ class ObjectStore:
             return len(self._pending[oid][1])
         if self._measurer is None:
             self._measurer = self._git.start("cat-file", "--batch-check", quiet=True)
-        ask, answer = self._measurer.stdin, self._measurer.stdout
-        if ask is None or answer is None:
-            raise GitFailed("`git cat-file --batch-check` has no pipes")
+        ask, answer = pipe(self._measurer.stdin), pipe(self._measurer.stdout)
         with contextlib.suppress(BrokenPipeError):
             ask.write(oid.encode() + b"\n")
             ask.flush()
@@ -257,8 +255,8 @@ class ObjectStore:
         self._ask([oid])
         left = self._header(oid)[2]
         try:
-            while left > 0 and self._reader is not None and self._reader.stdout is not None:
-                piece = self._reader.stdout.read(min(left, PIECE))
+            while left > 0:
+                piece = self._out.read(min(left, PIECE))
                 left -= len(piece)
                 if not piece:
                     raise CouldNotTell(f"the object {oid} is damaged", hint="git fsck")
@@ -406,7 +404,7 @@ class _Body:
     def add(self, oid: str, kind: Kind, data: bytes) -> None:
         is_stored = len(data) < (STORED if kind == "tree" else TINY)
         self._file.write(
-            _pack_header(_PACK_TYPE[kind], len(data)) + (_stored(data) if is_stored else zlib.compress(data, 1))
+            _pack_header(_PACK_TYPE[kind], len(data)) + (stored(data) if is_stored else zlib.compress(data, 1))
         )
         self._oids.add(bytes.fromhex(oid))
 
@@ -425,12 +423,14 @@ class _Body:
         self._file.close()
 
 
-def _stored(data: bytes) -> bytes:
-    """Return small data as an uncompressed zlib stream (RFC 1950, 1951): a compressor takes longer to set up."""
-    size = len(data)
-    return b"\x78\x01\x01%b%b%b%b" % (
-        size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), data, zlib.adler32(data).to_bytes(4, "big"),
-    )  # fmt: skip
+def stored(data: bytes) -> bytes:
+    """Return a zlib stream of stored blocks (RFC 1950, 1951): the same bytes with every zlib, and no set-up."""
+    body = bytearray()
+    for start in range(0, len(data) or 1, _BLOCK):
+        block = data[start : start + _BLOCK]
+        size, is_last = len(block), start + _BLOCK >= len(data)
+        body += b"%c%b%b%b" % (is_last, size.to_bytes(2, "little"), (size ^ 0xFFFF).to_bytes(2, "little"), block)
+    return b"\x78\x01" + body + zlib.adler32(data).to_bytes(4, "big")
 
 
 def _raw_tree(entries: list[TreeEntry]) -> bytes:

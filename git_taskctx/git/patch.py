@@ -13,14 +13,13 @@ import io
 import itertools
 import os
 import re
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import LINK, compare_trees, diff_pairs
-from git_taskctx.git.objects import ObjectStore
+from git_taskctx.git.objects import ObjectStore, stored
 from git_taskctx.git.private import private_folder, quarantine
 from git_taskctx.git.process import Git
 from git_taskctx.git.quoting import quote, quote_ascii, unquote
@@ -59,8 +58,6 @@ _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """The only caller's variables for the git that makes diffs."""
 _BATCH = 52 * 4096
 """Bytes encoded at once: whole lines of a binary patch, and whole groups of base85."""
-_BLOCK = 65535
-"""The longest stored block of RFC 1951."""
 
 
 class Added(NamedTuple):
@@ -420,7 +417,7 @@ def _literal(objects: ObjectStore, oid: bytes) -> bytes:
         if found is None:
             raise CouldNotTell(f"the blob {name} is not in this repository", hint="git fsck")
         data = found.data
-    stream = _stored(data)
+    stream = stored(data)
     text = bytearray(b"literal %d\n" % len(data))
     for start in range(0, len(stream), _BATCH):
         batch = stream[start : start + _BATCH]
@@ -431,16 +428,3 @@ def _literal(objects: ObjectStore, oid: bytes) -> bytes:
             text += encoded[line // 4 * 5 : (line + 52) // 4 * 5]
             text += b"\n"
     return bytes(text) + b"\n"
-
-
-def _stored(data: bytes) -> bytes:
-    """Return a zlib stream (RFC 1950) of stored blocks: the same bytes with every zlib."""
-    blocks = [data[start : start + _BLOCK] for start in range(0, len(data), _BLOCK)] or [b""]
-    body = b"".join(
-        bytes([index == len(blocks) - 1])
-        + len(block).to_bytes(2, "little")
-        + (len(block) ^ 0xFFFF).to_bytes(2, "little")
-        + block
-        for index, block in enumerate(blocks)
-    )
-    return b"\x78\x01" + body + zlib.adler32(data).to_bytes(4, "big")

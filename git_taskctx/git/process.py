@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import IO, cast
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
 from git_taskctx.git import ahead
@@ -222,6 +223,11 @@ def _write_line(target: str, line: bytes) -> None:
             file.write(line)
     else:
         os.write(2, line)
+
+
+def pipe(end: IO[bytes] | None) -> IO[bytes]:
+    """Return an end of a process that `Git.start` began: it has them all."""
+    return cast("IO[bytes]", end)
 
 
 def stop(process: subprocess.Popen[bytes], *, gently: bool = False) -> None:

@@ -263,10 +263,6 @@ def _settle(chain: Chain) -> Chain:
     return replace(chain, seats=seats, drifts=frozenset())
 
 
-def _resolve(chain: Chain, _: Record, __: payloads.Resolve) -> Chain:
-    return _settle(chain)
-
-
 def _rebase(chain: Chain, record: Record, payload: payloads.Rebase) -> Chain:
     parts = chain.parts[:-1] if payload.amended else chain.parts
     chain = replace(chain, parent=payload.parent, base=record.base, head=record.commit, parts=parts)
@@ -287,14 +283,6 @@ def _as_left(chain: Chain, **changes: Any) -> Chain:
         return chain
     *before, last = chain.owner_seat.snapshots
     return chain._with_seat(chain.owner, snapshots=(*before, replace(last, **changes)))
-
-
-def _bypass(chain: Chain, record: Record, _: payloads.Bypass) -> Chain:
-    return replace(chain, bypassed=chain.bypassed | {record.commit} if record.commit else chain.bypassed)
-
-
-def _restore(chain: Chain, _: Record, payload: payloads.Restore) -> Chain:
-    return replace(chain, saved=max(chain.saved, payload.saved))
 
 
 def _block(chain: Chain, record: Record, payload: payloads.Block) -> Chain:
@@ -367,37 +355,27 @@ def _rebuild(chain: Chain, _: Record, payload: payloads.Rebuild) -> Chain:
     return replace(chain, seats=seats)
 
 
-def _seal(chain: Chain, record: Record, _: payloads.Seal) -> Chain:
-    return replace(chain, sealed=record.commit, head=record.commit)
-
-
-def _purge(chain: Chain, _: Record, __: payloads.Purge) -> Chain:
-    return replace(chain, purged=True)
-
-
-def _recover(chain: Chain, _: Record, __: payloads.Recover) -> Chain:
-    return chain.recovered()
-
-
 _APPLY: dict[type[payloads.Payload], Callable[[Chain, Record, Any], Chain]] = {
     payloads.Start: _start,
     payloads.Takeover: _start,
     payloads.Snapshot: _snapshot,
     payloads.Drift: _drift,
-    payloads.Resolve: _resolve,
+    payloads.Resolve: lambda chain, *_: _settle(chain),
     payloads.Rebase: _rebase,
     payloads.Part: _part,
-    payloads.Bypass: _bypass,
-    payloads.Restore: _restore,
+    payloads.Bypass: lambda chain, record, _: replace(
+        chain, bypassed=chain.bypassed | {record.commit} if record.commit else chain.bypassed
+    ),
+    payloads.Restore: lambda chain, _, said: replace(chain, saved=max(chain.saved, said.saved)),
     payloads.Block: _block,
     payloads.Unblock: _unblock,
     payloads.Update: _update,
     payloads.Attach: _attach,
     payloads.Qa: _qa,
     payloads.Rebuild: _rebuild,
-    payloads.Seal: _seal,
-    payloads.Purge: _purge,
-    payloads.Recover: _recover,
+    payloads.Seal: lambda chain, record, _: replace(chain, sealed=record.commit, head=record.commit),
+    payloads.Purge: lambda chain, *_: replace(chain, purged=True),
+    payloads.Recover: lambda chain, *_: chain.recovered(),
 }
 """How a payload changes the chain; the others do not."""
 
