@@ -202,7 +202,8 @@ class Store:
 
     def _read(self, path: Path) -> bytes | None:
         """Read a file without any link on the way."""
-        folders = [self.root.joinpath(*parts) for parts in _ways(path.relative_to(self.root).parts)]
+        parts = path.relative_to(self.root).parts
+        folders = [self.root.joinpath(*parts[:depth]) for depth in range(len(parts))]
         if not all(files.require_plain(folder, folder=True) for folder in folders):
             return None
         return files.read_plain(path)
@@ -294,11 +295,6 @@ def _remove_folder(folder: Path) -> None:
         import shutil
 
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _ways(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Return the folders on the way to a file, outermost first."""
-    return [parts[:depth] for depth in range(len(parts))]
 
 
 def _worktree_of(git_dir: Path) -> Path:

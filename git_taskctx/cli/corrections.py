@@ -98,10 +98,6 @@ def _options(parameters: Iterable[Parameter]) -> dict[str, Parameter | None]:
     return {word: one for one in parameters for word in one.words} | dict.fromkeys(HELP)
 
 
-def _takes_value(option: Parameter | None) -> bool:
-    return option is not None and not option.is_flag
-
-
 def _read(argv: Sequence[str]) -> _Line:
     """Split a line into options and words, by the options of all verbs."""
     every = _options([*(one for verb in VERBS.values() for one in verb.parameters()), *ROOT])
@@ -111,7 +107,8 @@ def _read(argv: Sequence[str]) -> _Line:
             line.words += rest
         elif word.startswith("-") and word != "-":
             name, given, value = word.partition("=") if word.startswith("--") else (word, "", "")
-            takes = _takes_value(every.get(name if name in every else nearest(name, every) or ""))
+            option = every.get(name if name in every else nearest(name, every) or "")
+            takes = option is not None and not option.is_flag
             options = line.after if line.verb else line.before
             options.append((name, value if given else next(rest, None) if takes else None))
         elif not line.verb:

@@ -67,7 +67,11 @@ def require_tree(session: Session, parent: CommitOid | None, held: TreeOid) -> b
             Situation("chain.other_parent"),
         )
     base, wanted = repository.tree_of(parent), expected.commit_tree
-    missing = [change for change in compare_trees(repository, wanted, held) if not _is_volatile(session, change)]
+    missing = [
+        change
+        for change in compare_trees(repository, wanted, held)
+        if not is_volatile(session.context, session.repository.objects, [change])
+    ]
     if not missing:
         return True
     touched = {change.path for change in compare_trees(repository, base, held)}
@@ -164,10 +168,6 @@ def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
 def _moved_back(chain: Chain, parent: CommitOid | None) -> Event:
     payload = Rebase(parent=parent, previous_parent=chain.parent, amended=True)
     return Event(payload, chain.owner, tree=chain.settled_tree, commit=parent, base=chain.base)
-
-
-def _is_volatile(session: Session, change: Change) -> bool:
-    return is_volatile(session.context, session.repository.objects, [change])
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -100,7 +100,11 @@ def _toml_problem(problem: str, text: str, what: str) -> str:
 
 
 def _read_policy(table: Mapping[str, Any], what: str, prefix: str = "") -> CommittedPolicy:
-    ours = {name: value for name, value in table.items() if name not in TABLES and not _is_passed_over(name, value)}
+    ours = {  # `[x-NAME]` is for other tools or later versions
+        name: value
+        for name, value in table.items()
+        if name not in TABLES and not (name.startswith("x-") and isinstance(value, dict))
+    }
     found = dict(_read_table(ours, "", what, prefix))
     values = values_of(Policy()) | found
     check_may_edit(values, where=f"{what}: {prefix}chain.may_edit")
@@ -110,11 +114,6 @@ def _read_policy(table: Mapping[str, Any], what: str, prefix: str = "") -> Commi
 
         pipelines = read_pipelines(theirs, what, prefix)
     return CommittedPolicy(build_policy(values), frozenset(found), what, pipelines)
-
-
-def _is_passed_over(name: str, value: Any) -> bool:
-    """Return whether a table is for other tools or later versions: `[x-NAME]`."""
-    return name.startswith("x-") and isinstance(value, dict)
 
 
 def _tables() -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
 from git_taskctx.files import give_back
 from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
-from git_taskctx.git.objects import Look, ObjectStore, RawCommit, read_head
+from git_taskctx.git.objects import Look, ObjectStore, read_head
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.quoting import quote
 from git_taskctx.limits import DISCOVERY_SECONDS, TEXT_FILE
@@ -253,10 +253,7 @@ class Repository:
 
     def parents_of(self, commit: CommitOid) -> tuple[CommitOid, ...]:
         """Return the parents in the raw commit, also where history is cut (shallow, grafts)."""
-        return self._read_head(commit).parents
-
-    def _read_head(self, commit: CommitOid) -> RawCommit:
-        return read_head(self.objects.get(commit, "commit"), digits=len(self.objects.zero))
+        return read_head(self.objects.get(commit, "commit"), digits=len(self.objects.zero)).parents
 
     def is_ancestor(self, commit: str, descendant: str) -> bool | None:
         """Return whether a commit is another or its ancestor, by raw commits; None where one is missing."""

@@ -10,7 +10,6 @@ from git_taskctx.context.staleness import compare_text
 from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
 from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused, Usage
-from git_taskctx.git.quoting import quote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.handoff.start import (
@@ -149,8 +148,3 @@ def _require_change(session: Session, chain: Chain, reading: Reading, agent: str
             f"nothing changed since {session.task} began{hidden}",
             Situation("chain.nothing_done", agent=agent, words=_flags(options)),
         )
-
-
-def changed_paths(reading: Reading, since: TreeOid) -> tuple[str, ...]:
-    """Return the quoted paths that differ from a tree."""
-    return tuple(quote(change.path) for change in reading.changes_since(since))

@@ -8,9 +8,9 @@ from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
 from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused
+from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove, move_refs
 from git_taskctx.git.worktree import read_worktree
-from git_taskctx.handoff.record import changed_paths
 from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
 from git_taskctx.handoff.start import require_distinct
 from git_taskctx.ledger.forks import find_named
@@ -69,7 +69,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
                 hint="\n".join(verdict.hints) or None,
                 paths=tuple(cause.path for cause in verdict.causes if cause.path),
             )
-        paths = changed_paths(reading, chain.settled_tree)
+        paths = tuple(quote(change.path) for change in reading.changes_since(chain.settled_tree))
         taken = take_snapshot(session, reading, chain.owner, Options(accepted=True), chain=chain)
         approved = {agent for agent, seat in chain.seats.items() if seat.done_tree and not seat.stale}
         resolve = Event(Resolve(note, accepted=True), chain.owner, tree=reading.tree)

@@ -71,7 +71,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     """
     if session.edited or (session.archived and agent != SAVED):
         session.require_open(may_be_blocked=True)
-    paths = tuple(_as_quoted(path) for path in paths)
+    # A pattern that is not printable is quoted as git does, and names one path.
+    paths = tuple(path if path.isprintable() else quote(os.fsencode(path)) for path in paths)
     tree, number = _find_tree(session, agent, round_number)
     repository = session.repository
     wanted = _both(_selector(paths), _is_the_users)
@@ -82,7 +83,8 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
         private_folder(repository) as scratch,
         session.caller.store.staging() as stage,
     ):
-        beside = _read_beside(reading.repository, session, number) if agent == SAVED else Beside()
+        kept_beside = find_ref(repository.git, session.snapshot_ref(_BESIDE, number)) if agent == SAVED else None
+        beside = read_beside(reading.repository, kept_beside)
         changes = [change for change in compare_trees(reading.repository, reading.tree, tree) if wanted(change.path)]
         changes += _differs_beside(reading, tree, beside, [change.path for change in changes], wanted)
         if paths and not changes and not any(wanted(path) for path in _paths_of(reading, tree)):
@@ -154,10 +156,6 @@ def _replace(
     keep_new_content(session.caller, session.context.policy.secrets, reading, since=session.chain.settled_tree)
     save(kept)
     return changes, skipped, _write_files(repository, worktree, changes, seen, beside, stage)
-
-
-def _read_beside(repository: Repository, session: Session, number: int) -> Beside:
-    return read_beside(repository, find_ref(repository.git, session.snapshot_ref(_BESIDE, number)))
 
 
 def _differs_beside(
@@ -233,11 +231,6 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
             Situation("clone.records", session=session),
         )
     return taken[number - 1].tree, number
-
-
-def _as_quoted(pattern: str) -> str:
-    """Return a pattern; one that is not printable is quoted as git does, and names one path."""
-    return pattern if pattern.isprintable() else quote(os.fsencode(pattern))
 
 
 def _is_the_users(path: bytes) -> bool:

@@ -26,11 +26,6 @@ _FETCHED = re.compile(
 )
 
 
-def refspec_of(remote: str) -> str:
-    """Return our line of `remote.<name>.fetch`."""
-    return f"+{NOTES_REF}*:{REMOTES}/{remote}/notes*"
-
-
 def find_named(value: str) -> str | None:
     """Return the remote that a line of ours is for; None if it is not ours."""
     found = _OURS.fullmatch(value)
@@ -52,7 +47,7 @@ def let_fetch(place: Place, remote: str) -> Iterator[HookChange]:
             f"{key} is not set, and with a line of ours alone `git fetch` would bring nothing else",
             Situation("hooks.no_line_of_its_own", remote=remote),
         )
-    wanted = refspec_of(remote)
+    wanted = f"+{NOTES_REF}*:{REMOTES}/{remote}/notes*"
     for line in lines:
         if find_named(line) and line != wanted:
             yield steps.unset_config(place.git, "--local", key, line)

@@ -135,7 +135,8 @@ class Signers(Trust):
         if record.body[SIGNATURE]["value"].startswith(SSH) not in self._kinds:
             return Reason(Code.SIGNER_UNKNOWN, f"record {record.id} is signed with another kind of key", record.id)
         if checked is None or checked.status == "E":
-            if checked is not None and checked.key and not self._may_be_known(checked.key):
+            short = checked.key.upper() if checked is not None else ""
+            if checked is not None and short and not any(key.endswith(short) for key in self._allowed):
                 return Reason(Code.SIGNER_UNKNOWN, cut(f"record {record.id} is signed with {checked.key}"), record.id)
             why = self._failed or "the key or the program is missing"
             return Reason(Code.SIGNATURE_UNCHECKED, cut(f"record {record.id}: {why}"), record.id)
@@ -144,7 +145,8 @@ class Signers(Trust):
             what_is_wrong = f"the signature of record {record.id} is {what.get(checked.status, 'bad')}"
             return Reason(Code.SIGNATURE_BAD, what_is_wrong, record.id)
         lines = [one for key in checked.fingerprints for one in self._allowed.get(key, ())]
-        if not lines or (checked.status != "G" and not self._is_openpgp(checked)):
+        is_ssh = any(key.startswith("SHA256:") for key in checked.fingerprints)
+        if not lines or (checked.status != "G" and is_ssh):
             key = checked.fingerprints[0] if checked.fingerprints else "an unknown key"
             return Reason(Code.SIGNER_UNKNOWN, cut(f"record {record.id} is signed with {key}"), record.id)
         when = (_seconds(record.time), *times)
@@ -158,13 +160,6 @@ class Signers(Trust):
             what_is_wrong = f"record {record.id} names {record.actor}, and is signed by {', '.join(names)}"
             return Reason(Code.ACTOR_FORGED, cut(what_is_wrong), record.id)
         return None
-
-    def _may_be_known(self, key: str) -> bool:
-        """Return whether a short key id may be that of an allowed key."""
-        return any(fingerprint.endswith(key.upper()) for fingerprint in self._allowed)
-
-    def _is_openpgp(self, checked: SignatureStatus) -> bool:
-        return not any(key.startswith("SHA256:") for key in checked.fingerprints)
 
 
 def read_signers(data: bytes) -> tuple[dict[str, list[Allowed]], bytes]:

@@ -175,7 +175,8 @@ def _common(common: Common) -> Iterator[BriefSection]:
         if items:
             yield BriefSection(name, name.capitalize(), (_quote(_items(items)),))
     if cited := common.standards_citations:
-        yield BriefSection("standards", "Standards", (_words(_words_of(cited)), _quote(_citations(cited))))
+        words = _TEXTS if any(one.text is not None for one in cited) else _STANDARDS
+        yield BriefSection("standards", "Standards", (_words(words), _quote(_citations(cited))))
     if common.scope_patterns:
         yield BriefSection("paths", "Paths", (_words(_PATHS), _quote(_items(common.scope_patterns))))
     if common.dirty is not None:
@@ -203,10 +204,6 @@ _TEXTS = (
     "The work follows these sections. Each line sums up a requirement, and below it is the text as it was when the "
     "task began; where that is cut, the remaining lines of the file are named."
 )
-
-
-def _words_of(citations: Sequence[Citation]) -> str:
-    return _TEXTS if any(one.text is not None for one in citations) else _STANDARDS
 
 
 def _citations(citations: Sequence[Citation]) -> str:

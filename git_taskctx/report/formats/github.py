@@ -45,7 +45,7 @@ def _commands(level: str, pairs: Sequence[tuple[CommitProof | None, Reason]]) ->
 def render_summary(proof: Proof, *, room: int) -> str:
     """Return the whole as Markdown, in at most `room` bytes of UTF-8; rows that do not fit are counted."""
     head = f"### git taskctx: {proof.verdict.value}\n\n{_markdown(proof.summary)}"
-    head += f" in {_code(proof.range)}; `proof.scope` is `{proof.scope}`.\n\n"
+    head += f" in <code>{_markdown(proof.range)}</code>; `proof.scope` is `{proof.scope}`.\n\n"
     head += "| commit | verdict | task | why |\n| --- | --- | --- | --- |\n"
     tail = "".join(f"\n    {_plain(hint)}\n" for hint in proof.hints)
     left = room - len((head + tail + _LEAST).encode("utf-8"))
@@ -84,7 +84,3 @@ def _markdown(text: str) -> str:
     """Return text that Markdown and HTML take as it is."""
     line = printable(" ".join(text.split()))
     return re.sub(r"([\\`*_{}\[\]()<>#+\-.!|~&@:$])", lambda found: f"&#{ord(found[1])};", line)
-
-
-def _code(text: str) -> str:
-    return f"<code>{_markdown(text)}</code>"
