@@ -38,7 +38,7 @@ def refs_of(git_dir: str) -> tuple[str, ...]:
     try:
         with open(f"{git_dir}/taskctx/context", encoding="ascii") as file:  # noqa: PTH123 - no pathlib here
             name = file.read(64).strip()
-    except (OSError, ValueError):  # none, or told by whoever reads it
+    except (OSError, ValueError):  # none, or whoever reads it reports why
         return ()
     return ("refs/notes/taskctx", f"refs/taskctx/contexts/{name}", f"refs/taskctx/snapshots/{name}")
 

@@ -42,7 +42,7 @@ def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str
     """Prove a CI job's commits, after fetching what its clone lacks."""
     from git_taskctx.errors import CouldNotTell
     from git_taskctx.git.repository import open_repository
-    from git_taskctx.proof.clone import not_told, prove_job
+    from git_taskctx.proof.clone import prove_job, unproven_job
     from git_taskctx.proof.job import name_commit, name_job, read_job
 
     environ = {"GIT_TERMINAL_PROMPT": "0", **os.environ}
@@ -51,7 +51,7 @@ def prove_job(call: Call, revision: str | None, *, policy: str | None, form: str
     try:
         job = name_job(revision) if revision is not None else read_job(os.environ, _read_event())
     except CouldNotTell as error:
-        return _answer(call, not_told("this job", error), form, reports)
+        return _answer(call, unproven_job("this job", error), form, reports)
     named = name_commit(policy) if policy is not None else None
     found = prove_job(call.repository, job, lambda commit: rules_at(call, commit), policy=named)
     return _answer(call, found, form, reports)

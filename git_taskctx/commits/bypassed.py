@@ -41,7 +41,7 @@ class BypassedHistory:
         return f"{who} bypassed the gate, so that its proof is violated (bypass)"
 
 
-def standing(session: Session, head: CommitOid | None) -> BypassedHistory | None:
+def find_bypassed(session: Session, head: CommitOid | None) -> BypassedHistory | None:
     """Return the bypasses in the history of `head` that a proof does not tolerate."""
     chain, repository = session.chain, session.repository
     if not chain.bypassed or head is None or NO_VERIFY in session.context.policy.commit.allow_bypass:

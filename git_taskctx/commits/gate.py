@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.commits import require_approved, require_settled, require_tree
 from git_taskctx.commits.seal import open_current
 from git_taskctx.context.caller import Caller
@@ -69,7 +69,7 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
 def _remarks(session: Session, attempt: Attempt) -> tuple[Remark, ...]:
     """Warn of bypasses in the commit's history, and of unfinished work in it."""
     head = session.repository.find_commit("HEAD")
-    around = standing(session, _parent(session, head, attempt))
+    around = find_bypassed(session, _parent(session, head, attempt))
     remarks = tuple(map(Remark, session.unfinished()))
     if around is None:
         return remarks

@@ -62,13 +62,13 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
 
             session.warnings.extend(keep_up(session))
         if is_committed(session):
-            from git_taskctx.commits.bypassed import standing
+            from git_taskctx.commits.bypassed import find_bypassed
 
             commit = end(session)
             over = _over(session, commit)
             if over.outcome is Outcome.YES:
                 raise session.ended(commit)
-            found = standing(session, commit)
+            found = find_bypassed(session, commit)
             raise Fatal(over.summary, Situation("chain.over_and_after", session=session, found=found))
         yield session
 
@@ -137,9 +137,9 @@ def catch_up(caller: Caller, *, gated: bool | None = None) -> CaughtUp:
 
 def _over(session: Session, commit: CommitOid) -> Verdict:
     """Report a finished task, and what is known about its proof."""
-    from git_taskctx.commits.bypassed import standing
+    from git_taskctx.commits.bypassed import find_bypassed
 
-    around = standing(session, commit)
+    around = find_bypassed(session, commit)
     then = Situation("chain.over", session=session, found=around)
     is_it = f"{session.task} is over: commit {commit[:12]} is what was validated"
     tree = session.repository.tree_of(commit)

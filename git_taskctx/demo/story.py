@@ -14,7 +14,7 @@ def play_story(stage: Player) -> None:
     _begin(stage)
     _implement(stage)
     _review(stage)
-    _mend(stage)
+    _fix(stage)
     _drift(stage)
     _resolve(stage)
     _review_again(stage)
@@ -68,7 +68,7 @@ def _review(stage: Player) -> None:
     stage.taskctx("block", "--agent", "reviewer", "--finding", "a discount of 120 gives a negative total")
 
 
-def _mend(stage: Player) -> None:
+def _fix(stage: Player) -> None:
     stage.title("4. back to the implementer")
     stage.actor = "coder-model"
     stage.taskctx("start", "--agent", "implementer")

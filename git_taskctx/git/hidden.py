@@ -65,7 +65,7 @@ def find_left_out(repository: Repository, status: bytes) -> frozenset[bytes]:
 def find_flagged(index: bytes) -> frozenset[bytes]:
     """Return the paths under assume-unchanged or skip-worktree; `index` is from `list_index`."""
     if not re.match(rb"[a-zS] ", index) and not re.search(rb"\0[a-zS] ", index):
-        return frozenset()  # most often, and told without another copy of a large listing
+        return frozenset()  # most often, and found without another copy of a large listing
     return frozenset(match[4] for match in _FLAGGED.finditer(b"\0" + index))
 
 

@@ -68,7 +68,7 @@ def remotes_of(git: Git) -> tuple[str, ...]:
     return tuple(git.run("remote").out.decode("utf-8", "replace").splitlines())
 
 
-def brought(git: Git, ref: str) -> tuple[tuple[str, str | None], ...]:
+def fetch_places(git: Git, ref: str) -> tuple[tuple[str, str | None], ...]:
     """Return the configured remotes, each with where `git fetch` puts its `ref`."""
     found = git.run("config", "-z", "--get-regexp", r"^remote\..*\.(url|fetch)$", ok=(0, 1)).out
     entries = (entry.partition("\n") for entry in found.decode("utf-8", "replace").split("\0")[:-1])

@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.commits import keep_up
 from git_taskctx.commits.seal import is_committed, not_put_away, put_away, seal
 from git_taskctx.context.caller import Caller
@@ -62,7 +62,7 @@ def complete(caller: Caller, *, notifier: str | None) -> Completed:
     if commit is None:
         raise Refused(f"{task} was put away before it was committed", Situation("clone.recover", task=task))
     with open_session(replace(caller, task=task, context_id=context_id), write=False) as session:
-        around = standing(session, commit)
+        around = find_bypassed(session, commit)
     done = Completed(task, context_id, commit, title)
     if around is not None:
         done = replace(done, violated=f"commit {commit[:12]} is what was validated, but {around.reason}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.seal import is_committed
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
@@ -71,7 +71,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
         reason=f"{session.task}: {agent}'s snapshot {taken.snapshot.n}",
     )
     head = session.repository.find_commit("HEAD") if options.done else None
-    around = standing(session, head)
+    around = find_bypassed(session, head)
     return Recorded(
         agent=agent,
         taken=taken,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
@@ -80,7 +80,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
             moves=taken.moves,
             reason=f"{session.task}: drift accepted by {session.caller.actor}",
         )
-    around = standing(session, session.repository.find_commit("HEAD"))
+    around = find_bypassed(session, session.repository.find_commit("HEAD"))
     session.warnings += [around.text] if around is not None else []
     after = session.chain.seats
     voided = tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.commits import keep_up
 from git_taskctx.commits.seal import end, is_committed, put_away
 from git_taskctx.context.caller import Caller
@@ -52,7 +52,7 @@ def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchN
         notices = [SwitchNotice(text, log) for text in keep_up(session, gated=True)]
         if old is not None and is_committed(session, old):
             commit = end(session, old)
-            then = Situation("chain.over", session=session, found=standing(session, commit))
+            then = Situation("chain.over", session=session, found=find_bypassed(session, commit))
             return [*notices, SwitchNotice(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
         if old == head.commit:
             return notices + _come_along(session, head)

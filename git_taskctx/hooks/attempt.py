@@ -82,7 +82,7 @@ def _patches(repository: Repository, file: str) -> Iterator[Path]:
 
 
 def _is_above(name: bytes) -> bool:
-    words = (word for line, _ in _above() for word in line[:2])
+    words = (word for line, _ in _processes_above() for word in line[:2])
     return any(os.path.basename(word).startswith(name) for word in words)  # noqa: PTH119 - bytes
 
 
@@ -93,13 +93,13 @@ def _is_stashed(repository: Repository, words: bytes) -> bool:
 
 def _find_commit_above() -> tuple[list[bytes], float] | None:
     """Return the command line of the `git commit` that runs us, and its minimum age in seconds; None if not shown."""
-    for words, age in _above():
+    for words, age in _processes_above():
         if os.path.basename(words[0]) == b"git" and b"commit" in words[1:]:  # noqa: PTH119 - bytes
             return words, age
     return None
 
 
-def _above() -> Iterator[tuple[list[bytes], float]]:
+def _processes_above() -> Iterator[tuple[list[bytes], float]]:
     """Yield the command line of each process above us, nearest first, and its age in seconds."""
     pid = os.getppid()
     for _ in range(_DEPTH):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.process import Git
 from git_taskctx.git.refs import read_refs
-from git_taskctx.git.remote import brought, remotes_of
+from git_taskctx.git.remote import fetch_places, remotes_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.lean import regex
 from git_taskctx.ledger.refs import REMOTES
@@ -22,7 +22,7 @@ def all_notes(repository: Repository) -> tuple[str, ...]:
 
     Other fetched refs do not count: a server may let anyone push them.
     """
-    known = brought(repository.git, NOTES_REF)
+    known = fetch_places(repository.git, NOTES_REF)
     places = [NOTES_REF, *(f"{REMOTES}/{remote}/notes" for remote, _ in known)]
     places += (place for _, place in known if place is not None and place.startswith(f"{REMOTES}/"))
     found = read_refs(repository.git, *places)

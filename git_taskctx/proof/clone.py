@@ -40,10 +40,10 @@ def prove_job(
     try:
         return _Clone(repository, job).prove(rules, policy)
     except (CouldNotTell, GitFailed) as error:
-        return not_told(job.what, error)
+        return unproven_job(job.what, error)
 
 
-def not_told(what: str, error: CouldNotTell | GitFailed) -> Proof:
+def unproven_job(what: str, error: CouldNotTell | GitFailed) -> Proof:
     """Return an unproven proof: what the job is about is unknown or cannot be fetched."""
     return Proof(
         subject="commit",

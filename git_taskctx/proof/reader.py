@@ -77,7 +77,7 @@ class Reader:
         """Read the notes of some objects with all records of their contexts; forget those read before."""
         self._read, self._lines = {}, {}
         wanted = {blobs for name in names if (blobs := self.blobs_of(name))}
-        with contextlib.suppress(CouldNotTell):  # the one that is damaged is told of by `read`
+        with contextlib.suppress(CouldNotTell):  # `read` reports the one that is damaged
             self.repository.objects.read_ahead([blob for blobs in wanted for blob in blobs], limit=NOTE_LIMIT)
         self._lines = {blobs: self._read_blobs(blobs) for blobs in wanted}
         self._read_anchors()

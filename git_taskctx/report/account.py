@@ -296,7 +296,7 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
                 f"nothing is known of {tip.commit[:12]}: {reason if not others else missing}",
                 Situation("proof.several_tasks", commits=others[:5])
                 if others
-                else Situation("proof.nothing_told", repository=caller.repository, found=proof),
+                else Situation("proof.nothing_recorded", repository=caller.repository, found=proof),
             )
         tip = others[0]
     if caller.task not in (None, tip.task):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.seal import open_current
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.session import Session
@@ -78,7 +78,7 @@ def overview(caller: Caller) -> Overview:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
         waits = None if session.archived else _waiting_run(session)
-        around = None if session.archived else standing(session, session.repository.find_commit("HEAD"))
+        around = None if session.archived else find_bypassed(session, session.repository.find_commit("HEAD"))
         warnings += [around.text] if around is not None else []
         warnings += [] if session.archived else session.unfinished()
         return Overview(

@@ -87,6 +87,6 @@ def sentence_of(one: CommitProof | None, reason: Reason) -> str:
 
 
 def fingerprint_of(one: CommitProof | None, reason: Reason) -> str:
-    """Return what tells a reason from others, between reports."""
+    """Return what identifies a reason in every report."""
     name = "\0".join((one.commit if one else "", reason.code.value, reason.record or "", reason.message))
     return sha256_hex(name.encode("utf-8", "backslashreplace"))

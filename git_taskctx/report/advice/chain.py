@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from git_taskctx.commits.bypassed import BypassedHistory, standing
+from git_taskctx.commits.bypassed import BypassedHistory, find_bypassed
 from git_taskctx.commits.seal import is_committed
 from git_taskctx.context.session import SAVED, Session
 from git_taskctx.git.remote import remotes_of
@@ -33,7 +33,7 @@ def next_steps(session: Session, verdict: Verdict | None = None) -> tuple[Step, 
         return steps_for(verdict.situation)
     if session.over_budget:
         return (NOTE,)
-    around = standing(session, session.repository.find_commit("HEAD"))
+    around = find_bypassed(session, session.repository.find_commit("HEAD"))
     if around is None:
         return _on_the_way(session, verdict)
     why = f"takes out {around.commits[0][:12]}, which bypassed the gate"

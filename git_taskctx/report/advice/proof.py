@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Sequence
 
-from git_taskctx.commits.bypassed import standing
+from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.errors import TaskctxError
@@ -83,7 +83,7 @@ def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
     if caller.store.active() is None and caller.store.marker() is None:
         return ()
     with contextlib.suppress(TaskctxError), open_session(caller, write=False) as session:  # else nothing is known of it
-        found = standing(session, tip)
+        found = find_bypassed(session, tip)
         if found is not None:
             return (way_back(session, found).because("it bypassed the gate, and no record will prove it"),)
     return ()
@@ -115,7 +115,7 @@ def not_proved_push(found: Proof) -> tuple[Step, ...]:
     return (taskctx("verify", f"{found.policy[:12]}..{tip}" if found.policy is not None else tip),)
 
 
-def nothing_told(repository: Repository, found: Proof) -> tuple[Step, ...]:
+def nothing_recorded(repository: Repository, found: Proof) -> tuple[Step, ...]:
     """Suggest fetching what is missing about a commit."""
     return (steps_for(found.situation) if found.situation is not None else ()) or (fetch_from(repository),)
 
