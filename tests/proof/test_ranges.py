@@ -187,7 +187,7 @@ def test_a_range_without_commits_is_no_pass(scene: Scene) -> None:
         (("verify", "nonsense"), 128, "'nonsense' names no commit"),
         (("verify", "HEAD", "--strict"), 129, "--strict is about the worktree, not about HEAD"),
         (("verify", "--task", TASK, "--format", "sarif"), 129, "--format sarif is for the proof of commits"),
-        (("verify", "--task", TASK, "--policy", "a b"), 129, "hint: git taskctx verify HEAD --policy 'a b'"),
+        (("verify", "--task", TASK, "--policy", "a b"), 129, 'hint: git taskctx verify HEAD --policy "a b"'),
         (("verify", "HEAD", "--commit-map", "none"), 129, "there is no file"),
         (("verify", "HEAD", "--policy", "none"), 128, "'none' names no commit"),
         (("verify", "HEAD", "--reports", ""), 129, "hint: git taskctx verify HEAD --reports DIR"),
