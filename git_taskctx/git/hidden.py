@@ -113,7 +113,7 @@ class _Flagged:
 def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
     """Yield flagged files that differ from the index.
 
-    A file missing under skip-worktree is a sparse checkout, not a change.
+    A file missing under skip-worktree is no change in a sparse checkout; elsewhere somebody deleted it.
     """
     files = list(_list_flagged(repository, index))
     regular = [file.path for file in files if file.found_mode in REGULAR]
@@ -122,8 +122,9 @@ def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
     hashed = repository.git.run("hash-object", "--stdin-paths", stdin=names).out.decode().split() if regular else []
     oids = dict(zip(regular, hashed, strict=True))
     wanted = _modes_that_count(repository)
+    sparse = (repository.core.get("core.sparsecheckout", "false") or "true").lower() in ("true", "yes", "on", "1")
     for file in files:
-        if file.found_mode is None and file.kind == "skip-worktree":
+        if sparse and file.found_mode is None and file.kind == "skip-worktree":
             continue
         found = wanted(file), oids.get(file.path, file.link_oid)
         if found != (file.mode, file.oid):

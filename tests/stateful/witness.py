@@ -129,7 +129,7 @@ class Witness:
             path = os.fsencode(name)
             full = self.repo.at(path)
             there = full.is_symlink() or full.is_file()
-            if mode == "160000" or (not there and line[0] == "S"):
+            if mode == "160000":
                 continue
             now = _look(full) if there else ("", b"")
             if not self._is_as_indexed(path, mode, oid, now):
