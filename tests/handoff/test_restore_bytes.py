@@ -14,6 +14,8 @@ import pytest
 from desk import Desk
 from gitrepo import GitRepo
 
+from git_taskctx.git.checkout import CHANGED, Seen, Worktree
+
 
 def saved_ref(desk: Desk, name: str = "saved/1") -> str:
     """Name a ref of what `restore` saved."""
@@ -238,6 +240,40 @@ def test_what_is_written_while_it_runs_stays(begun: Desk, name: str) -> None:
         "gone": lambda: found == "",
     }[name]()
     assert repo.read("other") == b"one\n"
+
+
+class Typing(Worktree):
+    """A worktree in which somebody goes on typing into a file, between the look at it and what comes next."""
+
+    typed = ""
+
+    def _hash(self, file: int) -> Seen:
+        seen, typed = super()._hash(file), self.typed
+        self.typed = ""
+        if typed:
+            Path(f"/proc/self/fd/{file}").write_text(typed)
+        return seen
+
+
+@pytest.mark.needs_linux  # /proc
+@pytest.mark.parametrize("typed", ["typed, and longer\n", "twO\n"])
+@pytest.mark.parametrize("how", ["replaced", "deleted"])
+def test_what_is_typed_between_the_look_and_the_rename_stays(tmp_path: Path, how: str, typed: str) -> None:
+    """The file that was moved aside is looked at once more, and comes back if it is another one."""
+    new, spare = tmp_path / "new", tmp_path / "spare"
+    new.mkdir()
+    (new / "z").write_text("one\n")
+    file = tmp_path / "z"
+    file.write_text("two\n")
+    os.utime(file, (1_600_000_000, 1_600_000_000))
+    worktree = Typing(tmp_path, "sha1")
+    seen = worktree.look(b"z")
+    worktree.typed = typed
+    if how == "replaced":
+        said = worktree.put(b"z", Worktree(new, "sha1"), seen, spare, bits=None)
+    else:
+        said = worktree.remove(b"z", seen, spare)
+    assert (said, file.read_text(), spare.exists()) == (CHANGED, typed, False)
 
 
 def test_a_folder_that_becomes_a_link_meanwhile_leads_nowhere(
