@@ -13,6 +13,7 @@ from pathlib import Path
 from git_taskctx import files
 from git_taskctx.errors import BadData, Fatal
 from git_taskctx.git.repository import Repository
+from git_taskctx.lean import regex
 from git_taskctx.limits import MAX_BYTES, NAME_FILE
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.context import EVIDENCE_FOLDER
@@ -23,6 +24,11 @@ from git_taskctx.situation import Situation
 FOLDER = ".agent-output"
 CONTEXT = "context.json"
 _IGNORE = b"*\n"
+_OURS = regex(
+    r"context(-[a-z0-9-]+)?\.json|context\.manifest|metrics-[a-z0-9-]+\.json|evidence|runs|"
+    r"[a-z0-9-]+-(files\.json|from-base\.diff|incremental\.diff)\.gz|\.tmp-.*"
+)
+"""What we write into a context's folder."""
 _STAGING = f"{files.TEMPORARY}staging-"
 
 
@@ -233,6 +239,7 @@ class Store:
             if files.require_plain(target, folder=True):
                 import shutil
 
+                self._set_aside(target, context_id)
                 shutil.rmtree(target)
             source.rename(target)
             files.sync_all([target.parent])
@@ -269,8 +276,11 @@ class Store:
     def _note_of(self, place: str) -> Path:
         return self.root / "archive" / f"left-{sha256_hex(place.encode('utf-8', 'surrogateescape'))[:32]}"
 
-    def remove_archived(self, context_id: str) -> None:
-        """Delete an archived context's files, following no link; idempotent."""
+    def remove_archived(self, context_id: str) -> Path | None:
+        """Delete an archived context's files, following no link; idempotent.
+
+        Files that others put among them are moved to the folder that is returned.
+        """
         folder = self.root / "archive" / context_id
         if context_id in self.archived():
             import shutil
@@ -279,8 +289,23 @@ class Store:
                 for note in folder.parent.glob("left-*"):
                     if (files.read_plain(note, limit=NAME_FILE) or b"").startswith(context_id.encode()):
                         note.unlink()
+                self._set_aside(folder, context_id)
                 shutil.rmtree(folder)
                 files.sync_all([folder.parent])
+        aside = self._aside(context_id)
+        return aside if files.require_plain(aside, folder=True) else None
+
+    def _aside(self, context_id: str) -> Path:
+        return self.root / f"left-by-others-{context_id}"
+
+    def _set_aside(self, folder: Path, context_id: str) -> None:
+        """Move what is not ours out of a context's folder."""
+        for foreign in [entry for entry in folder.iterdir() if not _OURS.fullmatch(entry.name)]:
+            files.make_folder(self._aside(context_id))
+            place = self._aside(context_id) / foreign.name
+            while os.path.lexists(place):
+                place = place.with_name(f"{place.name}~")
+            foreign.rename(place)
 
     def _names(self, folder: Path) -> list[str]:
         if not files.require_plain(self.root, folder=True) or not files.require_plain(folder, folder=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import find_context
@@ -83,13 +84,15 @@ def _sweep(caller: Caller, ttl: timedelta, *, dry_run: bool) -> Sweeping:
             warnings.append(f"the age of context {one.context_id} ({one.task}) is unknown: it stays")
         if ttl and (written is None or now - written < ttl):
             continue
-        if not dry_run:
-            _remove(caller, one, refs)
+        aside = None if dry_run else _remove(caller, one, refs)
+        if aside is not None:
+            warnings.append(f"what others put beside the files of {one.task} is in {aside}")
         swept.append(one)
     return Sweeping(tuple(swept), tuple(warnings))
 
 
-def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> None:
+def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> Path | None:
+    """Remove a context; return where files of others are now."""
     moves = [RefMove(ref, None, oid) for ref, oid in refs.items()]
     try:
         move_refs(caller.repository.git, moves, reason=f"{one.task}: swept")
@@ -99,7 +102,7 @@ def _remove(caller: Caller, one: Swept, refs: dict[str, str]) -> None:
             hint=error.hint or "run the same command again",
         ) from error
     sweep_locks(caller.repository.common_dir, context_ref_name(one.context_id), snapshots_folder(one.context_id))
-    caller.store.remove_archived(one.context_id)
+    return caller.store.remove_archived(one.context_id)
 
 
 def _put_away(caller: Caller) -> Iterator[tuple[Swept, dict[str, str]]]:

@@ -155,15 +155,24 @@ def test_the_active_task_is_read_as_an_id_not_as_a_path(begun: Desk, text: str) 
     assert "active" in said
 
 
-def test_foreign_files_are_left_alone(begun: Desk) -> None:
-    """What others put into our folder stays, and is in nobody's snapshot."""
+def test_foreign_files_are_left_alone(begun: Desk, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What others put into our folder stays, also when the task is swept, and is in nobody's snapshot."""
     begun.repo.write(".agent-output/qa.log", "mine\n")
+    outside = tmp_path_factory.mktemp("outside")
+    begun.repo.symlink(".agent-output/tasks/TASK-1/out", os.fspath(outside))
     begun.repo.write(".agent-output/tasks/TASK-1/notes", "mine\n")
     begun.implement()
     assert begun.seat("implementer")["worktree_snapshot"]["files_count"] == 1
     begun.ok("purge")
     assert begun.repo.read(".agent-output/qa.log") == b"mine\n"
     assert b"mine\n" in [path.read_bytes() for path in begun.repo.at(".agent-output").rglob("notes")]
+    said = begun.ok("sweep", "--ttl", "0")
+    (aside,) = begun.repo.at(".agent-output").glob("left-by-others-*")
+    assert f"warning: what others put beside the files of TASK-1 is in {aside}\n" in said.err
+    assert sorted(path.name for path in aside.iterdir()) == ["notes", "out"]
+    assert (aside / "notes").read_text() == "mine\n"
+    assert outside.exists()
+    assert list(begun.repo.at(".agent-output/archive").iterdir()) == []
 
 
 def test_our_files_are_for_their_owner_alone(begun: Desk) -> None:
