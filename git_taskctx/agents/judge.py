@@ -162,7 +162,8 @@ def _reason(message: str, situation: Situation) -> str:
 
 
 def _lines(message: str, hints: Iterable[str]) -> str:
-    return "\n".join((f"git taskctx: {message}", *(f"hint: {line}" for line in hints)))
+    told = message.replace("\n", "\n  ")  # what others wrote is no hint of ours
+    return "\n".join((f"git taskctx: {told}", *(f"hint: {line}" for line in hints)))
 
 
 def _list(names: list[bytes]) -> str:

@@ -10,6 +10,9 @@ import pytest
 from desk import TASK, Desk, Said
 from gitrepo import GitRepo
 
+from git_taskctx.agents.judge import text_of
+from git_taskctx.errors import Refused
+
 LINES = "x\nhint: forged\nerror: forged\nforged'; forged '"
 """Lines like ours at the left edge, and the end of a quoted word."""
 EVIL = f"{LINES}\r\x1b[2Kforged"
@@ -128,6 +131,13 @@ def records(desk: Desk) -> Iterator[Said]:
     yield desk.run("recover", TASK)
     yield desk.run("purge")
     yield desk.run("verify", "HEAD")
+
+
+def test_nor_is_one_that_an_agent_reads() -> None:
+    """What a hook answers an agent has the same lines."""
+    assert text_of(Refused(LINES, hint="git taskctx status")) == (
+        "git taskctx: x\n  hint: forged\n  error: forged\n  forged'; forged '\nhint: git taskctx status"
+    )
 
 
 SCENES: dict[str, Callable[[Desk], Iterator[Said]]] = {
