@@ -69,12 +69,12 @@ class Repository:
     def __init__(
         self,
         git: Git,
-        *,
         toplevel: Path,
         git_dir: Path,
         common_dir: Path,
         index: Path,
         algorithm: str,
+        *,
         has_worktree: bool = True,
     ) -> None:
         self.git = git
@@ -350,15 +350,8 @@ def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = Fa
     if bare and toplevel == git_dir:
         _refuse_special_files(git_dir, common_dir)
         named = {**_absolute(folder, environ, index), "GIT_DIR": os.fspath(git_dir), "GIT_WORK_TREE": None}
-        return Repository(
-            Git(git_dir, environ, named, QUIET),
-            toplevel=git_dir,
-            git_dir=git_dir,
-            common_dir=common_dir,
-            index=index,
-            algorithm=algorithm,
-            has_worktree=False,
-        )
+        git = Git(git_dir, environ, named, QUIET)
+        return Repository(git, git_dir, git_dir, common_dir, index, algorithm, has_worktree=False)
     if _is_content(git_dir, toplevel):
         raise Fatal(
             f"the git dir {git_dir} lies inside the worktree under another name than .git, and git would add it",
@@ -372,7 +365,7 @@ def open_repository(folder: Path, environ: Mapping[str, str], *, bare: bool = Fa
         git = git.with_env(GIT_DIR=os.fspath(git_dir), GIT_WORK_TREE=os.fspath(toplevel))
         if "GIT_COMMON_DIR" in environ:
             git = git.with_env(GIT_COMMON_DIR=os.fspath(common_dir))
-    return Repository(git, toplevel=toplevel, git_dir=git_dir, common_dir=common_dir, index=index, algorithm=algorithm)
+    return Repository(git, toplevel, git_dir, common_dir, index, algorithm)
 
 
 def _absolute(folder: Path, environ: Mapping[str, str], index: Path) -> dict[str, str | None]:

@@ -28,35 +28,24 @@ from git_taskctx.git.tree import Tree
 from git_taskctx.lean import digest
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change, HiddenChange
+from git_taskctx.model.values import dataclass
 
 
+@dataclass
 class Reading:
     """A reading of the worktree; facts beside its tree are read once, on demand."""
 
-    def __init__(
-        self,
-        repository: Repository,
-        view: Repository,
-        tree: TreeOid,
-        *,
-        scan: Scan | None,
-        status: bytes | None,
-        index: IndexCopy,
-        listing: Background[bytes],
-        staged: Background[TreeOid | None],
-        lasting: bool,
-    ) -> None:
-        self.repository = view
-        """The repository, with the reading's objects in quarantine."""
-        self.tree = tree
-        """Tracked files plus untracked files that are neither ignored nor an editor's own."""
-        self._real = repository
-        self._scan = scan
-        self._status = scan.raw if scan is not None else status
-        self._index = index
-        self._listing = listing
-        self._staged = staged
-        self._lasting = lasting
+    repository: Repository
+    """The repository, with the reading's objects in quarantine."""
+    tree: TreeOid
+    """Tracked files plus untracked files that are neither ignored nor an editor's own."""
+    _real: Repository
+    _scan: Scan | None
+    _status: bytes | None
+    _index: IndexCopy
+    _listing: Background[bytes]
+    _staged: Background[TreeOid | None]
+    _lasting: bool
 
     @property
     def objects(self) -> ObjectStore:
@@ -172,17 +161,8 @@ def read_worktree(
 
                 tree = read_exact(index, view.git, folder, cold=cold)
                 tree = _without(view, tree, find_left_out(view, status if status is not None else _untracked(view)))
-            reading = Reading(
-                repository,
-                view,
-                tree,
-                scan=scan,
-                status=status,
-                index=index,
-                listing=listing,
-                staged=staged,
-                lasting=lasting,
-            )
+            status = scan.raw if scan is not None else status
+            reading = Reading(view, tree, repository, scan, status, index, listing, staged, lasting)
             if keep:
                 reading.keep()
             yield reading
