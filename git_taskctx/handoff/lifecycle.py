@@ -24,7 +24,7 @@ from git_taskctx.ledger.refs import CONTEXTS, SNAPSHOTS, context_ref_name, refs_
 from git_taskctx.model.canonical import sha256_hex
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Recover
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, optional
 from git_taskctx.shell import shell_word
 from git_taskctx.situation import Situation
 from git_taskctx.store import CONTEXT
@@ -48,7 +48,7 @@ class KnownContext:
     """The other worktree."""
     sealed: CommitOid | None = None
     """The task's commit, when it is over."""
-    run: int | None = field(default=None, metadata={"optional": True})
+    run: int | None = optional()
     """The pipeline run that waits for a person; set where it is shown."""
 
 

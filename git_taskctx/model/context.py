@@ -14,7 +14,7 @@ from git_taskctx.model.pipeline import Pipelines
 from git_taskctx.model.policy import Policy
 from git_taskctx.model.qa import QaResults
 from git_taskctx.model.snapshot import WorktreeSnapshot
-from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.values import dataclass, field, optional, replace
 
 SCHEMA_VERSION = 1
 EVIDENCE_FOLDER = "evidence"
@@ -40,7 +40,7 @@ class GitState:
     """Path of the task file, relative to the worktree where it lies inside."""
     task_file_sha: BlobOid | None
     """Blob oid of the task file as it was read."""
-    dirty: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    dirty: tuple[str, ...] = optional(())
     """Paths that were dirty when the task began, the first 20: no agent's work."""
     dirty_count: int = field(default=0, metadata={"optional": True})
 
@@ -70,7 +70,7 @@ class StandardsCitation:
     requirement: str
     line_span: str
     content_sha: str
-    text: str | None = field(default=None, metadata={"optional": True})
+    text: str | None = optional()
     """Its own lines, cut if long; null where an earlier citation has them, or without room."""
 
 
@@ -79,7 +79,7 @@ class Command:
     """A command that checks the work."""
 
     command: str
-    description: str | None = field(default=None, metadata={"optional": True})
+    description: str | None = optional()
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Evidence:
     stored_sha256: str
     """Of the gzipped copy."""
     description: str | None = None
-    lines: str | None = field(default=None, metadata={"optional": True})
+    lines: str | None = optional()
     """As in `L10-L20`, both ends included."""
 
     @property
@@ -189,7 +189,7 @@ class Context:
     coordination: Mapping[str, Coordination]
     audit: Audit
     evidence: tuple[Evidence, ...] = ()
-    pipelines: Pipelines | None = field(default=None, metadata={"optional": True})
+    pipelines: Pipelines | None = optional()
     """What `run` executes, as committed in the base."""
 
     def to_bytes(self) -> bytes:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from git_taskctx.model.canonical import dump_canonical
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Command, Status
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, optional
 
 EXPORT_VERSION = 1
 LISTED = 20
@@ -45,7 +45,7 @@ class Citation:
     section: str
     line_span: str
     requirement: str
-    text: str | None = field(default=None, metadata={"optional": True})
+    text: str | None = optional()
     """Its lines as they were captured; the first of them where it is long."""
 
 
@@ -68,7 +68,7 @@ class Common:
     standards_citations: tuple[Citation, ...]
     task: Task
     task_id: str
-    dirty: Listed | None = field(default=None, metadata={"optional": True})
+    dirty: Listed | None = optional()
     """Paths that were dirty when the task began, and are no agent's work."""
 
 
@@ -93,13 +93,13 @@ class Role:
     """True where whoever edited for an agent before it may not act for this one."""
     turn: tuple[TurnCommand, ...]
     """The commands of its turn, in order."""
-    plan: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    plan: tuple[str, ...] | None = optional()
     """Steps of the work; for whoever implements."""
-    commands: tuple[Command, ...] | None = field(default=None, metadata={"optional": True})
+    commands: tuple[Command, ...] | None = optional()
     """What checks the work; for whoever implements or validates."""
-    checks_required: bool | None = field(default=None, metadata={"optional": True})
+    checks_required: bool | None = optional()
     """True where its approval needs a passing run of each of the commands on record (`qa.require`)."""
-    manual_checks: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    manual_checks: tuple[str, ...] | None = optional()
     """What is looked at by hand; for whoever implements or validates."""
 
 
@@ -124,22 +124,22 @@ class Handed:
     """True when its approval was given for a tree or a text that has been replaced since."""
     snapshot: int | None
     """Number of its last snapshot; null before its first."""
-    files_count: int | None = field(default=None, metadata={"optional": True})
+    files_count: int | None = optional()
     """Paths that differ from the base commit in that snapshot."""
-    diff_stat: str | None = field(default=None, metadata={"optional": True})
+    diff_stat: str | None = optional()
     """Lines added and deleted since the base commit, as in `+145 -32`."""
-    unverified: bool | None = field(default=None, metadata={"optional": True})
+    unverified: bool | None = optional()
     """True when it was attested, or recorded by whoever accepted drift."""
-    untracked: Listed | None = field(default=None, metadata={"optional": True})
+    untracked: Listed | None = optional()
     """New files that are not tracked, in the newest of these snapshots: part of the work, or scratch that was left."""
-    out_of_scope: Listed | None = field(default=None, metadata={"optional": True})
+    out_of_scope: Listed | None = optional()
     """Paths that it changed and no pattern of the task covers."""
-    hidden: Listed | None = field(default=None, metadata={"optional": True})
+    hidden: Listed | None = optional()
     """Paths whose content no tree and no diff shows, in the newest of these snapshots."""
-    unfinished: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    unfinished: tuple[str, ...] | None = optional()
     """What git was in the middle of, and markers of conflicts, in the newest of these snapshots."""
-    qa_log_path: str | None = field(default=None, metadata={"optional": True})
-    qa_results: Mapping[str, Any] | None = field(default=None, metadata={"optional": True})
+    qa_log_path: str | None = optional()
+    qa_results: Mapping[str, Any] | None = optional()
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Attached:
     type: str
     path: str
     description: str | None
-    lines: str | None = field(default=None, metadata={"optional": True})
+    lines: str | None = optional()
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,9 @@ class State:
     stale: bool
     status: Status
     """How this agent stands."""
-    end: Literal["validated", "committed", "put away"] | None = field(default=None, metadata={"optional": True})
+    end: Literal["validated", "committed", "put away"] | None = optional()
     """Why nobody has a turn: every agent approved the tree, it has been committed, or the context was put away."""
-    baseline: Mapping[str, Any] | None = field(default=None, metadata={"optional": True})
+    baseline: Mapping[str, Any] | None = optional()
     """How the checks stood before the work; for whoever implements or validates."""
 
 

@@ -13,7 +13,7 @@ from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
 from git_taskctx.model.policy import NO_VERIFY
 from git_taskctx.model.qa import QaReport, RunStatus
 from git_taskctx.model.snapshot import HiddenChange, Operation
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, optional
 
 
 class Unset:
@@ -25,11 +25,6 @@ class Unset:
 
 
 UNSET: Any = Unset()
-
-
-def optional(default: Any = None, *, key: str | None = None) -> Any:
-    """Return a field that is left out of the line where it has its default."""
-    return field(default=default, metadata={"optional": True, **({"key": key} if key else {})})
 
 
 def named(key: str, default: Any = None) -> Any:

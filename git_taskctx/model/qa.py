@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass, field, replace
+from git_taskctx.model.values import dataclass, field, optional, replace
 
 ReportStatus = Literal["passed", "failed", "unknown", "open", "measured"]
 """`open`: nothing failed, and the tool prints no last line that would say so. `measured`: numbers, no verdict."""
@@ -35,7 +35,7 @@ class QaReport:
     """Names of what failed, without line numbers, so that two runs can be compared."""
     failures_count: int = 0
     """How many failed, named or not."""
-    note: str | None = field(default=None, metadata={"optional": True})
+    note: str | None = optional()
     """Why the status is what it is, if the counts do not show it."""
 
     def bounded(self) -> QaReport:
@@ -64,7 +64,7 @@ class QaRun:
     at: str
     tree: TreeOid | None
     """The worktree's tree when the run was recorded."""
-    claimed: bool | None = field(default=None, metadata={"optional": True})
+    claimed: bool | None = optional()
     """True for a baseline that was recorded when the tree was no longer as the task began."""
 
     @property
@@ -84,7 +84,7 @@ class QaResults:
 
     status: ResultStatus = "pending"
     """The worst of the runs."""
-    runs: tuple[QaRun, ...] | None = field(default=None, metadata={"optional": True})
+    runs: tuple[QaRun, ...] | None = optional()
 
 
 def elsewhere(ran_on: TreeOid | None, tree: TreeOid) -> str:

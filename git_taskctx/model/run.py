@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from git_taskctx.model.payloads import AgentUsage
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, optional
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,6 @@ EventType = Literal[
 ]  # fmt: skip
 
 
-def _optional() -> Any:
-    return field(default=None, metadata={"optional": True})
-
-
 @dataclass(frozen=True)
 class RunEvent:
     """A line of `run --format json`, and of `events.jsonl`, which has all but `output`."""
@@ -37,32 +33,32 @@ class RunEvent:
     time: str
     run: int
     type: EventType
-    stage: str | None = _optional()
-    attempt: int | None = _optional()
-    agent: str | None = _optional()
-    gate: bool | None = _optional()
+    stage: str | None = optional()
+    attempt: int | None = optional()
+    agent: str | None = optional()
+    gate: bool | None = optional()
     """True where it is about what a person is asked, and not about the command of the stage."""
-    task: str | None = _optional()
-    pipeline: str | None = _optional()
-    stages: tuple[str, ...] | None = _optional()
-    stream: str | None = _optional()
-    text: str | None = _optional()
-    state: str | None = _optional()
+    task: str | None = optional()
+    pipeline: str | None = optional()
+    stages: tuple[str, ...] | None = optional()
+    stream: str | None = optional()
+    text: str | None = optional()
+    state: str | None = optional()
     """pending, waiting, done, failed, timed out, cancelled, skipped."""
-    why: str | None = _optional()
-    tree: str | None = _optional()
-    before: str | None = _optional()
+    why: str | None = optional()
+    tree: str | None = optional()
+    before: str | None = optional()
     """The tree that lay there when those of `stages` were merged into it."""
-    milliseconds: int | None = _optional()
-    usage: AgentUsage | None = _optional()
-    failed: tuple[str, ...] | None = _optional()
+    milliseconds: int | None = optional()
+    usage: AgentUsage | None = optional()
+    failed: tuple[str, ...] | None = optional()
     """The stages that handed the work back."""
-    reused: bool | None = _optional()
+    reused: bool | None = optional()
     """True where the outcome is known from before, and nothing was run."""
-    next: str | None = _optional()
+    next: str | None = optional()
     """The command that goes on."""
-    failure: StageFailure | None = _optional()
-    key: str | None = _optional()
-    hash: str | None = _optional()
-    writes: Mapping[str, Any] | None = _optional()
+    failure: StageFailure | None = optional()
+    key: str | None = optional()
+    hash: str | None = optional()
+    writes: Mapping[str, Any] | None = optional()
     """What the stage set; only in the file."""

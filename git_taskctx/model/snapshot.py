@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, optional
 
 Operation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am"]
 ChangeStatus = Literal["A", "M", "D", "T"]
@@ -42,7 +42,7 @@ class FileChange:
     previous_mode: str | None
     """In that same tree before."""
     size: int | None
-    renamed_from: str | None = field(default=None, metadata={"optional": True})
+    renamed_from: str | None = optional()
     """For display: a path deleted in the same step that held exactly these bytes."""
 
 
@@ -98,9 +98,9 @@ class WorktreeSnapshot:
     verified_start: bool
     accepted: bool = False
     """True when it was recorded by `resolve-drift --accept`, not by the agent itself."""
-    own_out_of_scope: tuple[str, ...] | None = field(default=None, metadata={"optional": True})
+    own_out_of_scope: tuple[str, ...] | None = optional()
     """Those of them that changed since the previous owner's snapshot; null where its objects are gone."""
-    conflicts: tuple[str, ...] = field(default=(), metadata={"optional": True})
+    conflicts: tuple[str, ...] = optional(())
     """Changed files in which markers of a conflict stand, the first 50."""
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["MISSING", "FrozenInstanceError", "dataclass", "field", "fields", "is_dataclass", "replace"]
+__all__ = ["MISSING", "FrozenInstanceError", "dataclass", "field", "fields", "is_dataclass", "optional", "replace"]
 
 
 class Field:
@@ -60,6 +60,11 @@ else:
     def dataclass(cls: type | None = None, /, *, frozen: bool = False) -> Any:
         """Make a class a dataclass, as `dataclasses.dataclass` would with the same options."""
         return _make(cls, frozen) if cls is not None else lambda cls: _make(cls, frozen)
+
+
+def optional(default: Any = None, *, key: str | None = None) -> Any:
+    """Return a field that is left out of JSON where it has its default; `key` is its name there."""
+    return field(default=default, metadata={"optional": True, **({"key": key} if key else {})})
 
 
 def _make(cls: Any, frozen: bool) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, optional
 from git_taskctx.situation import ASIDE, Situation
 
 
@@ -54,9 +54,9 @@ class Cause:
     """Quoted as git quotes it; None when the cause is about HEAD, the index or the repository."""
     detail: str | None = None
     """What helps a person: the old path, the modes, the reflog's words."""
-    expected: str | None = field(default=None, metadata={"optional": True})
+    expected: str | None = optional()
     """Git's name of the content that was recorded (`git hash-object`); null where nothing was there."""
-    present: str | None = field(default=None, metadata={"optional": True})
+    present: str | None = optional()
     """Git's name of the present content; of hidden content the sha256 of its state."""
 
 

@@ -17,7 +17,7 @@ from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.qa import elsewhere
 from git_taskctx.model.step import Step
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, optional
 from git_taskctx.model.verdict import Verdict
 from git_taskctx.report.advice import advised
 from git_taskctx.report.advice.chain import next_steps
@@ -51,7 +51,7 @@ class Overview:
     """What the last run of each command says of the tree that lies there, a line each."""
     hooks: str | None = None
     """The health of git's hooks in one line, as the verb fills it in."""
-    run: str | None = field(default=None, metadata={"optional": True})
+    run: str | None = optional()
     """What the last run of the pipeline waits for."""
     next: tuple[str, ...] = ()
     """Commands to type."""
