@@ -42,7 +42,7 @@ class GitState:
     """Blob oid of the task file as it was read."""
     dirty: tuple[str, ...] = optional(())
     """Paths that were dirty when the task began, the first 20: no agent's work."""
-    dirty_count: int = field(default=0, metadata={"optional": True})
+    dirty_count: int = optional(0)
 
 
 @dataclass(frozen=True)

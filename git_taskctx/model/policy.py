@@ -4,7 +4,7 @@
 from collections.abc import Mapping
 from typing import Literal
 
-from git_taskctx.model.values import dataclass, field
+from git_taskctx.model.values import dataclass, field, optional
 
 DEFAULT_AGENTS = ("implementer", "reviewer", "validator")
 
@@ -116,7 +116,7 @@ class HooksPolicy:
     """True: a bug of ours in the gate stops the commit."""
     pre_push: bool = False
     """True: only commits that are proved may leave."""
-    remote_seconds: int = field(default=60, metadata={"optional": True})
+    remote_seconds: int = optional(60)
     """How long the hook before a push waits for a remote that it asks for records."""
 
 
