@@ -172,11 +172,12 @@ def test_markdown(desk: Desk) -> None:
 def test_a_plan_in_markdown(desk: Desk) -> None:
     """A plan keeps what is done, which may change meanwhile; code between its steps is reported and left out."""
     path = "tasks/TASK-1-parser.md"
-    text = MARKDOWN + "\n## Plan\n- [x] open\n- [ ] read\n  ```sh\n  make\n  ```\n\n```sh\nmake all\n```\n"
+    front = MARKDOWN.replace("---\n", "---\nplan: '- [x] begin'\n", 1)
+    text = front + "\n## Plan\n- [x] open\n- [ ] read\n  ```sh\n  make\n  ```\n\n```sh\nmake all\n```\n"
     desk.repo.write(path, text)
     desk.repo.commit("task")
-    assert f"{path}:19: plan: code is not a step, and is left out" in desk.ok("init", TASK).err
-    assert desk.context()["immutable"]["task_snapshot"]["plan"] == ["[x] open", "read\n```sh\nmake\n```\n"]
+    assert f"{path}:20: plan: code is not a step, and is left out" in desk.ok("init", TASK).err
+    assert desk.context()["immutable"]["task_snapshot"]["plan"] == ["[x] begin", "[x] open", "read\n```sh\nmake\n```\n"]
     desk.repo.write("parser.py", "fixed\n")
     desk.ok("snapshot", "--agent", "implementer")
     holds_still(desk, path, text.replace("[ ] read", "[x] read"))
