@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tiers import paired
 
 from git_taskctx.cli import completion
 
@@ -425,12 +426,13 @@ def test_manual_lies_where_man_looks(place: Place) -> None:
 # --- what is not ours --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", PLACES)
-@pytest.mark.parametrize("kind", ["file", "link", "dangling"])
-@pytest.mark.parametrize("tool", [(), ("uv",)], ids=["venv", "uv"])
-def test_foreign_file_in_the_way(place: Place, name: str, kind: str, tool: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("name", "way"), paired(PLACES, ["file, uv", "link, ", "dangling, uv", "file, ", "link, uv", "dangling, "])
+)
+def test_foreign_file_in_the_way(place: Place, name: str, way: str) -> None:
     """What someone else has put in one of our places is named and left as it is, and nothing is installed."""
-    place.equip(*tool)
+    kind, tool = way.split(", ")
+    place.equip(*tool.split())
     foreign = place.home / name
     foreign.parent.mkdir(parents=True)
     if kind == "file":

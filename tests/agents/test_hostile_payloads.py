@@ -6,30 +6,32 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from callers import AGENTS, EVENTS, Hooked, reason_in
 from gitrepo import GitRepo
+from tiers import paired
 
 TOLD = "git taskctx: {}, so what it would write is unknown"
 
 
-@pytest.mark.parametrize("agent", AGENTS)
-@pytest.mark.parametrize(
-    ("data", "why"),
-    [
-        ('{"tool_name": ', "the payload is not JSON that can be read"),
-        ("[" * 100_000, "the payload is not JSON that can be read"),
-        ('{"a": %s}' % ("1" * 5000), "the payload is not JSON that can be read"),
-        ('["tool_name", "Write"]', "the payload is not a JSON object"),
-        ('{"a": "%s"}' % ("x" * (33 << 20)), "the payload has more than 32 MiB"),
-    ],
-    ids=["broken", "deep", "number", "list", "huge"],
-)
-def test_what_does_not_read(hooked: Hooked, agent: str, data: str, why: str) -> None:
+UNREADABLE: dict[str, tuple[Callable[[], str], str]] = {
+    "broken": (lambda: '{"tool_name": ', "the payload is not JSON that can be read"),
+    "deep": (lambda: "[" * 100_000, "the payload is not JSON that can be read"),
+    "number": (lambda: '{"a": %s}' % ("1" * 5000), "the payload is not JSON that can be read"),
+    "list": (lambda: '["tool_name", "Write"]', "the payload is not a JSON object"),
+    "huge": (lambda: '{"a": "%s"}' % ("x" * (33 << 20)), "the payload has more than 32 MiB"),
+}
+
+
+@pytest.mark.parametrize(("agent", "kind"), paired(AGENTS, list(UNREADABLE)))
+def test_what_does_not_read(hooked: Hooked, agent: str, kind: str) -> None:
     """Before a tool it is a no, where a task is active; at other events a line on stderr; with no task nothing."""
+    make, why = UNREADABLE[kind]
+    data = make()
     event = EVENTS[agent]["write"]
     assert hooked.call(agent, event, data) is None
     hooked.begin()

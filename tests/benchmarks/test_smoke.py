@@ -61,7 +61,7 @@ def test_the_engine_is_measured_beside_what_it_replaces() -> None:
     assert [line.partition(",")[0] for line in lines[6:]] == ["ours", "copy per task"]
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_pipelines_are_measured() -> None:
     """A few commands and files give every row with its goal; what is not on PATH to compare with is named."""
     argv = [sys.executable, os.fspath(FOLDER), "--pipelines=30,3", "--rounds=1"]

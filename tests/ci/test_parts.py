@@ -176,27 +176,32 @@ def lay_traps(folder: Path, trap: Path) -> None:
         (folder / name).chmod(0o755)
 
 
-@pytest.mark.parametrize("part", ["action", pytest.param("component", marks=pytest.mark.deep)])
-def test_nothing_of_a_hostile_repository_is_run(server: Serve, tmp_path: Path, part: str) -> None:
-    """Installed for real, and run beside modules, programs and settings that a change brought, it runs none of them."""
-    platform, trap = server(), tmp_path / "trap"
+@pytest.mark.parametrize("installed", [False, pytest.param(True, marks=pytest.mark.deep)], ids=["there", "installed"])
+@pytest.mark.parametrize("part", ["action", "component"])
+def test_nothing_of_a_hostile_repository_is_run(server: Serve, tmp_path: Path, part: str, installed: bool) -> None:
+    """Run beside modules, programs and settings that a change brought, it runs none of them; nor does installing it."""
+    platform, trap, tool = server(), tmp_path / "trap", tmp_path / "checkout"
     platform.put("refs/heads/main", platform.head)
-    clean = {"ignore": shutil.ignore_patterns(".git", "__pycache__", ".agent-output", ".venv", ".*_cache")}
-    shutil.copytree(ROOT, tmp_path / "checkout", **clean)
-    env = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
-    env |= {"PIP_CACHE_DIR": os.fspath(tmp_path / "cache"), "PIP_NO_COMPILE": "1"}
+    env: dict[str, str] = {}
+    if installed:
+        clean = {"ignore": shutil.ignore_patterns(".git", "__pycache__", ".agent-output", ".venv", ".*_cache")}
+        shutil.copytree(ROOT, tool, **clean)
+        env = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_"))}
+        env |= {"PIP_CACHE_DIR": os.fspath(tmp_path / "cache"), "PIP_NO_COMPILE": "1"}
     if part == "action":
         runner = GitHub(platform)
         lay_traps(runner.checkout(platform.head, "refs/heads/main").path, trap)
-        env["GITHUB_ACTION_PATH"] = os.fspath(tmp_path / "checkout")
         event = pushed(platform, "refs/heads/main", platform.base, platform.head)
-        done = runner.run("push", event, platform.head, "refs/heads/main", env=env, tool="")
-        assert list((tmp_path / "checkout").rglob("*.egg-info")) == []
+        if installed:
+            env["GITHUB_ACTION_PATH"] = os.fspath(tool)
+        own = {"tool": ""} if installed else {}
+        done = runner.run("push", event, platform.head, "refs/heads/main", env=env, **own)
+        assert list(tmp_path.rglob("*.egg-info")) == []
     else:
         job = GitLab(platform)
         lay_traps(job.checkout(platform.head, depth=1).path, trap)
         variables = {"CI_COMMIT_BRANCH": "main", "CI_COMMIT_BEFORE_SHA": platform.base}
-        inputs = {"program": "", "tool": os.fspath(tmp_path / "checkout")}
+        inputs = {"program": "", "tool": os.fspath(tool)} if installed else {}
         done = job.run("push", platform.head, inputs=inputs, **variables, **env)
     assert done.told() == "verified by commit", done.said
     assert not trap.exists()

@@ -27,8 +27,9 @@ def warm(repo: GitRepo) -> GitRepo:
         repo.write(f"{folder}/new.log", "ignored")
     repo.commit()
     repo.write("a/b/untracked", "x")
+    expected = repo.oracle()
     for _ in range(3):
-        assert read(repo) == repo.oracle()
+        assert read(repo) == expected
     assert flagged(repo) == frozenset()
     assert _memory(repo).read_bytes() == (repo.git_dir() / "index").read_bytes()[-20:]
     return repo

@@ -48,19 +48,29 @@ def rich(repo: GitRepo) -> Desk:
 
 
 MESS: dict[str, Callable[[GitRepo], object]] = {
-    "edited": lambda repo: repo.write("folder/deep/file", "edited\n"),
-    "mode": lambda repo: repo.chmod("run.sh", 0o644),
-    "mode of another": lambda repo: repo.chmod("swap", 0o755),
-    "link moved": lambda repo: (repo.remove("link"), repo.symlink("link", "elsewhere")),
-    "link to file": lambda repo: (repo.remove("link"), repo.write("link", "a file\n")),
-    "file to link": lambda repo: (repo.remove("swap"), repo.symlink("swap", "run.sh")),
+    "contents": lambda repo: (
+        repo.write("folder/deep/file", "edited\n"),
+        repo.chmod("run.sh", 0o644),
+        repo.chmod("swap", 0o755),
+        repo.write("README", "read me\n"),
+        repo.write("new/er/file", "x\n"),
+        repo.write("new.txt", "y\n"),
+        repo.remove("link", "päth with ünicode \t tab", b"b\xffytes"),
+        repo.symlink("link", "elsewhere"),
+        repo.write(b"new\xff", "z\n"),
+    ),
+    "files and links": lambda repo: (
+        repo.remove("link", "swap", "folder"),
+        repo.write("link", "a file\n"),
+        repo.symlink("swap", "run.sh"),
+        repo.symlink("folder", "/etc"),
+    ),
+    "files and folders": lambda repo: (
+        repo.remove("swap", "folder"),
+        repo.write("swap/in/it", "x\n"),
+        repo.write("folder", "x\n"),
+    ),
     "deleted": lambda repo: repo.remove("folder", "parser.py"),
-    "came back": lambda repo: repo.write("README", "read me\n"),
-    "file to folder": lambda repo: (repo.remove("swap"), repo.write("swap/in/it", "x\n")),
-    "folder to file": lambda repo: (repo.remove("folder"), repo.write("folder", "x\n")),
-    "folder to link": lambda repo: (repo.remove("folder"), repo.symlink("folder", "/etc")),
-    "new files": lambda repo: (repo.write("new/er/file", "x\n"), repo.write("new.txt", "y\n")),
-    "odd names": lambda repo: (repo.remove("päth with ünicode \t tab", b"b\xffytes"), repo.write(b"new\xff", "z\n")),
     "everything": lambda repo: [repo.remove(path.name) for path in repo.path.iterdir() if path.name[:1] != "."],
 }
 
