@@ -117,7 +117,8 @@ class Bench:
     busy: list[str] = field(default_factory=list)
     """Checks that run, or ran since the tree was looked at last."""
     running: int = 0
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    lock: threading.Condition = field(default_factory=threading.Condition)
+    """Notified when a check begins."""
     tree: TreeOid | None = None
     """The tree that checks run on, once it was looked at."""
     base: TreeOid | None = None

@@ -41,6 +41,8 @@ from git_taskctx.situation import Situation
 
 _ARGUMENT = 96 * 1024
 """Bytes of a prompt that is given as a word; Linux takes 128 KiB for each, execve(2)."""
+_LINGER = 0.01
+"""Seconds that the last of the checks that run waits for another one to begin, before it looks at the tree."""
 _SHOWN_BACK = 4000
 """Characters of a log that are handed back."""
 
@@ -105,6 +107,7 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
         tree = _tree_of_checks(bench, name)
         bench.running += 1
         bench.busy.append(name)
+        bench.lock.notify_all()
     ctx.outputs.set("tree", tree, keep=True)
     code: int | None = None
     """None where nothing is to be said, of a check that was ended."""
@@ -117,15 +120,17 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
     finally:
         with bench.lock:
             bench.running -= 1
-            if bench.running == 0 and (wrote := _written(bench, tree)):
-                names, bench.busy = ", ".join(dict.fromkeys(bench.busy)), []
-                bench.checked.clear()
-                with refusals_wait(bench, name):
-                    raise Waiting(f"{names} changed the tree: {wrote}", Situation("run.changed"))
             if code is not None:
                 bench.checked.append(checked(bench, stage, stage_run, tree, code))
-            if bench.running == 0:
-                bench.busy = []
+            # The last one looks at the tree, for all; of many short ones the next begins at once.
+            if bench.running == 0 and not bench.lock.wait_for(lambda: bench.running > 0, _LINGER):
+                names, bench.busy = tuple(dict.fromkeys(bench.busy)), []
+                if wrote := _written(bench, tree):
+                    bench.checked = [one for one in bench.checked if one.stage.stage not in names]
+                    why = f"{', '.join(names)} changed the tree: {wrote}"
+                    ctx.emit("void", stages=[one for one in names if one != name], why=why)
+                    with refusals_wait(bench, name):
+                        raise Waiting(why, Situation("run.changed"))
 
 
 def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, stage_run: StageRun) -> None:

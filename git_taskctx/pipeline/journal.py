@@ -6,11 +6,9 @@ A run goes on from it by content: an outcome counts again where a stage has the 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from git_taskctx import files
 from git_taskctx.errors import Fatal, TaskctxError, TryAgain
@@ -24,7 +22,6 @@ from git_taskctx.runner import Failure, Outcome, Writes, freeze
 from git_taskctx.runner.frozen import hash_json
 from git_taskctx.situation import Situation
 from git_taskctx.store import Store
-from git_taskctx.system import sync
 
 EVENTS = "events.jsonl"
 VERSION = 1
@@ -119,8 +116,8 @@ class Journal:
         timed_out = event.state == "timed out"
         return Outcome("timed out" if timed_out else "failed", frozen, error=failure, hash=hash_)
 
-    def append(self, event: RunEvent, *, lasting: bool) -> RunEvent:
-        """Number an event and write it; with `lasting` it is on the disk when this returns. Returns: it, numbered."""
+    def append(self, event: RunEvent) -> RunEvent:
+        """Number an event and write it. Returns: it, numbered."""
         self.seq += 1
         event = replace(event, seq=self.seq)
         self._follow(event)
@@ -134,9 +131,12 @@ class Journal:
             left = memoryview(data)
             while left:
                 left = left[file.write(left) :]
-            if lasting:
-                sync(file.fileno())
         return event
+
+    def settle(self) -> None:
+        """Have on the disk what is appended. Raises: Fatal, ReadOnly."""
+        with files.naming(self.folder / EVENTS):
+            files.sync_all([self.folder / EVENTS])
 
     def count(self) -> int:
         """Return the number of an event that is not kept."""
@@ -203,9 +203,3 @@ def waits_for(store: Store, task: str) -> tuple[int, str, str] | None:
     if last is None or last.type != "run-ended" or last.state != "waiting":
         return None
     return numbers[-1], last.why or "", last.next or ""
-
-
-def plain_writes(writes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a stage set, as JSON has it."""
-    result: dict[str, Any] = json.loads(json.dumps(writes))
-    return result

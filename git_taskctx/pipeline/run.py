@@ -21,7 +21,7 @@ from git_taskctx.pipeline.bench import Bench
 from git_taskctx.pipeline.bodies import run_agent, run_check, run_gate
 from git_taskctx.pipeline.cluster import TRIES, WorkerLost
 from git_taskctx.pipeline.joins import run_join
-from git_taskctx.pipeline.journal import ASK, VERSION, Journal, plain_writes
+from git_taskctx.pipeline.journal import ASK, VERSION, Journal
 from git_taskctx.pipeline.known import Known
 from git_taskctx.pipeline.plan import Plan
 from git_taskctx.pipeline.processes import children, end_children, end_marked
@@ -29,8 +29,8 @@ from git_taskctx.runner import Again, DagExecutor, Event, RunResult, Task, TaskC
 from git_taskctx.situation import Situation
 from git_taskctx.system import become_subreaper
 
-_LASTING = ("run-started", "stage-ended", "again", "merged", "collision", "waiting", "run-ended")
-"""Events that are on the disk before the run goes on, but for the ends of stages that did not run."""
+_LASTING = ("run-started", "again", "merged", "collision", "waiting", "run-ended")
+"""Events that are on the disk before the run goes on; so are the ends of stages, those together that come together."""
 _PASSED_ON = ("output", "log", "collision", "usage")
 
 
@@ -61,6 +61,8 @@ class _Driver:
     started: dict[str, float] = field(default_factory=dict)
     """The tasks that run, and since when."""
     waiting: dict[str, str] = field(default_factory=dict)
+    is_owed: bool = False
+    """Whether the end of a stage is not on the disk yet."""
 
     def handle(self, event: Event) -> None:
         """Take one event of the engine; it sends one at a time."""
@@ -80,6 +82,9 @@ class _Driver:
         elif event.type in _PASSED_ON:
             self.emit(event.type, stage=name, attempt=attempt, stream=event.data.get("stream"),
                      text=event.data.get("text"), usage=event.data.get("usage"))  # fmt: skip
+        elif event.type == "void":
+            for one in event.data["stages"]:
+                self.emit("stage-ended", stage=one, state="waiting", why=event.data["why"], key=self.bench.keys[one])
         elif event.type == "again":
             failed = tuple(event.data["failed"])
             self.emit("again", stage=name, attempt=attempt, failed=failed)
@@ -106,7 +111,7 @@ class _Driver:
             milliseconds=None if began is None else int(1000 * (time.monotonic() - began)),
             usage=self.usages.get((name, attempt or 0)), reused=is_reused or None,
             failure=StageFailure(error.kind, error.message, error.signature) if error is not None else None,
-            key=event.data["key"], hash=event.data["hash"], writes=plain_writes(event.data["writes"]),
+            key=event.data["key"], hash=event.data["hash"], writes=event.data["writes"],
         )  # fmt: skip
 
     def emit(self, type: Any, **data: Any) -> None:
@@ -116,8 +121,16 @@ class _Driver:
         if type == "output":
             event = RunEvent(VERSION, self.journal.count(), now, self.journal.number, type, **data)
         else:
-            event = self.journal.append(event, lasting=type in _LASTING and data.get("milliseconds", 0) is not None)
+            event = self.journal.append(event)
+            self.is_owed = self.is_owed or data.get("milliseconds") is not None
+            if type in _LASTING:
+                self.settle()
         self.on_event(event)
+
+    def settle(self) -> None:
+        """Have on the disk what has ended."""
+        self.is_owed = False
+        self.journal.settle()
 
     def use(self, ctx: TaskContext, usage: AgentUsage) -> None:
         """Count what a stage used; when the budget is reached nothing new starts."""
@@ -151,6 +164,7 @@ def run_pipeline(
     executor = DagExecutor(
         list(_tasks(plan, bench, bench.begins)), on_event=driver.handle, jobs=jobs, keep_going=keep_going,
         logs=journal.folder / "stages", finished=known_before.find,
+        settled=lambda: driver.settle() if driver.is_owed else None,
     )  # fmt: skip
     driver.hold = bench.hold = executor.hold
     bench.on_usage = driver.use

@@ -40,7 +40,7 @@ class DagExecutor:
     many as there are threads. keep_going: whether what does not depend on a failed task still runs; without it, the
     schedule decides how far a run gets. resources: shared by reference, in this process. logs: the folder of the
     commands' output. finished: returns the outcome that a key had in an earlier run, done or failed. rounds: whether
-    to keep the context at the end of each round.
+    to keep the context at the end of each round. settled: called when what has ended is merged, before more starts.
     Raises: BadGraph with everything that is wrong with the tasks; NotPicklable.
     """
 
@@ -49,11 +49,11 @@ class DagExecutor:
         on_event: Callable[[Event], object] | None = None, extensions: Iterable[Extension] = (), *,
         jobs: int | None = None, keep_going: bool = True, resources: Mapping[str, Any] | None = None,
         logs: Path | None = None, finished: Callable[[str], Outcome | None] = lambda _: None, rounds: bool = False,
-        clock: Callable[[], float] = time.time,
+        settled: Callable[[], object] = lambda: None, clock: Callable[[], float] = time.time,
     ) -> None:  # fmt: skip
         self.executor, self.on_event, self.jobs, self.keep_going = executor, on_event, jobs, keep_going
         self.resources, self.logs, self.finished = resources or {}, logs, finished
-        self.rounds, self.clock = rounds, clock
+        self.rounds, self.settled, self.clock = rounds, settled, clock
         self.tasks, self.extensions = tuple(tasks), tuple(extensions)
         faults = list(_faults_of(self.tasks))
         try:
@@ -210,6 +210,7 @@ class _Run:
         while future is not None:
             self._take(self.running.pop(future), future)
             future = self.ended.get() if not self.ended.empty() else None
+        self.plan.settled()
         if self._is_ending() or self.stopped:
             for future in self.running:
                 future.cancel()  # where the executor has not begun with it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -165,6 +166,24 @@ def test_drift_waits(line: Line, three: Stages) -> None:
     assert "qa" not in [one["type"] for one in line.records()]
     line.repo.at("b.txt").unlink()
     assert line.states(line.carry(3, "--resume"))[1] == "test waiting"
+
+
+def test_checks_that_ran_beside_a_write_run_again(line: Line, three: Stages, tmp_path: Path) -> None:
+    """Nobody can say which of them saw the tree as it was: neither is known when the run goes on."""
+    ran, over = tmp_path / "ran", tmp_path / "over"
+    spoils = f"first = not os.path.exists('{ran}'); open('{ran}', 'w'); first and open('b.txt', 'w')"
+    stages = three(test=script(spoils))
+    waits = script(f"[time.sleep(0.01) for _ in iter(lambda: os.path.exists('{over}'), True)]")
+    stages["lint"] = {"after": ["implement"], "run": waits}
+    stages["watch"] = {"after": ["test"], "run": script(f"open('{over}', 'w')")}
+    stages["review"]["after"] = ["lint", "watch"]
+    line.begin_task(stages)
+    events = line.carry(3)
+    assert {"test waiting", "lint waiting"} <= set(line.states(events))
+    assert events[-1]["why"].endswith("watch changed the tree: b.txt")
+    assert "qa" not in [one["type"] for one in line.records()]
+    line.repo.at("b.txt").unlink()
+    assert {"test done", "lint done"} <= set(line.states(line.carry(0, "--resume")))
 
 
 def test_a_budget_stops_what_did_not_start(line: Line, three: Stages) -> None:
