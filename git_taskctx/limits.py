@@ -21,6 +21,8 @@ VALUES = 100_000
 """Values of a task file: its parser takes 50 microseconds over each."""
 UNPACKED = 2 * 1024 * 1024 * 1024
 """A compressed file's content, which is never in memory as a whole."""
+LIST_ROOM, LIST_RATIO = 64 * 1024 * 1024, 64
+"""Maximum unpacked size of a list of files: this, and so much for each packed byte; a hash in it hardly packs."""
 PIECE = 1024 * 1024
 """Read at once."""
 LINE = 64 * 1024

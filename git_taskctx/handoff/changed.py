@@ -18,7 +18,7 @@ from git_taskctx.errors import BadData
 from git_taskctx.git.patch import LEVEL
 from git_taskctx.git.quoting import unquote
 from git_taskctx.lean import digest
-from git_taskctx.limits import PIECE, TooLarge, lines_of, unpacked
+from git_taskctx.limits import LIST_RATIO, LIST_ROOM, PIECE, TooLarge, lines_of, unpacked
 from git_taskctx.model.snapshot import FileChange
 
 _text = json.encoder.encode_basestring
@@ -74,12 +74,12 @@ def _or_null(text: str | None) -> str:
 def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str | None]]:
     """Yield path, sha256 and mode of each file of a list, by path. Raises: BadData for another hash than `sha`."""
     try:
-        hashed = digest("sha256", more=8 * len(packed))
-        for piece in unpacked(packed):
+        hashed, limit = digest("sha256", more=8 * len(packed)), LIST_ROOM + LIST_RATIO * len(packed)
+        for piece in unpacked(packed, limit=limit):
             hashed.update(piece)
         if hashed.hexdigest() != sha:
             raise BadData("the list of files is not the one that was recorded")
-        for item in _items(lines_of(unpacked(packed))):
+        for item in _items(lines_of(unpacked(packed, limit=limit))):
             yield unquote(item["path"]), item["sha256"], item["mode"]
     except (TooLarge, zlib.error, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
         raise BadData(f"the list of files does not read: {error}") from error

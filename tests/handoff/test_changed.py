@@ -87,6 +87,13 @@ def test_a_hostile_list_costs_no_memory(name: str, recorded: bool) -> None:
         tracemalloc.stop()
 
 
+def test_a_list_that_packs_too_well_is_not_read_to_its_end() -> None:
+    """What packs better than hashes can is refused early, whatever its lines are."""
+    data = gzip.compress(b"{\n" * 40_000_000)
+    with pytest.raises(BadData, match=r"more than 7[0-9]{7} bytes"):
+        list(read_files(data, "0" * 64))
+
+
 def test_a_snapshot_goes_on_without_it(implemented: Desk) -> None:
     """A list that was replaced is named in a warning; what it said of the files before is read from blobs."""
     path, readme = implemented.folder() / "implementer-1-files.json.gz", implemented.repo.read("README")
