@@ -110,7 +110,7 @@ def reason_to_go_on(session: Session, role: str | None) -> str | None:
         return None
     if _is_on_record(session):
         return None
-    what = f"{chain.owner} is at work on {session.task}, and its work is not on record"
+    what = f"{chain.owner} is at work on {session.task}, and its work is not recorded"
     return _reason(what, Situation("chain.before_stopping", session=session))
 
 

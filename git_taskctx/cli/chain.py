@@ -46,7 +46,7 @@ def start(
 def snapshot(
     call: Call,
     agent: AgentOption,
-    done: Annotated[bool, Option("--done", "Approve this tree; the last agent must say so.", excludes="--wip")] = False,
+    done: Annotated[bool, Option("--done", "Approve this tree; the last agent has to.", excludes="--wip")] = False,
     wip: Annotated[bool, Option("--wip", "Record a checkpoint and keep working.", excludes="--done")] = False,
     allow_clean: Annotated[bool, Option("--allow-clean", "Record even that nothing changed.")] = False,
     attest: Annotated[
@@ -94,7 +94,7 @@ def verify(
     ] = None,
     strict: Annotated[bool, Option("--strict", "Staged changes count too.")] = False,
     exact: Annotated[bool, Option("--exact", "Read every file again, whatever its timestamps.")] = False,
-    verbose: Annotated[bool, Option("--verbose", "Also the hash of each path, as recorded and as it is.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "Also show the hash of each path, recorded and current.")] = False,
     policy: Annotated[
         str | None,
         Option("--policy COMMIT", "Judge REV by the policy of this commit, not of its base.", complete="<revisions>"),
@@ -113,7 +113,7 @@ def verify(
 ) -> Answer:
     """Check the worktree or a commit against the records.
 
-    Exit code 0 is yes, 1 is no (with every cause), 3 is could not tell, or unproven.
+    Exit code 0: it matches; 1: it does not, with every cause; 3: could not tell, or unproven.
     """
     form = format or call.format
     call.format = form if form in ("text", "json") else "text"
@@ -178,7 +178,7 @@ def diff(
 ) -> Answer:
     """Show what an agent changed.
 
-    Of the agent at work, named with --agent, it is what it has not recorded yet.
+    With --agent and the agent at work, it shows what that agent has not recorded yet.
     """
     from git_taskctx.context.diffs import find_diff
     from git_taskctx.report import text
@@ -277,11 +277,11 @@ def resolve_drift(
     call: Call,
     note: Annotated[str, Option("--note TEXT", "What happened.")],
     accept: Annotated[bool, Option("--accept", "Take the current tree as the owner's snapshot.")] = False,
-    holds: Annotated[str | None, Option("--holds RECORD", "Which side of a fork is the valid one.")] = None,
+    holds: Annotated[str | None, Option("--holds RECORD", "Which side of a fork is valid.")] = None,
 ) -> Answer:
     """Acknowledge drift, so that the chain can go on.
 
-    Where two clones went on with the same task, --holds picks the side that has that record.
+    If two clones continued the same task, --holds picks the side that has that record.
     """
     from git_taskctx.context.opening import open_session
     from git_taskctx.handoff.resolve import choose_side, resolve_drift
@@ -329,7 +329,7 @@ def restore(
         ),
     ] = None,
 ) -> Answer:
-    """Put files back to a snapshot, saving what is there.
+    """Restore the files of a snapshot, saving what is there.
 
     Nothing unsaved is deleted, and no ignored file is overwritten.
     """

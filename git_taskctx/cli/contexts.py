@@ -24,7 +24,7 @@ def init(
     description: Annotated[str | None, Option("--description TEXT", "More about it; - reads standard input.")] = None,
     criterion: Annotated[
         list[str] | None,
-        Option("--criterion TEXT", "What must hold at the end, after what the task file says; may be repeated."),
+        Option("--criterion TEXT", "An acceptance criterion, after those of the task file; may be repeated."),
     ] = None,
     task_file: Annotated[
         str | None, Option("--task-file FILE", "The task file, if its name does not match.", complete="<files>")
@@ -40,7 +40,7 @@ def init(
 ) -> Answer:
     """Capture a task and start work on it.
 
-    The task file is found by its name, as ID*.task.yaml; without one, --title is enough. The first agent is at work then.
+    The task file is found by its name, as ID*.task.yaml; without one, --title is enough. The first agent is then at work.
     """
     from git_taskctx.handoff.begin import InitRequest, begin
     from git_taskctx.limits import TEXT_FILE
@@ -260,7 +260,7 @@ def purge(call: Call, every: Annotated[bool, Option("--all", "Also contexts whos
 def complete(call: Call) -> Answer:
     """End a task that is committed, and run the notifier.
 
-    That is what `git config taskctx.lifecycle.onComplete` names; works for a finished task too.
+    The notifier is the command in `git config taskctx.lifecycle.onComplete`. This works for a finished task too.
     """
     from git_taskctx.handoff.complete import complete
     from git_taskctx.report import text

@@ -52,7 +52,7 @@ def export(
 ) -> Answer:
     """Write proved commits as attestations for other tools.
 
-    Only verified commits are attested, one JSON document a line; for a violated one, in-toto gets the verdict alone.
+    Only verified commits are attested, one JSON document per line; for a violated one, in-toto gets the verdict alone.
     """
     from git_taskctx.cli.proof import judge
     from git_taskctx.commits.seal import seal_head
@@ -186,7 +186,7 @@ def report(
 ) -> Answer:
     """Render a task as one HTML page, for people.
 
-    Without -o it goes to standard output or, on a terminal, to a file in the git dir, where it is no change.
+    Without -o it goes to standard output or, on a terminal, to a file in the git dir, where it does not count as a change.
     """
     from git_taskctx import files
     from git_taskctx.cli.proof import rules_at

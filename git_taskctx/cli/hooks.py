@@ -25,7 +25,7 @@ _EVERYWHERE = Annotated[
     Option("--global", "For all your repositories, through git's global settings.", excludes="--write-tracked --notes"),
 ]
 _TRACKED = Annotated[
-    bool, Option("--write-tracked", "Also write to hook files that lie in the worktree.", excludes="--global")
+    bool, Option("--write-tracked", "Also write to hook files that are in the worktree.", excludes="--global")
 ]
 _NOWHERE = Annotated[bool, Option("--global", "What install --global installed.", excludes="--write-tracked")]
 _UNTRACKED = Annotated[
@@ -86,7 +86,7 @@ def uninstall(
 ) -> Answer:
     """Remove the hooks and put back what was there.
 
-    The same bytes, with the same mode.
+    They are restored byte for byte, with their modes.
     """
     from git_taskctx.hooks import install as hooks
     from git_taskctx.hooks.place import find_place

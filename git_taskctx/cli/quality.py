@@ -25,8 +25,8 @@ def record_qa(
 ) -> Answer:
     """Record a run of tests or linters from its log.
 
-    Its numbers and failures go into the context, and the log is kept. A log of no known tool is unknown, and an exit
-    code that contradicts the log is not a pass.
+    Its numbers and failures go into the context, and the log is kept. The log of an unknown tool counts as unknown,
+    and an exit code that contradicts the log is not a pass.
     """
     from git_taskctx.context.qa import QaRequest, record_qa
     from git_taskctx.report import quality, text

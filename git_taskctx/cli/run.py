@@ -25,7 +25,7 @@ def run(
     pipeline: Annotated[str | None, Argument("[PIPELINE]", "Which one, where the team has several.")] = None,
     stage: Annotated[str | None, Option("--stage S", "Only this stage.", excludes="--from")] = None,
     since: Annotated[str | None, Option("--from S", "This stage, and all after it.", excludes="--stage")] = None,
-    resume: Annotated[bool, Option("--resume", "Go on with the last run; what is done is not done again.")] = False,
+    resume: Annotated[bool, Option("--resume", "Continue the last run; finished stages are not repeated.")] = False,
     approve: Annotated[
         str | None, Option("--approve S", "Approve the tree for stage S, and go on.", excludes="--reject")
     ] = None,
@@ -34,20 +34,20 @@ def run(
     ] = None,
     finding: Annotated[str | None, Option("--finding TEXT", "What is wrong.")] = None,
     dry_run: Annotated[bool, Option("--dry-run", "Show what would be run.")] = False,
-    jobs: Annotated[int | None, Option("--jobs N", "Run so many stages at once.", min=1)] = None,
+    jobs: Annotated[int | None, Option("--jobs N", "Run up to N stages at once.", min=1)] = None,
     keep_going: Annotated[
-        bool, Option("--keep-going", "After a failure go on with what does not depend on it.")
+        bool, Option("--keep-going", "After a failure, continue with stages that do not depend on it.")
     ] = False,
     executor: Annotated[
         str | None, Option("--executor URL", "Run checks on a cluster of dask: dask://HOST:PORT.")
     ] = None,
-    log: Annotated[str | None, Option("--log S", "Print what stage S said last.")] = None,
+    log: Annotated[str | None, Option("--log S", "Print the last output of stage S.")] = None,
 ) -> Answer:
     """Run the team's pipeline: its agents and its checks.
 
-    Each agent starts from the verified tree; each check is on record for the tree that it ran on. Exit code 0: all is
-    done; 1: a stage said no; 3: it waits for a person, and the last line is the command that goes on. Ctrl-C lets
-    running stages end, a second one ends them.
+    Each agent starts from the verified tree; each check is recorded for the tree that it ran on. Exit code 0: all is
+    done; 1: a stage failed; 3: it waits for a person, and the last line is the command to continue with. Ctrl-C lets
+    running stages finish; a second one stops them.
     """
     from git_taskctx.model.oids import TreeOid
     from git_taskctx.pipeline.command import environment

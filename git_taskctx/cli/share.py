@@ -19,7 +19,7 @@ def push(
 ) -> Answer:
     """Send the ledger to a remote, merged with what it has.
 
-    Only records leave; with --with-snapshots, so does the content of files that are not committed yet.
+    Only records are sent; with --with-snapshots, so is the content of files that are not committed yet.
     """
     from git_taskctx.commits.seal import seal_head
     from git_taskctx.git.remote import require_remote
@@ -44,7 +44,7 @@ def fetch(
         str | None, Argument("REMOTE", "Where from; by default as for git fetch.", complete="<remotes>")
     ] = None,
     with_snapshots: Annotated[bool, Option("--with-snapshots", "Also contexts and snapshots.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", "Only show what would come.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", "Only show what would be fetched.")] = False,
 ) -> Answer:
     """Merge the ledger of a remote into yours.
 

@@ -240,7 +240,7 @@ class Repository:
         """Resolve a user's revision to a commit. Raises: Fatal."""
         commit = self.find_commit(revision)
         if commit is None:
-            raise Fatal(f"'{revision}' names no commit", hint="git log --oneline")
+            raise Fatal(f"'{revision}' is not a commit", hint="git log --oneline")
         return commit
 
     def tree_of(self, commit: CommitOid | None) -> TreeOid:

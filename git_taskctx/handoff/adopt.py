@@ -101,7 +101,7 @@ def _choose(
         reasons = (*recorded.reasons, *claim.reasons, *fit.reasons) if fit.is_same_tree else ()
         if fit.is_same_tree and not reasons:
             return recorded, draft
-        text = f"{commit.oid[:12]} has another tree than was validated for {recorded.task} ({claim.tree[:12]})"
+        text = f"{commit.oid[:12]} does not have the tree that was validated for {recorded.task} ({claim.tree[:12]})"
         if reasons:
             against = "; ".join(f"{reason.code.value}: {reason.message}" for reason in reasons[:3])
             text = f"the records of {recorded.task} do not prove {commit.oid[:12]} ({against})"

@@ -187,7 +187,9 @@ def _choose(reader: Reader, commit: Commit, candidates: Sequence[Candidate], not
     reasons = wrong or ((reader.error,) if reader.error else ())
     if not reasons:
         code = Code.NO_RECORD if reader.notes else Code.NO_NOTES
-        missing = "no record is about it or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
+        missing = (
+            "no record mentions this commit or its tree" if reader.notes else f"there is no {NOTES_REF} in this clone"
+        )
         reasons = (Reason(code, missing),)
     return Judged(commit, reasons, known)
 

@@ -254,7 +254,7 @@ def _prove(repository: Repository, revision: str, rules: RulesAt, keep: dict[Com
 def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     repository = caller.repository
     if repository.find_commit(revision) is None:
-        raise Fatal(f"'{revision}' names no commit, and no task that is known here", Situation("clone.known"))
+        raise Fatal(f"'{revision}' is neither a commit nor a task that is known here", Situation("clone.known"))
     found: dict[CommitOid, Judged] = {}
     proof = _prove(repository, revision, rules, found)
     one = _commit_with_records(caller, proof)
@@ -290,7 +290,7 @@ def _commit_with_records(caller: Caller, proof: Proof) -> CommitProof:
     if tip.context is None:  # a merge rests on what it merges
         others = [one for one in proof.commits if one.context is not None and caller.task in (None, one.task)]
         if len({one.context for one in others}) != 1:
-            missing = "no record is about it or its tree" if not others else "it merges several tasks"
+            missing = "no record mentions this commit or its tree" if not others else "it merges several tasks"
             reason = next((reason.message for reason in tip.reasons), missing)
             raise CouldNotTell(
                 f"nothing is known of {tip.commit[:12]}: {reason if not others else missing}",

@@ -16,7 +16,7 @@ from git_taskctx.report import syntax
 from git_taskctx.report.difflines import FILE_LINES, FileDiff, Line, Room, files_of
 from git_taskctx.report.document import printable
 from git_taskctx.report.history import cost_of, event_of, notes_of, stage_of
-from git_taskctx.report.proofs import STYLE
+from git_taskctx.report.proofs import HOW, STYLE
 from git_taskctx.report.quality import WORDS
 from git_taskctx.report.text import OUTCOME_STYLE, word_of
 from git_taskctx.report.turns import last_approval
@@ -210,6 +210,7 @@ def _template(room: Room) -> jinja2.Template:
     )
     made.globals["css"] = Markup(_source("page.css"))  # noqa: S704 - a file of ours
     made.filters["painted"] = painted
+    made.filters["how"] = lambda by: HOW.get(by or "", "")
     made.filters["short"] = lambda oid: str(oid)[:12] if oid else "none"
     return made.get_template("page.html")
 

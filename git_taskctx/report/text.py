@@ -257,7 +257,7 @@ def restored(document: Document, what: Restored) -> None:
     """Show what `restore` wrote."""
     exact = "the worktree is exactly that tree" if what.exact else "other paths differ from that tree"
     nothing = not (what.written or what.deleted)
-    word = "nothing to restore of " if nothing and not what.left else "restored "
+    word = "nothing to restore from " if nothing and not what.left else "restored "
     document.line((word, "ok"), f"{what.agent}'s snapshot {what.round}; {exact}")
     for verb, style, paths in (
         ("wrote", "added", what.written),

@@ -20,7 +20,7 @@ hint: git taskctx block --agent implementer --finding "what has to change, and w
 hint: git taskctx rebuild   # once the task file's scope has been widened"""
 OWN = "git taskctx: .agent-output/active: only git taskctx itself writes there\nhint: git taskctx status"
 UNRECORDED = """\
-git taskctx: implementer is at work on TASK-1, and its work is not on record
+git taskctx: implementer is at work on TASK-1, and its work is not recorded
 hint: git taskctx snapshot --agent implementer   # when the work is finished
 hint: git taskctx snapshot --agent implementer --wip   # when it goes on later"""
 
@@ -201,7 +201,7 @@ def test_stopping_of_those_who_come_later(hooked: Hooked) -> None:
     hooked.ok("snapshot", "--agent", "reviewer")
     hooked.ok("start", "--agent", "validator")
     assert hooked.kept("claude") == (
-        "git taskctx: validator is at work on TASK-1, and its work is not on record\n"
+        "git taskctx: validator is at work on TASK-1, and its work is not recorded\n"
         "hint: git taskctx snapshot --agent validator --done   # when the work is finished\n"
         "hint: git taskctx snapshot --agent validator --wip   # when it goes on later"
     )

@@ -199,7 +199,7 @@ def test_a_list_that_is_too_large(desk: Desk) -> None:
     desk.repo.commit("tasks")
     assert desk.refuses("init", "2", code=128).endswith(
         'hint: git taskctx init 2 --title "what is to be done"\n'
-        "hint: git taskctx init 2 --task-file FILE   # or where it lies elsewhere\n"
+        "hint: git taskctx init 2 --task-file FILE   # or if it is somewhere else\n"
     )
     said = desk.refuses("init", "2", "--task-file", "tasks/tasks.json", code=128)
     assert said.endswith(

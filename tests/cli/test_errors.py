@@ -337,7 +337,7 @@ def test_a_folder_that_is_not_there(desk: Desk) -> None:
 def test_a_base_commit_that_is_not_there(desk: Desk) -> None:
     """`--base-commit` names what it did not find."""
     said = desk.refuses("init", TASK, "--title", "x", "--base-commit", "no-such", code=128)
-    assert said.startswith("error: 'no-such' names no commit\n")
+    assert said.startswith("error: 'no-such' is not a commit\n")
     assert not desk.repo.at(".agent-output/active").exists()
 
 

@@ -264,7 +264,7 @@ def test_attaching_while_drift_stands(noted: Desk) -> None:
     [
         (("evidence", "show"), 129, "git taskctx evidence show E1"),
         (("evidence", "list", "E1"), 129, "git taskctx evidence show E1"),
-        (("evidence", "show", "E9"), 128, "git taskctx evidence list   # there is: E1"),
+        (("evidence", "show", "E9"), 128, "git taskctx evidence list   # known: E1"),
         (
             ("attach", "-", "--type", "other", "--lines", "L1"),
             129,

@@ -290,7 +290,7 @@ def test_without_a_title_and_a_task_file_there_is_no_task(desk: Desk) -> None:
     assert desk.refuses("init", TASK, code=128) == (
         "error: no task file TASK-1*.task.yaml under tasks/ or docs/\n"
         'hint: git taskctx init TASK-1 --title "what is to be done"\n'
-        "hint: git taskctx init TASK-1 --task-file FILE   # or where it lies elsewhere\n"
+        "hint: git taskctx init TASK-1 --task-file FILE   # or if it is somewhere else\n"
     )
 
 
@@ -332,7 +332,7 @@ def test_a_second_task_in_one_worktree_is_refused(begun: Desk) -> None:
     said = begun.refuses("init", "TASK-2", "--title", "Another", code=128)
     assert said == (
         "error: TASK-1 is active in this worktree\n"
-        "hint: git worktree add ../other && cd ../other   # one task a worktree\n"
+        "hint: git worktree add ../other && cd ../other   # one task per worktree\n"
         "hint: git taskctx purge   # or put this one away\n"
     )
 

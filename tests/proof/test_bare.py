@@ -158,7 +158,7 @@ def test_a_servers_hook_proves_what_is_in_quarantine(tmp_path: Path, hook: tuple
     scene.repo.commit("more")
     more = scene.repo.run(*push, env=env)
     assert (more.returncode, hub.git("rev-parse", "topic")) == (1, scene.done)
-    assert b"no-record: no record is about it or its tree" in more.stderr
+    assert b"no-record: no record mentions this commit or its tree" in more.stderr
 
 
 @pytest.mark.needs_git(2, 36)

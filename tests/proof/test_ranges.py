@@ -131,7 +131,7 @@ def test_a_tag_as_the_base_of_a_job(scene: Scene) -> None:
     said = clone.refuses("verify", "--ci", "", code=129)
     assert "hint: git taskctx verify --ci BASE..HEAD   # name the commits" in said
     for words in (("HEAD@{9}",), ("--ci", "HEAD@{9}")):
-        assert "error: 'HEAD@{9}' names no commit\n" in clone.refuses("verify", *words, code=128)
+        assert "error: 'HEAD@{9}' is not a commit\n" in clone.refuses("verify", *words, code=128)
 
 
 def test_what_touches_a_task_is_a_tasks(scene: Scene) -> None:
@@ -156,10 +156,10 @@ def test_words_for_people(scene: Scene) -> None:
         "commit: unproven\n"
         "1 of 1 that must be proved is unproven; 1 of 2 commits not proved in main..topic (proof.scope = tip)\n"
         f"{first}  unproven  more\n"
-        "  no-record: no record is about it or its tree\n"
+        "  no-record: no record mentions this commit or its tree\n"
         f"{done}  verified for TASK-1, by the records of this commit (not required)  Mend the parser\n"
     )
-    aside = "there is no remote to ask, and outside a task nobody validates"
+    aside = "there is no remote to ask, and a commit made outside a task has no records"
     assert said.err == f"hint: git taskctx list   # tasks known here; {aside}\n"
     scene.repo.git("remote", "add", "origin", "nowhere")
     aside = "or it was committed outside a task: nobody validated it"
@@ -184,12 +184,12 @@ def test_a_range_without_commits_is_no_pass(scene: Scene) -> None:
     ("words", "code", "said"),
     [
         (("verify", "main...topic"), 129, "hint: git taskctx verify main..topic"),
-        (("verify", "nonsense"), 128, "'nonsense' names no commit"),
+        (("verify", "nonsense"), 128, "'nonsense' is not a commit"),
         (("verify", "HEAD", "--strict"), 129, "--strict is about the worktree, not about HEAD"),
         (("verify", "--task", TASK, "--format", "sarif"), 129, "--format sarif is for the proof of commits"),
         (("verify", "--task", TASK, "--policy", "a b"), 129, 'hint: git taskctx verify HEAD --policy "a b"'),
         (("verify", "HEAD", "--commit-map", "none"), 129, "there is no file"),
-        (("verify", "HEAD", "--policy", "none"), 128, "'none' names no commit"),
+        (("verify", "HEAD", "--policy", "none"), 128, "'none' is not a commit"),
         (("verify", "HEAD", "--reports", ""), 129, "hint: git taskctx verify HEAD --reports DIR"),
         (("adopt", "HEAD"), 129, "hint: git taskctx adopt HEAD --task TASK-1"),
     ],
@@ -206,7 +206,7 @@ def test_a_clean_tree_proves_head(scene: Scene) -> None:
     """
     scene.repo.checkout("-q", "HEAD~1")
     assert scene.desk.ok("verify").out.startswith("commit: verified\n")
-    assert scene.desk.refuses("verify", "", code=128) == "error: '' names no commit\nhint: git log --oneline\n"
+    assert scene.desk.refuses("verify", "", code=128) == "error: '' is not a commit\nhint: git log --oneline\n"
     assert scene.desk.ends(3, "verify", "--expect", "").out.startswith("worktree: could not tell\n")
     scene.repo.write("dirt", "dirt\n")
     assert scene.desk.ends(3, "verify").out.startswith("worktree: could not tell\n")
@@ -391,7 +391,7 @@ def test_adopt_refuses_any_other(tmp_path: Path) -> None:
     before = scene.repo.git("rev-parse", NOTES)
     said = scene.desk.refuses("adopt", other, "--task", TASK)
     was = scene.repo.tree("HEAD~1")[:12]
-    assert f"{other[:12]} has another tree than was validated for TASK-1 ({was})\n" in said
+    assert f"{other[:12]} does not have the tree that was validated for TASK-1 ({was})\n" in said
     assert "parser.py" in said
     scene.repo.git("revert", "--no-edit", "HEAD")
     told = f"error: the records of TASK-1 do not prove {scene.repo.head()[:12]} (parent-differs: "
@@ -438,10 +438,12 @@ def test_volatile_keys(tmp_path: Path) -> None:
     twice = b"100644 parser.py\0" + b"\x11" * 20 + entries  # a name that stands twice hides neither
     odd = scene.repo.git("hash-object", "-t", "tree", "-w", "--literally", "--stdin", input=twice)
     crafted = scene.repo.git("commit-tree", "-p", "HEAD~1", "-m", "x", odd)
-    assert "has another tree" in scene.desk.refuses("adopt", crafted, "--task", TASK)
+    assert "does not have the tree that was validated" in scene.desk.refuses("adopt", crafted, "--task", TASK)
     amend("cancelled", "other words")
-    assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
-    assert "has another tree" in scene.clone("other", branch="main").refuses("adopt", "HEAD", "--task", TASK)
+    assert "does not have the tree that was validated" in scene.desk.refuses("adopt", "HEAD", "--task", TASK)
+    assert "does not have the tree that was validated" in scene.clone("other", branch="main").refuses(
+        "adopt", "HEAD", "--task", TASK
+    )
 
 
 def test_volatile_keys_in_a_file_of_many_tasks(tmp_path: Path) -> None:
@@ -475,7 +477,7 @@ def test_volatile_keys_in_a_file_of_many_tasks(tmp_path: Path) -> None:
         scene.repo.add()
         scene.repo.commit_staged("Mend the parser", "--amend")
         assert scene.repo.read(path).count(b"evil") == 1
-        assert "has another tree" in scene.desk.refuses("adopt", "HEAD", "--task", TASK), old
+        assert "does not have the tree that was validated" in scene.desk.refuses("adopt", "HEAD", "--task", TASK), old
 
 
 def test_volatile_keys_by_the_ledger_alone(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ Task report / TASK-1
 Discount on a cart
 context <context>, begun on main, base commit <oid>
 Commit: verified
-<oid> Give a discount tree <oid>, matched by its commit
+<oid> Give a discount tree <oid>, by the records of this commit
 Do not take this page’s word for it: git taskctx verify <oid> judges by the policy of <oid>.
 Since approval 0 Findings 1 Checks 1 Files 3 Changes 5 Chain 19 Drift 2 Bypasses 0 Task
 Since the last approval
-validator approved tree <oid> <time>, record 18. No change is on record since.
+validator approved tree <oid> <time>, record 18. No change has been recorded since.
 Findings
 F1 closed
 a discount over 100 makes the total negative
@@ -341,7 +341,7 @@ def test_the_states_of_a_task(desk: Desk, tmp_path: Path) -> None:
     ]
     for name in ("nonsense", ""):
         assert desk.refuses("report", name, code=128) == (
-            f"error: '{name}' names no commit, and no task that is known here\nhint: git taskctx list\n"
+            f"error: '{name}' is neither a commit nor a task that is known here\nhint: git taskctx list\n"
         )
     assert "nothing is known of" in desk.refuses("report", code=3)
     assert desk.refuses("report", "HEAD~1..HEAD", code=129) == (
@@ -525,7 +525,7 @@ def test_what_is_not_here_is_no_report(desk: Desk, tmp_path: Path) -> None:
         "hint: git fetch --deepen=1\n"
         "hint: git taskctx verify HEAD --policy COMMIT   # or by a policy that you trust\n"
     )
-    assert "no record is about it or its tree" in desk.refuses("report", "HEAD~1", "-o", str(path), code=3)
+    assert "no record mentions this commit or its tree" in desk.refuses("report", "HEAD~1", "-o", str(path), code=3)
     assert not path.exists()
 
 

@@ -99,13 +99,13 @@ def fetch_from(repository: Repository) -> Step:
 def other_active(repository: Repository) -> tuple[Step, ...]:
     """Suggest putting the active task away, or using another worktree."""
     purge = taskctx("purge", why="puts that one away")
-    return (purge, *(one.instead("one task a worktree") for one in _other_worktree(repository)))
+    return (purge, *(one.instead("one task per worktree") for one in _other_worktree(repository)))
 
 
 def one_active(repository: Repository) -> tuple[Step, ...]:
     """Suggest another worktree for the new task, or putting the active one away."""
     purge = taskctx("purge", why="puts that one away")
-    others = tuple(one.because("one task a worktree") for one in _other_worktree(repository))
+    others = tuple(one.because("one task per worktree") for one in _other_worktree(repository))
     return (*others, purge.instead("put this one away")) if others else (purge,)
 
 
@@ -136,7 +136,7 @@ def ended_elsewhere(repository: Repository, commit: CommitOid) -> tuple[Step, ..
 
 def begin_with_title(task: str, *, named: bool = False) -> tuple[Step, ...]:
     """Suggest beginning a task without a file; `named` if a file was named but cannot be read."""
-    elsewhere = taskctx("init", task, "--task-file", "FILE").instead("where it lies elsewhere")
+    elsewhere = taskctx("init", task, "--task-file", "FILE").instead("if it is somewhere else")
     return (taskctx("init", task, *TITLE), *(() if named else (elsewhere,)))
 
 

@@ -100,7 +100,7 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
     ),
     "clone.captured": lambda task: taskctx("get", "--task", task),
     "clone.rebuild": lambda: taskctx("rebuild"),
-    "clone.no_evidence": lambda ids: taskctx("evidence", "list", why=f"there is: {', '.join(ids) or 'none'}"),
+    "clone.no_evidence": lambda ids: taskctx("evidence", "list", why=f"known: {', '.join(ids) or 'none'}"),
     "clone.too_much_evidence": lambda: taskctx("evidence", "list", why="put several files into one"),
     "clone.type": lambda words: taskctx(*words),
     "clone.help_on": lambda verb: taskctx(verb, "-h"),

@@ -92,7 +92,7 @@ def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
 def _bring_records(repository: Repository, codes: Collection[Code], asked: Collection[str]) -> tuple[Step, ...]:
     """Return what may bring records, and say that there may be none."""
     if not remotes_of(repository.git):
-        why = "tasks known here; there is no remote to ask, and outside a task nobody validates"
+        why = "tasks known here; there is no remote to ask, and a commit made outside a task has no records"
         return (taskctx("list", why=why),)
     why = "or it was committed outside a task: nobody validated it" if Code.NO_RECORD in codes else ""
     fetch = fetch_from(repository)
