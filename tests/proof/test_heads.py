@@ -95,7 +95,7 @@ def test_what_readers_may_differ_about_is_violated(tmp_path: Path) -> None:
     for head in HIDING:
         oid = make(repo, head.format(**names, GOOD=good.upper(), EVIL=evil.upper()))
         if "{evil} " in head:  # git itself does not read it
-            assert "names no commit" in scene.desk.refuses("verify", oid, code=128)
+            assert "is not a commit" in scene.desk.refuses("verify", oid, code=128)
             continue
         found = scene.desk.data("verify", oid, code=1)
         assert [reason["code"] for reason in found["commits"][0]["reasons"]] == ["commit-bad"]
