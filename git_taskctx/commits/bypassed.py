@@ -51,4 +51,4 @@ def find_bypassed(session: Session, head: CommitOid | None) -> BypassedHistory |
     found = tuple(CommitOid(oid) for oid in listed.decode().split() if oid in chain.bypassed)
     if not found:
         return None
-    return BypassedHistory(found, head, next(iter(repository.parents_of(found[0])), None))
+    return BypassedHistory(found, head, repository.parent_of(found[0]))

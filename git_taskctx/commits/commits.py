@@ -144,8 +144,7 @@ def _records_of(session: Session, commit: CommitOid, how: str) -> list[Event]:
     """Return the records due for one commit; none for the one that ends the task."""
     chain, repository = session.chain, session.repository
     held = repository.tree_of(commit)
-    parents = repository.parents_of(commit)
-    parent = parents[0] if parents else None
+    parent = repository.parent_of(commit)
     try:
         require_settled(session)
         require_approved(session)

@@ -15,7 +15,7 @@ from git_taskctx.commits.seal import open_current
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import count_drift, drift_refusal, in_drift
-from git_taskctx.drift.judge import Present, judge, sentence
+from git_taskctx.drift.judge import judge, sentence
 from git_taskctx.errors import CouldNotTell, Refused
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.index import IndexCopy
@@ -87,19 +87,19 @@ def staged_paths(caller: Caller, attempt: Attempt) -> tuple[str, ...]:
 
 def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     """Allow a commit; False when another process wrote meanwhile, so that it must be judged again."""
-    chain, context, present = session.chain, session.context, Present(reading)
+    chain, context = session.chain, session.context
     expected = session.require_snapshot()
     held = _tree_of(session, reading, attempt.index)
     # What is staged is judged below: staging what was snapshotted is no drift, however strict the policy.
-    verdict = judge(context, chain, expected, present, strict=False)
+    verdict = judge(context, chain, expected, reading, strict=False)
     if verdict.outcome is Outcome.NO and attempt.put_aside:
         causes = _not_put_aside(reading, expected.tree, held, verdict)
         text = sentence(expected, causes) if causes else verdict.summary
         verdict = replace(verdict, outcome=Outcome.NO if causes else Outcome.YES, causes=causes, summary=text)
     if verdict.outcome is Outcome.NO:
         by_hook = _is_by_hook(session, verdict, attempt)
-        verdict = replace(verdict, situation=in_drift(session, expected, verdict, present, by_hook=by_hook))
-        counted = count_drift(session, present, verdict)
+        verdict = replace(verdict, situation=in_drift(session, expected, verdict, reading, by_hook=by_hook))
+        counted = count_drift(session, reading, verdict)
         if counted is None:
             return False
         raise drift_refusal(
@@ -111,7 +111,7 @@ def _judge(session: Session, reading: Reading, attempt: Attempt) -> bool:
     require_approved(session)
     seeing = replace(session, caller=replace(session.caller, repository=reading.repository))
     try:
-        require_tree(seeing, _parent(session, present.head.commit, attempt), held)
+        require_tree(seeing, _parent(session, reading.head.commit, attempt), held)
     except Refused as error:
         if attempt.put_aside and {quote(change.path) for change in reading.changes_since(expected.tree)} & {
             *error.paths
@@ -135,8 +135,7 @@ def _is_by_hook(session: Session, verdict: Verdict, attempt: Attempt) -> bool:
 def _parent(session: Session, head: CommitOid | None, attempt: Attempt) -> CommitOid | None:
     if head is None or not attempt.amends:
         return head
-    parents = session.repository.parents_of(head)
-    return parents[0] if parents else None
+    return session.repository.parent_of(head)
 
 
 def _tree_of(session: Session, reading: Reading, index: Path) -> TreeOid:

@@ -120,6 +120,6 @@ def _holds_work(session: Session, commit: CommitOid) -> bool:
     repository, chain = session.repository, session.chain
     before = repository.tree_of(chain.head if chain.head is not None else None)
     work = {(change.path, change.oid) for change in compare_trees(repository, before, chain.settled_tree)}
-    parent = next(iter(repository.parents_of(commit)), None)
+    parent = repository.parent_of(commit)
     brought = compare_trees(repository, repository.tree_of(parent), repository.tree_of(commit))
     return any((change.path, change.oid) in work for change in brought)

@@ -42,8 +42,7 @@ def is_committed(session: Session, head: CommitOid | None = None) -> bool:
         return False
     from git_taskctx.context.volatile import is_same_commit
 
-    parents = repository.parents_of(head)
-    return (parents[0] if parents else None) == chain.parent and is_same_commit(
+    return repository.parent_of(head) == chain.parent and is_same_commit(
         session.context, repository, repository.tree_of(head), expected.commit_tree
     )
 

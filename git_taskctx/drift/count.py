@@ -5,7 +5,7 @@ from __future__ import annotations
 from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Event, Session
-from git_taskctx.drift.judge import Present, digest_of, judge
+from git_taskctx.drift.judge import digest_of, judge
 from git_taskctx.errors import GitFailed, Refused, TryAgain
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.quoting import quote
@@ -21,16 +21,16 @@ CAUSES_KEPT = 50
 """Causes that a drift record names."""
 
 
-def count_drift(session: Session, present: Present, verdict: Verdict) -> Verdict | None:
+def count_drift(session: Session, reading: Reading, verdict: Verdict) -> Verdict | None:
     """Count a no about the owner's snapshot, once per difference, and return the verdict with the budget.
 
     `session` was opened for reading. None when another process wrote meanwhile: judge again.
     """
-    if verdict.outcome is not Outcome.NO or session.archived or session.edited or is_counted(session, present, verdict):
+    if verdict.outcome is not Outcome.NO or session.archived or session.edited or is_counted(session, reading, verdict):
         return with_budget(session, verdict)
     try:
         with open_session(session.caller, write=True) as writing:
-            return record_drift(writing, present, verdict) if writing.chain == session.chain else None
+            return record_drift(writing, reading, verdict) if writing.chain == session.chain else None
     except (ReadOnly, TryAgain):
         return replace(verdict, summary=verdict.summary + " (not counted: the store cannot be written)")
     except GitFailed as error:
@@ -49,14 +49,14 @@ def is_at_rest(caller: Caller) -> bool:
         return reading.tree == reading.index_tree == caller.repository.tree_of(head)
 
 
-def judge_session(session: Session, present: Present, *, expect: str | None = None, strict: bool = False) -> Verdict:
+def judge_session(session: Session, reading: Reading, *, expect: str | None = None, strict: bool = False) -> Verdict:
     """Judge the present worktree without counting."""
     chain = session.chain
     expected = chain.expected
     if expect is not None and expect != chain.owner:
         expected = chain.seats[expect].last
     elif chain.at_work:
-        return _at_work(session, present.reading)
+        return _at_work(session, reading)
     if expected is None:
         name = expect or chain.owner
         return Verdict(
@@ -64,22 +64,22 @@ def judge_session(session: Session, present: Present, *, expect: str | None = No
             outcome=Outcome.COULD_NOT_TELL,
             summary=f"{name} has no snapshot yet",
             expected_agent=name,
-            tree=present.reading.tree,
+            tree=reading.tree,
             situation=Situation("chain.no_snapshot", agent=name),
         )
     strict = strict or session.context.policy.drift.strict
-    verdict = judge(session.context, chain, expected, present, strict=strict)
+    verdict = judge(session.context, chain, expected, reading, strict=strict)
     if verdict.outcome is Outcome.YES and not session.over_budget:
         return verdict
-    return replace(verdict, situation=in_drift(session, expected, verdict, present))
+    return replace(verdict, situation=in_drift(session, expected, verdict, reading))
 
 
 def in_drift(
-    session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
+    session: Session, expected: Expectation, verdict: Verdict, reading: Reading, *, by_hook: bool = False
 ) -> Situation:
     """Return a verdict's situation; `by_hook`: a hook of the commit wrote the differences."""
     return Situation(
-        "drift.differs", session=session, expected=expected, verdict=verdict, present=present, by_hook=by_hook
+        "drift.differs", session=session, expected=expected, verdict=verdict, reading=reading, by_hook=by_hook
     )
 
 
@@ -99,26 +99,26 @@ def drift_refusal(verdict: Verdict) -> Refused:
     )
 
 
-def is_counted(session: Session, present: Present, verdict: Verdict) -> bool:
+def is_counted(session: Session, reading: Reading, verdict: Verdict) -> bool:
     """Return whether this difference is in the budget already."""
-    return digest_of(verdict, present) in session.chain.drifts
+    return digest_of(verdict, reading) in session.chain.drifts
 
 
-def record_drift(session: Session, present: Present, verdict: Verdict) -> Verdict:
+def record_drift(session: Session, reading: Reading, verdict: Verdict) -> Verdict:
     """Add a failed verification to the expected agent's budget, once per difference; return the verdict with it."""
     if verdict.outcome is not Outcome.NO or verdict.expected_agent is None:
         return verdict
-    if not is_counted(session, present, verdict):
+    if not is_counted(session, reading, verdict):
         kept = verdict.causes[:CAUSES_KEPT]
         payload = Drift(
-            digest=digest_of(verdict, present),
+            digest=digest_of(verdict, reading),
             expected_tree=verdict.expected_tree,
             causes=tuple(
                 DriftCause(cause.kind.value, cause.path, cause.detail, cause.expected, cause.present) for cause in kept
             ),
             count=len(verdict.causes),
         )
-        event = Event(payload, verdict.expected_agent, tree=verdict.tree, commit=present.head.commit)
+        event = Event(payload, verdict.expected_agent, tree=verdict.tree, commit=reading.head.commit)
         session.commit([event], reason=f"{session.task}: drift after {verdict.expected_agent}'s snapshot")
     return with_budget(session, verdict)
 

@@ -5,7 +5,6 @@ The answer rests on tree oids alone; the explanation reads more. What is unknown
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Callable, Sequence
 
@@ -14,14 +13,13 @@ from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import ABSENT, LINK, SUBMODULE, compare_trees, pair_renames
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import find_ref
-from git_taskctx.git.repository import Head
 from git_taskctx.git.worktree import Reading
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.canonical import dump_line, sha256_hex
 from git_taskctx.model.context import Context
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.snapshot import Change, HiddenChange, Operation
+from git_taskctx.model.snapshot import Change, HiddenChange
 from git_taskctx.model.values import replace
 from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
 
@@ -30,38 +28,11 @@ EDITORS_SHOWN = 5
 """Maximum number of editors' files that are named."""
 
 
-class Present:
-    """The present worktree: its tree, and what no tree holds. Read once, on demand."""
-
-    def __init__(self, reading: Reading) -> None:
-        self.reading = reading
-
-    @functools.cached_property
-    def head(self) -> Head:
-        """Where HEAD is."""
-        return self.reading.head
-
-    @functools.cached_property
-    def operation(self) -> Operation | None:
-        return self.reading.repository.operation()
-
-    @functools.cached_property
-    def hidden(self) -> tuple[HiddenChange, ...]:
-        """Content that no tree can show."""
-        return self.reading.hidden
-
-    @functools.cached_property
-    def index_tree(self) -> TreeOid | None:
-        """What is staged; None while the index is unmerged."""
-        return self.reading.index_tree
-
-
-def judge(context: Context, chain: Chain, expected: Expectation, present: Present, *, strict: bool) -> Verdict:
+def judge(context: Context, chain: Chain, expected: Expectation, reading: Reading, *, strict: bool) -> Verdict:
     """Compare the worktree with a snapshot; `strict` counts what is staged.
 
     The verdict is yes, or no with every cause, or could-not-tell when the trees differ but cannot be compared.
     """
-    reading = present.reading
     causes: list[Cause] = []
     notices: list[Cause] = []
     if reading.tree != expected.tree:
@@ -75,20 +46,20 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
         (notices if volatile else causes).extend(
             (Cause(CauseKind.VOLATILE_KEYS, context.git.task_file, ", ".join(context.policy.task.volatile)),)
             if volatile
-            else _explain_paths(reading, expected, changes, present)
+            else _explain_paths(reading, expected, changes)
         )
     notices += [Cause(CauseKind.EDITORS_FILE, path) for path in reading.temporary[:EDITORS_SHOWN]]
-    causes += _explain_head(context, chain, expected, present, same=not causes)
-    if not causes and present.head.branch != expected.branch:
-        notices.append(Cause(CauseKind.CHECKED_OUT, None, _switch(expected, present)))
-    if present.operation != expected.in_progress:
-        detail = f"{present.operation} in progress" if present.operation else f"{expected.in_progress} is over"
+    causes += _explain_head(context, chain, expected, reading, same=not causes)
+    if not causes and reading.head.branch != expected.branch:
+        notices.append(Cause(CauseKind.CHECKED_OUT, None, _switch(expected, reading)))
+    if reading.operation != expected.in_progress:
+        detail = f"{reading.operation} in progress" if reading.operation else f"{expected.in_progress} is over"
         causes.append(Cause(CauseKind.OPERATION_IN_PROGRESS, None, detail))
-    causes += _explain_hidden(expected.hidden, present.hidden)
+    causes += _explain_hidden(expected.hidden, reading.hidden)
     volatile_only = any(notice.kind is CauseKind.VOLATILE_KEYS for notice in notices)
     if scope_hash_of(reading, context, expected) != expected.scope_hash and not volatile_only:
         causes.append(Cause(CauseKind.SCOPE_CHANGED, None, "paths that the scope patterns match came or went"))
-    if present.index_tree != expected.index_tree:
+    if reading.index_tree != expected.index_tree:
         staged = Cause(CauseKind.STAGED_ONLY, None, "what is staged differs, the files do not")
         if strict:
             causes.append(staged)
@@ -104,15 +75,15 @@ def judge(context: Context, chain: Chain, expected: Expectation, present: Presen
     return replace(_verdict(expected, reading, Outcome.YES, summary), notices=tuple(notices))
 
 
-def digest_of(verdict: Verdict, present: Present) -> str:
+def digest_of(verdict: Verdict, reading: Reading) -> str:
     """Return a hash of a difference, so that it is counted once."""
     staged = any(cause.kind is CauseKind.STAGED_ONLY for cause in verdict.causes)
     state = {
         "tree": verdict.tree,
-        "head": present.head.commit,
-        "operation": present.operation,
-        "hidden": [[change.path, change.kind, change.sha256] for change in present.hidden],
-        "index": present.index_tree if staged else None,
+        "head": reading.head.commit,
+        "operation": reading.operation,
+        "hidden": [[change.path, change.kind, change.sha256] for change in reading.hidden],
+        "index": reading.index_tree if staged else None,
     }
     return sha256_hex(dump_line(state).encode())
 
@@ -145,8 +116,8 @@ def sentence(expected: Expectation, causes: Sequence[Cause]) -> str:
     return f"drift since {expected.agent}'s snapshot {expected.n} ({expected.time}): {', '.join(parts)}"
 
 
-def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change], present: Present) -> list[Cause]:
-    back = _where_they_went(reading, expected, changes, present)
+def _explain_paths(reading: Reading, expected: Expectation, changes: list[Change]) -> list[Cause]:
+    back = _where_they_went(reading, expected, changes)
     paired = pair_renames(changes)
     causes_by_path = {
         change.path: replace(
@@ -193,13 +164,13 @@ def _type(mode: str) -> str:
 
 
 def _where_they_went(
-    reading: Reading, expected: Expectation, changes: list[Change], present: Present
+    reading: Reading, expected: Expectation, changes: list[Change]
 ) -> Callable[[Change], Cause | None]:
     """Return a function that finds whether a change's content was stashed or checked out.
 
     A stash counts only with exactly the snapshot's content: it may be another worktree's.
     """
-    base = _entries(reading, expected.tree, reading.repository.tree_of(present.head.commit), changes)
+    base = _entries(reading, expected.tree, reading.repository.tree_of(reading.head.commit), changes)
     gone = {change.path for change in changes if base.get(change.path, (ABSENT, "")) == _side(change)}
     stashed = _stashed_paths(reading, expected, changes) if gone else frozenset()
 
@@ -208,7 +179,7 @@ def _where_they_went(
             return None
         if change.path in stashed:
             return Cause(CauseKind.STASHED, None, "git stash list")
-        moved = present.head.commit != expected.head
+        moved = reading.head.commit != expected.head
         if change.status == "D" or moved:
             return None
         return Cause(CauseKind.CHECKED_OUT, None, "it is as in HEAD again")
@@ -249,40 +220,39 @@ def _stashed_paths(reading: Reading, expected: Expectation, changes: list[Change
 
 
 def _explain_head(
-    context: Context, chain: Chain, expected: Expectation, present: Present, *, same: bool
+    context: Context, chain: Chain, expected: Expectation, reading: Reading, *, same: bool
 ) -> list[Cause]:
     """Report how HEAD moved; `same`: the worktree is as expected."""
-    repository, head = present.reading.repository, present.head.commit
+    repository, head = reading.repository, reading.head.commit
     if head == expected.head:
         return []
     detail = f"{_short(expected.head)} to {_short(head)}"
     held = repository.tree_of(head)
-    if head is not None and same and _is_whole(context, expected, present, held):
-        why = _why_not_sealed(context, chain, expected, present, head) if chain.validated else "same tree"
+    if head is not None and same and _is_whole(context, expected, reading, held):
+        why = _why_not_sealed(context, chain, expected, reading, head) if chain.validated else "same tree"
         return [Cause(CauseKind.COMMITTED_EARLY, None, f"{detail}, {why}")]
-    if present.head.branch != expected.branch:
-        return [Cause(CauseKind.HEAD_MOVED, None, f"{detail}, {_switch(expected, present)}")]
+    if reading.head.branch != expected.branch:
+        return [Cause(CauseKind.HEAD_MOVED, None, f"{detail}, {_switch(expected, reading)}")]
     move = repository.last_move()
     return [Cause(CauseKind.HEAD_MOVED, None, f"{detail} ({move})" if move else detail)]
 
 
-def _is_whole(context: Context, expected: Expectation, present: Present, held: TreeOid) -> bool:
+def _is_whole(context: Context, expected: Expectation, reading: Reading, held: TreeOid) -> bool:
     """Return whether a commit's tree is the snapshot, or its commit tree."""
     from git_taskctx.context.volatile import is_same_commit
 
-    repository = present.reading.repository
-    return held == present.reading.tree or any(
+    repository = reading.repository
+    return held == reading.tree or any(
         is_same_commit(context, repository, held, wanted) for wanted in (expected.tree, expected.commit_tree)
     )
 
 
-def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, present: Present, head: CommitOid) -> str:
+def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, reading: Reading, head: CommitOid) -> str:
     """Return why the commit of a validated tree does not end the task."""
     from git_taskctx.context.volatile import is_same_commit
 
-    repository = present.reading.repository
-    parents = repository.parents_of(head)
-    if (parents[0] if parents else None) != chain.parent:
+    repository = reading.repository
+    if repository.parent_of(head) != chain.parent:
         return f"but the task must be one commit on {_short(chain.parent)}"
     held = repository.tree_of(head)
     dirt = compare_trees(repository, expected.commit_tree, held)
@@ -292,8 +262,8 @@ def _why_not_sealed(context: Context, chain: Chain, expected: Expectation, prese
     return f"but it also holds what was dirty before the task: {shown}"
 
 
-def _switch(expected: Expectation, present: Present) -> str:
-    names = [branch or "a detached HEAD" for branch in (expected.branch, present.head.branch)]
+def _switch(expected: Expectation, reading: Reading) -> str:
+    names = [branch or "a detached HEAD" for branch in (expected.branch, reading.head.branch)]
     return f"switched from {names[0]} to {names[1]}"
 
 

@@ -255,6 +255,10 @@ class Repository:
         """Return the parents in the raw commit, also where history is cut (shallow, grafts)."""
         return read_head(self.objects.get(commit, "commit"), digits=len(self.objects.zero)).parents
 
+    def parent_of(self, commit: CommitOid) -> CommitOid | None:
+        """Return the first parent in the raw commit, if any."""
+        return next(iter(self.parents_of(commit)), None)
+
     def is_ancestor(self, commit: str, descendant: str) -> bool | None:
         """Return whether a commit is another or its ancestor, by raw commits; None where one is missing."""
         done = self.as_written.run("merge-base", "--is-ancestor", commit, descendant, ok=(0, 1, 128))

@@ -27,7 +27,7 @@ from git_taskctx.git.repository import Head, Repository
 from git_taskctx.git.tree import Tree
 from git_taskctx.lean import digest
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.snapshot import Change, HiddenChange
+from git_taskctx.model.snapshot import Change, HiddenChange, Operation
 from git_taskctx.model.values import dataclass
 
 
@@ -89,6 +89,10 @@ class Reading:
     @functools.cached_property
     def head(self) -> Head:
         return self._scan.head if self._scan is not None else self.repository.head()
+
+    @functools.cached_property
+    def operation(self) -> Operation | None:
+        return self.repository.operation()
 
     @functools.cached_property
     def status(self) -> bytes:

@@ -6,7 +6,6 @@ from git_taskctx.context.caller import check_text
 from git_taskctx.context.evidence import EvidenceSource, take
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Fatal, Refused, Usage
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.handoff.record import require_done
@@ -102,7 +101,7 @@ def _require_done_now(session: Session, agent: str) -> None:
     require_distinct(session, chain, agent, words=("update", "--agent", agent, "--status", "done"))
     with read_worktree(session.repository, keep=False) as reading:
         require_current_text(session, reading)
-        if judge_session(session, Present(reading)).outcome is not Outcome.YES:
+        if judge_session(session, reading).outcome is not Outcome.YES:
             raise Refused(
                 f"the worktree is not {agent}'s last snapshot", Situation("chain.not_its_snapshot", agent=agent)
             )

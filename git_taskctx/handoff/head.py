@@ -26,8 +26,7 @@ def follow_head(
     if head.commit == chain.head == chain.parent:
         return chain.base, chain.parent, []
     if head.commit is not None and _is_early(session, chain, reading, head.commit):
-        parent = session.repository.parents_of(head.commit)[:1]
-        return _moved(chain, reading, head, base=chain.base, parent=parent[0] if parent else None)
+        return _moved(chain, reading, head, base=chain.base, parent=session.repository.parent_of(head.commit))
     if head.commit == chain.head:
         return _moved(chain, reading, head, base=chain.base, parent=head.commit)
     if not accepted:

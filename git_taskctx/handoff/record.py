@@ -8,7 +8,6 @@ from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.staleness import compare_text
 from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused, Usage
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
@@ -118,10 +117,9 @@ def _become_owner(session: Session, reading: Reading, agent: str, options: Optio
             Situation("chain.turn", session=session, agent=agent),
         )
     if options.attest is None:
-        present = Present(reading)
-        verdict = judge_session(session, present)
+        verdict = judge_session(session, reading)
         if verdict.outcome is not Outcome.YES:
-            counted = record_drift(session, present, verdict)
+            counted = record_drift(session, reading, verdict)
             words = _flags(replace(options, done=False))
             then = Situation(
                 "chain.own_changes", session=session, agent=agent, words=words, done=options.done, verdict=counted

@@ -6,7 +6,6 @@ from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.drift.count import judge_session
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.refs import RefMove, move_refs
@@ -55,7 +54,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
         session.commit([Event(Resolve(note), chain.owner)], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
     with read_worktree(session.repository, keep=False) as reading:
-        verdict = judge_session(session, Present(reading))
+        verdict = judge_session(session, reading)
         if verdict.outcome is Outcome.YES:
             if not budget:
                 raise Refused("there is no drift to resolve", Situation("chain.look"))

@@ -8,7 +8,6 @@ from git_taskctx.context.caller import check_secrets, check_text
 from git_taskctx.context.session import Event, Session
 from git_taskctx.context.staleness import TextState, compare_text
 from git_taskctx.drift.count import describe_work, drift_refusal, judge_session, record_drift
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import Refused
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.handoff.snapshot import Options, PreparedSnapshot, take_snapshot
@@ -54,10 +53,9 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
             if note is None:  # row 5
                 raise Refused(describe_work(chain, reading), Situation("chain.turn", session=session, agent=agent))
             return _take_over(session, agent, reading, note)
-        present = Present(reading)
-        verdict = judge_session(session, present)
+        verdict = judge_session(session, reading)
         if verdict.outcome is not Outcome.YES:  # row 6
-            raise drift_refusal(record_drift(session, present, verdict))
+            raise drift_refusal(record_drift(session, reading, verdict))
         require_handover(session, chain, agent)  # rows 7 and 8
         require_distinct(session, chain, agent, words=words)
         return _hand_over(session, agent, reading, verdict=verdict)  # row 9

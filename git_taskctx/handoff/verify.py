@@ -10,7 +10,6 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import open_session
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import count_drift, judge_session, with_budget
-from git_taskctx.drift.judge import Present
 from git_taskctx.git.worktree import read_worktree
 from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.situation import Situation
@@ -34,10 +33,9 @@ def verify(caller: Caller, *, expect: str | None = None, strict: bool = False, c
         if caught.sealed is not None:
             return caught.sealed
         with read_worktree(session.repository, keep=False, cold=cold) as reading:
-            present = Present(reading)
-            verdict = judge_session(session, present, expect=expect, strict=strict)
+            verdict = judge_session(session, reading, expect=expect, strict=strict)
             if expect in (None, session.chain.owner):
-                counted = count_drift(session, present, verdict)
+                counted = count_drift(session, reading, verdict)
             else:
                 counted = with_budget(session, verdict)
             if counted is not None:

@@ -14,7 +14,6 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.qa import CheckResult, record_checks
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import drift_refusal, judge_session, record_drift
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import CouldNotTell, Refused, TaskctxError
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import read_worktree
@@ -170,10 +169,9 @@ def require_no_drift(session: Session) -> None:
     if session.chain.at_work or session.chain.expected is None:
         return
     with read_worktree(session.repository, keep=False) as reading:
-        present = Present(reading)
-        verdict = judge_session(session, present)
+        verdict = judge_session(session, reading)
         if verdict.outcome is not Outcome.YES:
-            raise drift_refusal(record_drift(session, present, verdict))
+            raise drift_refusal(record_drift(session, reading, verdict))
 
 
 def present_tree(session: Session, *, keep: bool = False) -> TreeOid:

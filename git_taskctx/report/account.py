@@ -16,7 +16,6 @@ from git_taskctx.context.opening import find_context, find_contexts, load_from_r
 from git_taskctx.context.qa import is_tree_of
 from git_taskctx.context.session import Session
 from git_taskctx.drift.count import judge_session
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, TaskctxError
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.patch import Patch, make_patches
@@ -240,7 +239,7 @@ def _no_text(recorded: RecordedContext) -> str:
 def _judge(session: Session, gaps: list[str]) -> Verdict | None:
     try:
         with read_worktree(session.repository, keep=False) as reading:
-            return judge_session(session, Present(reading))
+            return judge_session(session, reading)
     except TaskctxError as error:
         gaps.append(f"the worktree could not be read: {error.message}")
         return None

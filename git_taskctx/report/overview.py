@@ -10,7 +10,6 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.session import Session
 from git_taskctx.context.staleness import compare_head, compare_text
 from git_taskctx.drift.count import judge_session
-from git_taskctx.drift.judge import Present
 from git_taskctx.errors import TaskctxError
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.context import Coordination, Finding
@@ -72,7 +71,7 @@ def overview(caller: Caller) -> Overview:
         try:
             if not session.archived:
                 with read_worktree(session.repository, keep=False) as reading:
-                    verdict = judge_session(session, Present(reading))
+                    verdict = judge_session(session, reading)
                     qa = tuple(_checks(session, reading)) if session.chain.runs else ()
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
@@ -129,7 +128,7 @@ def steps_here(session: Session) -> tuple[Step, ...]:
     """Return the commands to type next, for the worktree as it lies there; it is looked at, and nothing is counted."""
     try:
         with read_worktree(session.repository, keep=False) as reading:
-            return next_steps(session, judge_session(session, Present(reading)))
+            return next_steps(session, judge_session(session, reading))
     except TaskctxError as error:
         session.warnings.append(f"the worktree could not be read: {error.message}")
         return next_steps(session)

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from git_taskctx.context.session import Session
-from git_taskctx.drift.judge import Present
 from git_taskctx.git.changes import compare_trees
 from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.worktree import Reading
 from git_taskctx.ledger.chain import Chain
 from git_taskctx.ledger.seats import Expectation
 from git_taskctx.model.oids import CommitOid
@@ -42,7 +42,7 @@ _RESTORABLE = {
 
 
 def differs(
-    session: Session, expected: Expectation, verdict: Verdict, present: Present, *, by_hook: bool = False
+    session: Session, expected: Expectation, verdict: Verdict, reading: Reading, *, by_hook: bool = False
 ) -> tuple[Step, ...]:
     """Suggest undoing what a verdict found, or accepting it; only a note if the drift is gone but unresolved.
 
@@ -60,20 +60,20 @@ def differs(
             ACCEPT.because(f"keep what a formatter wrote{price}"),
             restore.instead("undo it, and format before the last snapshot"),
         )
-    if session.only_looks and verdict.tree == session.repository.tree_of(present.head.commit):
+    if session.only_looks and verdict.tree == session.repository.tree_of(reading.head.commit):
         # Nothing was done in a fresh checkout: accepting it would replace the work with nothing.
         return (restore.because(f"brings what {expected.agent} left"),)
     ways = list[Step]()
     if CauseKind.STAGED_ONLY in kinds:
-        ways.append(_stage_as_before(session.repository, expected, present))
+        ways.append(_stage_as_before(session.repository, expected, reading))
         if len(kinds) == 1:
             return tuple(ways)  # no tree differs, so that there is nothing to accept
-    if CauseKind.OPERATION_IN_PROGRESS in kinds and present.operation is not None:
-        ways.append(Step(("git", *_ABORT[present.operation])))
+    if CauseKind.OPERATION_IN_PROGRESS in kinds and reading.operation is not None:
+        ways.append(Step(("git", *_ABORT[reading.operation])))
     if CauseKind.STASHED in kinds:
         ways.append(Step(("git", "stash", "pop")))
-    if kinds & {CauseKind.COMMITTED_EARLY, CauseKind.HEAD_MOVED} and present.operation is None:
-        ways += _ways_back(session, expected, kinds, present)
+    if kinds & {CauseKind.COMMITTED_EARLY, CauseKind.HEAD_MOVED} and reading.operation is None:
+        ways += _ways_back(session, expected, kinds, reading)
     apart = dict(_nested(session.repository, expected, verdict))
     if any(cause.kind in _RESTORABLE and cause.path and cause.path not in apart for cause in verdict.causes):
         ways.append(restore)
@@ -109,19 +109,19 @@ def _price(session: Session, expected: Expectation) -> str:
     return ", which voids what was approved" if approved else ""
 
 
-def _ways_back(session: Session, expected: Expectation, kinds: set[CauseKind], present: Present) -> list[Step]:
+def _ways_back(session: Session, expected: Expectation, kinds: set[CauseKind], reading: Reading) -> list[Step]:
     chain = session.chain
     if CauseKind.COMMITTED_EARLY in kinds and chain.validated:
         back = Step(("git", "reset", "--soft", _short(chain.parent)), "then: git taskctx status")
         return [back if expected.tree == expected.commit_tree else back.then("git", "reset", "-q")]
     if expected.head is None:
         return []
-    if present.head.branch != expected.branch and expected.branch is not None:
+    if reading.head.branch != expected.branch and expected.branch is not None:
         return [Step(("git", "switch", expected.branch))]
-    if CauseKind.COMMITTED_EARLY in kinds or present.reading.tree == expected.tree:
+    if CauseKind.COMMITTED_EARLY in kinds or reading.tree == expected.tree:
         return [Step(("git", "reset", "--soft", _short(expected.head)))]
     why = "if what came in is not wanted"
-    if _may_keep(session.repository, expected.head, present.head.commit):
+    if _may_keep(session.repository, expected.head, reading.head.commit):
         return [Step(("git", "reset", "--keep", _short(expected.head)), why)]
     back = Step(("git", "reset", "-q", _short(expected.head)), why)
     return [back.then("git", "taskctx", "restore", "--agent", expected.agent)]
@@ -135,10 +135,10 @@ def _may_keep(repository: Repository, target: CommitOid, head: CommitOid | None)
     return len(paths) <= MANY and repository.git.run(*asked, ok=(0, 1, 128)).code == 0
 
 
-def _stage_as_before(repository: Repository, expected: Expectation, present: Present) -> Step:
+def _stage_as_before(repository: Repository, expected: Expectation, reading: Reading) -> Step:
     """Return how to restore the index, or, if its tree is not in this clone, how to verify without it."""
     tree = expected.index_tree
-    if tree == repository.tree_of(present.head.commit):
+    if tree == repository.tree_of(reading.head.commit):
         return Step(("git", "reset", "-q"), "nothing was staged")
     if tree is not None and repository.git.run("cat-file", "-e", tree, ok=(0, 1, 128)).code == 0:
         return Step(("git", "read-tree", tree), "stages what was staged before")
