@@ -53,14 +53,6 @@ class AgentPlace:
 
 
 @dataclass(frozen=True)
-class Texts:
-    """Texts installed besides the hooks."""
-
-    skill: str
-    block: str
-
-
-@dataclass(frozen=True)
 class PlannedChange:
     """One file before and after; None where there is none."""
 
@@ -82,12 +74,12 @@ def place_of(dialect: Dialect, base: Path, *, user: bool, moved: str | None = No
     return AgentPlace(base, user, Path(moved) if user and moved else base / f".{dialect.name}")
 
 
-def plan_adding(dialect: Dialect, place: AgentPlace, role: str | None, texts: Texts) -> SetupPlan:
+def plan_adding(dialect: Dialect, place: AgentPlace, role: str | None, *, skill: str, block: str) -> SetupPlan:
     """Plan the installation. Raises: BadData, Fatal for files that cannot be changed."""
     warnings: list[str] = []
     changes = [
-        *_skill(dialect, place, texts.skill, warnings),
-        *([_block(place, texts.block)] if not place.user else []),
+        *_skill(dialect, place, skill, warnings),
+        *([_block(place, block)] if not place.user else []),
         _hooks(dialect, place, role),
     ]
     return SetupPlan(tuple(one for one in changes if one.before != one.after), tuple(warnings))

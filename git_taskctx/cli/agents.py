@@ -109,9 +109,9 @@ def agent_setup(
     place = _place(call, vendor, user=user)
     if check:
         return _checked(call, vendor, place)
-    texts = setup.Texts(shared("agents/SKILL.md").decode(), shared("agents/AGENTS.md").decode())
+    texts = {"skill": shared("agents/SKILL.md").decode(), "block": shared("agents/AGENTS.md").decode()}
     with contextlib.nullcontext() if dry_run else setup.held(place):
-        plan = setup.plan_removing(dialect, place) if remove else setup.plan_adding(dialect, place, role, texts)
+        plan = setup.plan_removing(dialect, place) if remove else setup.plan_adding(dialect, place, role, **texts)
         if not dry_run:
             setup.apply(plan, place)
     return _planned(call, vendor, place, plan, dry_run=dry_run, remove=remove)

@@ -14,7 +14,7 @@ from git_taskctx.cli.options import Argument
 from git_taskctx.errors import TaskctxError, Usage, find_refusal
 
 if TYPE_CHECKING:
-    from git_taskctx.hooks.bodies import HookMessage
+    from git_taskctx.model.verdict import Remark
     from git_taskctx.report.document import Document
 
 GATES = ("pre-commit", "pre-merge-commit", "pre-push")
@@ -45,7 +45,7 @@ def hook(
     return Answer(notes=lambda document: _say(document, said))
 
 
-def _run(call: Call, name: str, args: tuple[str, ...]) -> list[HookMessage]:
+def _run(call: Call, name: str, args: tuple[str, ...]) -> list[Remark]:
     from git_taskctx.cli.proof import rules_at
     from git_taskctx.git.repository import open_repository
     from git_taskctx.hooks.bodies import HookCall, run_body
@@ -118,7 +118,7 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(paths[:SHOWN]) + (f", and {more} more" if more > 0 else "") or "none"
 
 
-def _advice(line: HookMessage) -> str | None:
+def _advice(line: Remark) -> str | None:
     """Return the first command of advice on a line."""
     if line.situation is None:
         return None
@@ -127,7 +127,7 @@ def _advice(line: HookMessage) -> str | None:
     return next(iter(lines_for(line.situation)), None)
 
 
-def _say(document: Document, lines: Sequence[tuple[HookMessage, str | None]]) -> None:
+def _say(document: Document, lines: Sequence[tuple[Remark, str | None]]) -> None:
     for line, hint in lines:
         document.line(("warning: ", "warn") if line.warns else ("taskctx: ", "dim"), line.text)
         if hint:

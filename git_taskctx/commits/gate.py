@@ -24,7 +24,7 @@ from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict
+from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Remark, Verdict
 from git_taskctx.situation import Situation
 
 
@@ -37,14 +37,6 @@ class Attempt:
     """True while a tool has put unstaged changes aside, as pre-commit and lint-staged do."""
     began: float | None = None
     """When it began, in seconds since the epoch, if later file changes are a hook's."""
-
-
-@dataclass(frozen=True)
-class Remark:
-    """A remark on an allowed commit, and its situation for advice."""
-
-    text: str
-    situation: Situation | None = None
 
 
 def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:

@@ -39,16 +39,6 @@ _LOCK_THERE = regex(rb"^remote: .*Unable to create '(.*?\.lock)': File exists", 
 
 
 @dataclass(frozen=True)
-class Sent:
-    """A ref to be pushed."""
-
-    ref: str
-    oid: str
-    expected: str | None
-    """The remote's value; None is no ref."""
-
-
-@dataclass(frozen=True)
 class Rejection:
     """A ref that the remote refused."""
 
@@ -145,14 +135,14 @@ def fetch_ref(git: Git, remote: str, ref: str, place: str, *more: str, words: Se
         fetch_refs(git, remote, [f"+{ref}:{place}", *more], *words)
 
 
-def push_refs(git: Git, remote: str, refs: Sequence[Sent]) -> tuple[Rejection, ...]:
+def push_refs(git: Git, remote: str, refs: Sequence[RefMove]) -> tuple[Rejection, ...]:
     """Push just these refs, each only if the remote's is as expected; return the rejected ones.
 
     Raises: GitFailed where the remote cannot be asked.
     """
     # A lease with nothing expected is refused where the ref is there already (git-push).
-    leases = (f"--force-with-lease={one.ref}:{one.expected or ''}" for one in refs)
-    specs = (f"{one.oid}:{one.ref}" for one in refs)
+    leases = (f"--force-with-lease={one.ref}:{one.old or ''}" for one in refs)
+    specs = (f"{one.new}:{one.ref}" for one in refs)
     words = ("push", "--porcelain", "--no-verify", *leases, "--end-of-options", remote, *specs)
     pushed = _talk(git, *words, ok=(0, 1, 128))
     locks = [os.fsdecode(lock) for lock in _LOCK_THERE.findall(pushed.err)]

@@ -11,19 +11,11 @@ from git_taskctx.context.session import Event, Session
 from git_taskctx.git.repository import Head
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Rebase
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.verdict import Remark
 from git_taskctx.situation import Situation
 
 
-@dataclass(frozen=True)
-class SwitchNotice:
-    """A sentence, and its situation for advice."""
-
-    text: str
-    situation: Situation
-
-
-def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
+def follow_switch(caller: Caller, old: CommitOid | None) -> list[Remark]:
     """Archive the active context if HEAD went from `old` to another commit; return messages.
 
     Nothing happens inside a rebase or a bisect. At the same commit the context comes along.
@@ -42,18 +34,18 @@ def follow_switch(caller: Caller, old: CommitOid | None) -> list[SwitchNotice]:
         waiting = store.find_left(_place(head.branch, head.commit))
         if waiting is not None:
             then = Situation("clone.recover", task=waiting)
-            notices.append(SwitchNotice(f"{waiting} was put away when this branch was left", then))
+            notices.append(Remark(f"{waiting} was put away when this branch was left", then))
     return notices
 
 
-def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchNotice]:
+def _follow(session: Session, old: CommitOid | None, head: Head) -> list[Remark]:
     if not session.edited:
         log = Situation("clone.log_of", task=session.task)
-        notices = [SwitchNotice(text, log) for text in keep_up(session, gated=True)]
+        notices = [Remark(text, log) for text in keep_up(session, gated=True)]
         if old is not None and is_committed(session, old):
             commit = end(session, old)
             then = Situation("chain.over", session=session, found=find_bypassed(session, commit))
-            return [*notices, SwitchNotice(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
+            return [*notices, Remark(f"{session.task} is over: commit {commit[:12]} is what was validated", then)]
         if old == head.commit:
             return notices + _come_along(session, head)
     place = _place(session.chain.branch, old)
@@ -61,10 +53,10 @@ def _follow(session: Session, old: CommitOid | None, head: Head) -> list[SwitchN
     where = session.chain.branch or (old or "")[:12]
     put_away(session, reason=f"left {where}")
     then = Situation("clone.recover", task=session.task, why="there")
-    return [SwitchNotice(f"{session.task} is put away: it belongs to {where}", then)]
+    return [Remark(f"{session.task} is put away: it belongs to {where}", then)]
 
 
-def _come_along(session: Session, head: Head) -> list[SwitchNotice]:
+def _come_along(session: Session, head: Head) -> list[Remark]:
     chain = session.chain
     if head.branch == chain.branch:
         return []

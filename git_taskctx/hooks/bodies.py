@@ -11,6 +11,7 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.errors import Usage
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.values import dataclass
+from git_taskctx.model.verdict import Remark
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
@@ -32,16 +33,7 @@ class HookCall:
     """Reads the rules for judging commits from a commit."""
 
 
-@dataclass(frozen=True)
-class HookMessage:
-    """A message, with its situation for advice."""
-
-    text: str
-    situation: Situation | None = None
-    warns: bool = False
-
-
-Body = Callable[[Caller, HookCall], list[HookMessage]]
+Body = Callable[[Caller, HookCall], list[Remark]]
 
 _BODIES = {
     "pre-commit": "commit.before_commit",
@@ -54,7 +46,7 @@ _BODIES = {
 }
 
 
-def run_body(caller: Caller, called: HookCall) -> list[HookMessage]:
+def run_body(caller: Caller, called: HookCall) -> list[Remark]:
     """Run a hook's function; return its messages. Raises: Usage for an unknown hook; what the function raises."""
     if called.name not in _BODIES:
         raise Usage(f"there is no hook {called.name!r}, only {', '.join(_BODIES)}", Situation("hooks.no_such_hook"))

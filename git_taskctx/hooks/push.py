@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from git_taskctx.context.caller import Caller
 from git_taskctx.errors import CouldNotTell, Refused
-from git_taskctx.hooks.bodies import HookCall, HookMessage
+from git_taskctx.hooks.bodies import HookCall
 from git_taskctx.model.proof import Proven
 from git_taskctx.model.values import replace
+from git_taskctx.model.verdict import Remark
 from git_taskctx.proof.push import prove_push, read_updates
 from git_taskctx.situation import Situation
 
 
-def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
+def before_push(caller: Caller, called: HookCall) -> list[Remark]:
     """Let only proved commits leave, where the policy of HEAD or the remote branch says so.
 
     Raises: Refused, CouldNotTell.
@@ -30,4 +31,4 @@ def before_push(caller: Caller, called: HookCall) -> list[HookMessage]:
                 raise error(
                     f"this push is not proved: {proof.summary}", Situation("proof.not_proved_push", found=proof)
                 )
-    return [HookMessage(f"proved: {proof.summary}") for proof in proofs]
+    return [Remark(f"proved: {proof.summary}") for proof in proofs]

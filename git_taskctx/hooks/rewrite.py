@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 
 from git_taskctx.context.caller import Caller
-from git_taskctx.hooks.bodies import HookCall, HookMessage
+from git_taskctx.hooks.bodies import HookCall
 from git_taskctx.ledger.carry import carry_notes
 from git_taskctx.model.oids import CommitOid
+from git_taskctx.model.verdict import Remark
 
 _PAIR = re.compile(rb"([0-9a-f]{40,64}) ([0-9a-f]{40,64})\b.*")
 """`old SP new [SP extra]` (githooks)."""
 
 
-def after_rewrite(caller: Caller, called: HookCall) -> list[HookMessage]:
+def after_rewrite(caller: Caller, called: HookCall) -> list[Remark]:
     """Carry notes to amended or rebased commits with the same tree."""
     carry_notes(caller.repository, _pairs(called.stdin()))
     return []

@@ -61,6 +61,15 @@ class Cause:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What is said beside an answer, and its situation for advice."""
+
+    text: str
+    situation: Situation | None = None
+    warns: bool = False
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What `verify` says about a worktree."""
 

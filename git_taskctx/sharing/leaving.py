@@ -14,8 +14,8 @@ from git_taskctx.errors import CouldNotTell, Fatal
 from git_taskctx.git.changes import ABSENT, SUBMODULE, compare_trees
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.quoting import quote
-from git_taskctx.git.refs import find_ref
-from git_taskctx.git.remote import Sent, list_remote
+from git_taskctx.git.refs import RefMove, find_ref
+from git_taskctx.git.remote import list_remote
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import fold
 from git_taskctx.ledger.entries import read_entries
@@ -31,7 +31,7 @@ from git_taskctx.situation import Situation
 
 def what_leaves(
     caller: Caller, remote: str, theirs: str | None, *, with_snapshots: bool
-) -> tuple[list[str], list[Sent]]:
+) -> tuple[list[str], list[RefMove]]:
     """Return the lines of the ledger and the refs to send. Raises: Refused for a secret; Fatal without a ledger."""
     repository = caller.repository
     ours = find_ref(repository.git, NOTES_REF)
@@ -46,7 +46,7 @@ def what_leaves(
     )
     sent = _snapshots_leaving(caller, remote) if with_snapshots else []
     if ours != theirs:
-        sent.append(Sent(NOTES_REF, ours, theirs))
+        sent.append(RefMove(NOTES_REF, ours, theirs))
     return lines, sent
 
 
@@ -55,7 +55,7 @@ def _lines_leaving(repository: Repository, ours: str, theirs: str | None) -> lis
     return list(dict.fromkeys(line for lines in found.values() for line in lines))
 
 
-def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
+def _snapshots_leaving(caller: Caller, remote: str) -> list[RefMove]:
     """Return the refs of a task's context that the remote lacks. Raises: Refused for a secret; Fatal; Forked."""
     repository = caller.repository
     context_id = _context_to_send(caller)
@@ -74,7 +74,7 @@ def _snapshots_leaving(caller: Caller, remote: str) -> list[Sent]:
         if ref not in theirs and ref.startswith((f"{folder}/init/", f"{commits_folder(context_id)}/")):
             leaving[ref] = oid
     _refuse_secrets_in(caller, context, leaving)
-    return [Sent(ref, oid, theirs.get(ref)) for ref, oid in leaving.items()]
+    return [RefMove(ref, oid, theirs.get(ref)) for ref, oid in leaving.items()]
 
 
 def _context_to_send(caller: Caller) -> str:

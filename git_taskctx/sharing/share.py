@@ -16,7 +16,7 @@ from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
 from git_taskctx.git.notes import NOTES_REF, new_lines
 from git_taskctx.git.quoting import quote, shown
 from git_taskctx.git.refs import RefMove, find_ref, move_refs, tries
-from git_taskctx.git.remote import Rejection, Sent, fetch_ref, list_remote, push_refs, url_of
+from git_taskctx.git.remote import Rejection, fetch_ref, list_remote, push_refs, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import fold
 from git_taskctx.ledger.entries import read_entries
@@ -128,7 +128,7 @@ def push(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool) ->
     is locked.
     """
     git, url = caller.repository.git, url_of(caller.repository.git, remote)
-    fetched, held, before = 0, 0, list[Sent]()
+    fetched, held, before = 0, 0, list[RefMove]()
     for _ in tries(pause=PAUSE):
         merged = fetch(caller, remote, with_snapshots=with_snapshots)
         fetched += merged.records

@@ -259,7 +259,7 @@ def test_an_editor_at_the_same_time(hooked: Hooked) -> None:
     """A file that somebody else changes between reading and writing is not written over."""
     place = setup.place_of(DIALECTS["claude"], hooked.repo.path, user=False)
     hooked.repo.write(FILE["claude"], "{}")
-    plan = setup.plan_adding(DIALECTS["claude"], place, None, setup.Texts("skill\n", "block\n"))
+    plan = setup.plan_adding(DIALECTS["claude"], place, None, skill="skill\n", block="block\n")
     hooked.repo.write(FILE["claude"], '{"a": 1}')
     with pytest.raises(TryAgain, match=r"^\.claude/settings\.json has been changed meanwhile$"):
         setup.apply(plan, place)
