@@ -6,6 +6,7 @@ A hostile repository may have put links, FIFOs or devices where we expect our fi
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -350,13 +351,9 @@ def naming(path: Path) -> Iterator[None]:
 def _as_error(error: OSError, path: Path) -> Fatal:
     reason, known = (error.strerror or str(error)).lower(), find_refusal(error)
     hint = known.hint if known else None
-    if isinstance(error, PermissionError) or error.errno in _READ_ONLY:
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return ReadOnly(f"cannot write {path}: {reason}", hint=hint)
     return Fatal(f"{path}: {reason}", hint=hint)
-
-
-_READ_ONLY = (30,)
-"""EROFS."""
 
 
 def _kind(mode: int) -> str:

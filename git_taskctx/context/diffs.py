@@ -72,20 +72,13 @@ def _pending(session: Session, kind: DiffKind) -> StoredDiff:
 
 
 def _find_snapshot(session: Session, agent: str | None, number: int | None) -> Expectation:
-    seats = session.chain.seats
     if agent is None:
-        every = [taken for seat in seats.values() for taken in seat.snapshots]
+        every = [taken for seat in session.chain.seats.values() for taken in seat.snapshots]
         if not every:
             then = Situation("chain.no_snapshot", agent=session.chain.owner)
             raise Fatal(f"{session.task} has no snapshot yet", then)
         agent = max(every, key=lambda taken: taken.seq).agent
-    session.require_agent(agent)
-    snapshots = seats[agent].snapshots
-    wanted = number or len(snapshots)
-    if not 1 <= wanted <= len(snapshots):
-        name = f"snapshot {wanted}" if number else "snapshot yet"
-        raise Fatal(f"{agent} has no {name}", Situation("clone.records", session=session))
-    return snapshots[wanted - 1]
+    return session.find_snapshot(agent, number)
 
 
 def _incremental_sha(session: Session, taken: Expectation) -> str | None:

@@ -145,6 +145,15 @@ class Session:
             raise Refused(f"{chain.owner} has no snapshot yet", Situation("chain.no_snapshot", agent=chain.owner))
         return chain.expected
 
+    def find_snapshot(self, agent: str, number: int | None) -> Expectation:
+        """Return an agent's snapshot, by default its last one. Raises: Fatal."""
+        self.require_agent(agent)
+        taken = self.chain.seats[agent].snapshots
+        if not 1 <= (wanted := number or len(taken)) <= len(taken):
+            name = f"snapshot {wanted}" if number else "snapshot yet"
+            raise Fatal(f"{agent} has no {name}", Situation("clone.records", session=self))
+        return taken[wanted - 1]
+
     def snapshot_ref(self, agent: str, n: int) -> str:
         """Return the ref of a snapshot's tree."""
         return f"{snapshots_folder(self.context.context_id)}/{agent}/{n}"

@@ -212,9 +212,8 @@ def _both(one: Callable[[bytes], bool], other: Callable[[bytes], bool] | None) -
 
 
 def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[TreeOid, int]:
-    chain = session.chain
     if agent == "init":
-        return chain.init_tree, 1
+        return session.chain.init_tree, 1
     if agent == SAVED:
         number = round_number or session.saved
         found = find_ref(session.repository.git, session.snapshot_ref(SAVED, number)) if number else None
@@ -222,15 +221,8 @@ def _find_tree(session: Session, agent: str, round_number: int | None) -> tuple[
             what = f"no state was saved under number {number}" if number else "nothing has been saved yet"
             raise Fatal(what, Situation("clone.records", session=session))
         return TreeOid(found), number
-    session.require_agent(agent)
-    taken = chain.seats[agent].snapshots
-    number = round_number or len(taken)
-    if not taken or not 1 <= number <= len(taken):
-        raise Fatal(
-            f"{agent} has no snapshot {round_number}" if round_number else f"{agent} has no snapshot yet",
-            Situation("clone.records", session=session),
-        )
-    return taken[number - 1].tree, number
+    taken = session.find_snapshot(agent, round_number)
+    return taken.tree, round_number or len(session.chain.seats[agent].snapshots)
 
 
 def _is_the_users(path: bytes) -> bool:

@@ -125,8 +125,8 @@ class _Family:
             for child in self.after(place):
                 self._add(child, place)
                 left.append(child)
-        self._span = self._spans()
         self._size = self._sums(dict.fromkeys(self._order, 1))
+        self._span = {place: (number, number + self._size[place]) for number, place in enumerate(self._order)}
         self._said = self._sums(self._decisions())
         self._named = self._sums({place: 1 for place in self._order if holds and _is_called(entries[place], holds)})
 
@@ -147,11 +147,6 @@ class _Family:
             if self._parent[place] != place:
                 sums[self._parent[place]] += sums[place]
         return sums
-
-    def _spans(self) -> dict[int, tuple[int, int]]:
-        sizes = self._sums(dict.fromkeys(self._order, 1))
-        first = {place: number for number, place in enumerate(self._order)}
-        return {place: (first[place], first[place] + sizes[place]) for place in self._order}
 
     def _decisions(self) -> dict[int, int]:
         """Return how many records decide for the side that each record is on.
