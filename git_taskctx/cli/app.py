@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import typer.core
+import typer.main
 
 from git_taskctx import __version__
 from git_taskctx.cli.call import Call, begin, finish, perform
@@ -25,7 +26,7 @@ def run_app(argv: list[str]) -> int:
     """Parse and run. Raises: Usage for a bad command line, and the verb's errors."""
     begun: list[Call] = []
     try:
-        code = app(args=argv, prog_name="git taskctx", standalone_mode=False, obj=begun)
+        code = _command_line()(args=argv, prog_name="git taskctx", standalone_mode=False, obj=begun)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except _USAGE_ERROR as error:
@@ -92,6 +93,12 @@ def _annotation(parameter: Parameter) -> Any:
     if isinstance(spec, Argument):
         return Annotated[parameter.kind, typer.Argument(metavar=spec.metavar)]
     return Annotated[parameter.kind, typer.Option(*spec.names, metavar=spec.metavar, min=spec.min)]
+
+
+@functools.cache
+def _command_line() -> Any:
+    """Return the commands that typer makes of ours, once in a process; a `Typer` that is called makes them anew."""
+    return typer.main.get_command(app)
 
 
 def _build() -> typer.Typer:
