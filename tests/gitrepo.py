@@ -153,7 +153,12 @@ class GitRepo:
         self.git("checkout", "-q", *args)
 
     def head(self) -> str:
-        """Return the oid of HEAD."""
+        """Return the oid of HEAD; a loose ref is read as git does, without starting it."""
+        own = self._plain_git_dir()
+        if own is not None:
+            name = (own / "HEAD").read_text().strip().removeprefix("ref: ")
+            if name.startswith("refs/") and (own / name).is_file():
+                return (own / name).read_text().strip()
         return self.git("rev-parse", "HEAD")
 
     def tree(self, revision: str = "HEAD") -> str:
@@ -162,11 +167,17 @@ class GitRepo:
 
     def git_dir(self) -> Path:
         """Return the git dir of this worktree."""
-        return Path(self.git("rev-parse", "--absolute-git-dir"))
+        return self._plain_git_dir() or Path(self.git("rev-parse", "--absolute-git-dir"))
 
     def common_dir(self) -> Path:
         """Return the git dir that all worktrees share."""
-        return Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir"))
+        return self._plain_git_dir() or Path(self.git("rev-parse", "--path-format=absolute", "--git-common-dir"))
+
+    def _plain_git_dir(self) -> Path | None:
+        """Return `.git`, where that is a repository and no variable names another."""
+        own = self.path / ".git"
+        named = self._variable("GIT_DIR") or self._variable("GIT_COMMON_DIR")
+        return own.resolve() if named is None and _is_git_dir(own) and not (own / "commondir").exists() else None
 
     def toplevel(self) -> Path:
         """Return the top of the worktree as git sees it."""
@@ -181,7 +192,7 @@ class GitRepo:
         GitRefused, also where git leaves files out and only says so.
         """
         with tempfile.TemporaryDirectory(prefix="oracle-", dir=os.environ.get("HOME")) as folder:
-            index, real = self._paths("index", "objects")
+            index, real = self.places("--git-path index", "--git-path objects")
             copy = Path(folder, "index")
             if index.exists():
                 shutil.copy2(index, copy)
@@ -204,29 +215,26 @@ class GitRepo:
 
     def census(self) -> dict[str, object]:
         """Return all of the user's that nobody may touch, down to times and inodes."""
-        git_dir, common = self.git_dir(), self.common_dir()
+        git_dir, common, index, top = self.places(
+            "--git-dir", "--git-common-dir", "--git-path index", "--show-toplevel"
+        )
         found: dict[str, object] = {}
         refs = self.git("for-each-ref", "--format=%(refname) %(objectname)").splitlines()
         found["refs"] = [line for line in refs if not line.startswith(_OURS)]
-        [index] = self._paths("index")
         if index.exists():
             found["index"] = _exact(index)
         for folder in {git_dir, common}:
             found.update(_git_files(folder))
-        found.update(_worktree_files(self.toplevel(), skip={git_dir, common}))
+        found.update(_worktree_files(top, skip={git_dir, common}))
         return found
 
-    def _paths(self, *names: str) -> list[Path]:
-        """Return where files of the git dir are."""
-        found = self.git(
-            "rev-parse", "--path-format=absolute", *(word for one in names for word in ("--git-path", one))
-        )
-        lines = found.split("\n")
-        if len(lines) == len(names):
-            return [Path(line) for line in lines]
-        return [  # a newline in a path
-            Path(self.git("rev-parse", "--path-format=absolute", "--git-path", one)) for one in names
-        ]
+    def places(self, *questions: str) -> list[Path]:
+        """Return what `git rev-parse` answers, whole paths, by one process unless a path has a newline."""
+        ask = ("rev-parse", "--path-format=absolute")
+        lines = self.git(*ask, *(word for question in questions for word in question.split())).split("\n")
+        if len(lines) != len(questions):
+            lines = [self.git(*ask, *question.split()) for question in questions]
+        return [Path(line) for line in lines]
 
     def _variable(self, name: str) -> str | None:
         return self.env.get(name, os.environ.get(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from git_taskctx.git.worktree import read_worktree
 
 MODES = ({"keep": False}, {"keep": True}, {"keep": False, "cold": True}, {"keep": False, "exact": True})
 FATAL = 128
+PLACES = ("--show-toplevel", "--git-common-dir", "--git-dir", "--git-path index", "--git-path objects")
 Build = Callable[[GitRepo], object]
 
 
@@ -125,13 +126,14 @@ def agree(repo: GitRepo, *, cwd: Path | None = None, declines: str | None = None
 
     `declines` is what `Case.declines` says. Beside the two ways in which verbs read, the usual tier takes one other.
     """
-    before = witness(repo)
+    places = repo.places(*PLACES)
+    before = witness(repo, places)
     fast, reason = _read_traced(repo, cwd)
     for hold in sample((_hold_cold, _hold_exact, _hold_remembered, _hold_ahead)):
         hold(repo, cwd, fast)
-    assert witness(repo) == before
+    assert witness(repo, places) == before
     kept, again = _read_traced(repo, cwd, keep=True)
-    after = witness(repo)
+    after = witness(repo, places)
     assert _differences(before.kept, after.kept) == []
     assert before.objects.items() <= after.objects.items(), "an object went away"
     assert fast == kept == repo.oracle()
@@ -159,7 +161,8 @@ def _hold_ahead(repo: GitRepo, cwd: Path | None, fast: str) -> None:
 
 def refuse(repo: GitRepo, *, cwd: Path | None = None, code: int = FATAL) -> str:
     """Hold that every way of reading, and a verb, is refused in one line, and touches nothing; return what was said."""
-    before = witness(repo)
+    places = repo.places(*PLACES)
+    before = witness(repo, places)
     said = ""
     for mode in sample(MODES):
         with pytest.raises(TaskctxError) as caught:
@@ -172,7 +175,7 @@ def refuse(repo: GitRepo, *, cwd: Path | None = None, code: int = FATAL) -> str:
             patch.setenv(name, value)
         told = Desk(repo).run("fingerprint", cwd=cwd)
     assert (told.code, told.out, told.err.count("error: ")) == (code, "", 1)
-    assert witness(repo) == before
+    assert witness(repo, places) == before
     return said
 
 
@@ -183,12 +186,15 @@ def git_refuses(repo: GitRepo) -> str:
     return str(caught.value)
 
 
-def witness(repo: GitRepo) -> Witness:
-    """Return all that nobody may touch: of the worktree, of its git dirs, and of every repository inside."""
+def witness(repo: GitRepo, places: Sequence[Path] = ()) -> Witness:
+    """Return all that nobody may touch: of the worktree, of its git dirs, and of every repository inside.
+
+    `places` are those of the repository where they were asked for already.
+    """
     kept: dict[str, object] = {}
     objects: dict[Path, int] = {}
-    *places, store = _places(repo)
-    for place in {place for place in places if place.exists()}:
+    *others, store = places or repo.places(*PLACES)
+    for place in {place for place in others if place.exists()}:
         look(place, kept, objects)
     objects |= _sizes(store)
     return Witness(kept, objects)
@@ -211,22 +217,6 @@ def look(place: Path, kept: dict[str, object], objects: dict[Path, int]) -> None
 
 def _sizes(store: Path) -> dict[Path, int]:
     return {file: file.stat().st_size for file in store.rglob("*") if file.is_file()}
-
-
-def _places(repo: GitRepo) -> list[Path]:
-    """Return where a repository is: worktree, git dirs, index, objects."""
-    questions = [
-        ["--show-toplevel"],
-        ["--git-common-dir"],
-        ["--git-dir"],
-        ["--git-path", "index"],
-        ["--git-path", "objects"],
-    ]
-    together = ["--path-format=absolute", *(word for question in questions for word in question)]
-    lines = repo.git("rev-parse", *together).split("\n")
-    if len(lines) != len(questions):  # a newline in a name
-        lines = [repo.git("rev-parse", "--path-format=absolute", *question) for question in questions]
-    return [Path(line) for line in lines]
 
 
 def _list(place: Path) -> list[Path]:
