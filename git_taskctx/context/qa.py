@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.caller import check_text
 from git_taskctx.context.evidence import EvidenceSource, take
 from git_taskctx.context.session import Event, Session, commands_of
@@ -133,10 +134,10 @@ def missing_qa(session: Session, chain: Chain, tree: TreeOid) -> tuple[str, ...]
 def is_tree_of(session: Session, repository: Repository, tree: TreeOid) -> Callable[[TreeOid | None], bool]:
     """Return a function that decides whether a run on another tree counts for `tree` too.
 
-    It does if the trees differ only in recorded logs inside them, or in volatile keys of the task file (if the other
+    It does if the trees differ only in logs of runs inside them, or in volatile keys of the task file (if the other
     tree is kept).
     """
-    logs = tuple(_logs_in(session.chain, repository, tree))
+    logs = tuple(_logs_in(session, repository, tree))
     trees = {tree, *(_without(repository, tree, some) for some in ((logs, *((one,) for one in logs)) if logs else ()))}
 
     @functools.cache
@@ -148,11 +149,17 @@ def is_tree_of(session: Session, repository: Repository, tree: TreeOid) -> Calla
     return same
 
 
-def _logs_in(chain: Chain, repository: Repository, tree: TreeOid) -> Iterator[bytes]:
-    """Yield the paths of recorded logs that are in a tree unchanged, and were not when the task began."""
-    kept = {(one.path, one.sha256) for one in chain.evidence if one.type == "qa_log"}
+def _logs_in(session: Session, repository: Repository, tree: TreeOid) -> Iterator[bytes]:
+    """Yield the paths of logs that are in a tree unchanged, and were not when the task began.
+
+    A log is what a run was read from, outside the task's scope: any other file is work, whatever it is recorded as.
+    """
+    chain, patterns = session.chain, session.context.immutable.scope_patterns
+    read = {run.log for run in chain.runs if run.reports}
+    kept = {(one.path, one.sha256) for one in chain.evidence if one.id in read}
     repository.objects.flush()
-    for path in sorted({path for path, _ in kept}):
+    covers = compile_patterns(patterns).covers if kept and patterns else lambda _: False
+    for path in sorted({path for path, _ in kept if not covers(path)}):
         raw = unquote(path)
         blob = repository.objects.find(f"{tree}:{os.fsdecode(raw)}", limit=TEXT_FILE)
         if blob is None or not blob.whole or (path, digest("sha256", blob.data).hexdigest()) not in kept:

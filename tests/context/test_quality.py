@@ -391,6 +391,28 @@ def test_a_log_in_the_worktree_makes_no_other_tree(filed: Desk) -> None:
     assert "it ran on tree" in filed.ends(3, "compare-qa").out
 
 
+@pytest.mark.parametrize("how", ["evidence", "log of a run that nothing reads", "log of an agent", "in scope"])
+def test_work_that_is_called_a_log_makes_another_tree(desk: Desk, how: str) -> None:
+    """A new file is no log because somebody records it as one: only what a run was read from is, outside the scope."""
+    desk.repo.write("t.yaml", f"title: t\ndescription: d\nacceptance_criteria: [a]\nscope: {{in: [{SCOPE[how]}]}}\n")
+    desk.repo.commit("task")
+    desk.init("--task-file", "t.yaml")
+    desk.repo.write("parser.py", "half\n")
+    record(desk, PASSED, "--exit-code", "0")
+    desk.ok("compare-qa")
+    desk.repo.write("src/conftest.py", "# 1 passed in 0.1s\n" if how == "in scope" else "raise SystemExit\n")
+    if how == "evidence":
+        desk.ok("attach", "src/conftest.py", "--type", "qa_log")
+    elif how == "log of an agent":
+        desk.ok("update", "--agent", "implementer", "--qa-log", "src/conftest.py")
+    else:
+        record(desk, "src/conftest.py", "--exit-code", "0", command="make lint")
+    assert "  pytest: it ran on tree" in desk.ends(3, "compare-qa").out
+
+
+SCOPE = dict.fromkeys(("evidence", "log of a run that nothing reads", "log of an agent"), "lib/") | {"in scope": "src/"}
+
+
 def page(desk: Desk, folder: Path) -> str:
     """Return the page that `report` writes now."""
     place = folder / "page.html"
