@@ -13,8 +13,11 @@ from desk import Desk
 
 pytestmark = pytest.mark.needs_linux
 NEW = [sys.executable, "-P", "-m", "git_taskctx"]
-FORKED = [*warm.command()[:-1], "/nonexistent"]
-"""What cannot start Python itself."""
+
+
+def forked() -> list[str]:
+    """Return the words of a call that cannot start Python itself."""
+    return [*warm.command()[:-1], "/nonexistent"]
 
 
 def answer(desk: Desk, words: list[str], *args: str, cwd: Path, **env: str) -> tuple[int, str, str]:
@@ -37,7 +40,7 @@ def test_a_fork_answers_as_a_new_process(begun: Desk) -> None:
         "hook pre-commit",
     ):
         for cwd in (begun.repo.path, begun.repo.at("sub")):
-            told = answer(begun, FORKED, *line.split(), cwd=cwd)
+            told = answer(begun, forked(), *line.split(), cwd=cwd)
             assert told == answer(begun, NEW, *line.split(), cwd=cwd), line
     assert told[0] == 1
 
@@ -45,12 +48,12 @@ def test_a_fork_answers_as_a_new_process(begun: Desk) -> None:
 def test_variables_are_those_of_the_caller(begun: Desk, tmp_path: Path) -> None:
     """They are read anew at each call."""
     trace = tmp_path / "trace"
-    answer(begun, FORKED, "verify", cwd=begun.repo.path, GIT_TASKCTX_TRACE=os.fspath(trace))
+    answer(begun, forked(), "verify", cwd=begun.repo.path, GIT_TASKCTX_TRACE=os.fspath(trace))
     assert "rev-parse" in trace.read_text()
-    assert answer(begun, FORKED, "hook", "pre-commit", cwd=begun.repo.path, GIT_TASKCTX="0")[0] == 0
+    assert answer(begun, forked(), "hook", "pre-commit", cwd=begun.repo.path, GIT_TASKCTX="0")[0] == 0
 
 
 @pytest.mark.parametrize("name", ["PYTHONHASHSEED", "LC_ALL", "LD_PRELOAD"])
 def test_what_is_read_at_the_start_takes_a_new_process(begun: Desk, name: str) -> None:
     """No fork answers where such a variable differs."""
-    assert "FileNotFoundError" in answer(begun, FORKED, "status", cwd=begun.repo.path, **{name: "1"})[2]
+    assert "FileNotFoundError" in answer(begun, forked(), "status", cwd=begun.repo.path, **{name: "1"})[2]
