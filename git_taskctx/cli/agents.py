@@ -53,12 +53,18 @@ def mcp(call: Call) -> Answer:
     for name in ("GIT_PAGER_IN_USE", "FORCE_COLOR"):
         os.environ.pop(name, None)
     Repository.inside = look_inside
-    package = Path(git_taskctx.__file__)
-    loaded = package.stat()
 
-    def read(words: Sequence[str]) -> str | None:
-        return answer_here(words) if os.path.samestat(package.stat(), loaded) else None  # another version is there
+    def installed() -> tuple[int, int]:
+        try:
+            found = Path(git_taskctx.__file__).stat()
+        except OSError:  # a process of its own says that it is gone
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
 
+    def read(words: Sequence[str]) -> str | None:  # what is loaded here answers for no other version
+        return answer_here(words) if installed() == loaded else None
+
+    loaded = installed()
     serve(read)
     return Answer(raw=b"")
 

@@ -4,33 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
 from benchmarks.tokens import counter
 from desk import Desk
+from gitrepo import ROOT
 
 from git_taskctx.agents import mcp as served
 from git_taskctx.errors import Usage
 
 pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the SDK of MCP is not installed")
 MOST_TOKENS = 600
+OLD = "no task context is active here"
 
 
-def talk(desk: Desk, use: Callable[[Any], Awaitable[None]]) -> None:
+def talk(desk: Desk, use: Callable[[Any], Awaitable[None]], *, package: Path = ROOT) -> None:
     """Start the server as a client does, and use it."""
     import anyio  # here, as the SDK is: it takes seconds to import
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     async def run() -> None:
+        env = desk.environment({"PYTHONPATH": os.fspath(package)})
         command = StdioServerParameters(
-            command=sys.executable, args=["-m", "git_taskctx", "mcp"], env=desk.environment(), cwd=desk.repo.path
+            command=sys.executable, args=["-m", "git_taskctx", "mcp"], env=env, cwd=desk.repo.path
         )
         async with stdio_client(command) as (reading, writing), ClientSession(reading, writing) as session:
             await session.initialize()
@@ -51,10 +56,8 @@ def test_a_turn(desk: Desk) -> None:
             answer = await session.call_tool(name, given)
             if name in reads and "verbose" not in given:
                 typed = desk.process(*served.argv_of(name, given))
-                assert (answer.is_error, answer.content[0].text) == (
-                    typed.code != 0,
-                    served.bounded(typed.out + typed.err),
-                )
+                said = served.bounded(typed.out + typed.err)
+                assert (answer.is_error, answer.content[0].text) == (typed.code != 0, said)
             return answer.is_error, answer.content[0].text
 
         reads: list[str] = []
@@ -96,6 +99,23 @@ def test_a_turn(desk: Desk) -> None:
     desk.run("init", "TASK-1", "--title", "discount")
     desk.repo.write("parser.py", "fixed\n")
     talk(desk, use)
+
+
+def test_another_version_is_installed_meanwhile(desk: Desk, tmp_path: Path) -> None:
+    """What the server has loaded no longer answers: the new version does."""
+    shutil.copytree(ROOT / "git_taskctx", tmp_path / "git_taskctx", ignore=shutil.ignore_patterns("__pycache__"))
+
+    async def use(session: Any) -> None:
+        before = (await session.call_tool("status", {})).content[0].text
+        assert OLD in before
+        for name in ("report/text.py", "__init__.py"):
+            place = tmp_path / "git_taskctx" / name
+            text = place.read_text()
+            place.unlink()
+            place.write_text(text.replace(OLD, "new words"))
+        assert (await session.call_tool("status", {})).content[0].text == before.replace(OLD, "new words")
+
+    talk(desk, use, package=tmp_path)
 
 
 def test_it_ends_with_its_client(desk: Desk) -> None:
