@@ -138,8 +138,8 @@ def _oddities(notes: Iterable[Note]) -> list[Reason]:
     reasons = [reason for note in some for reason in note.reasons]
     foreign = max((note.foreign for note in some), default=0)
     if foreign:
-        lines = f"{foreign} line{'s' * (foreign != 1)}"
-        reasons.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines} that are no records"))
+        lines = "1 line that is no record" if foreign == 1 else f"{foreign} lines that are no records"
+        reasons.append(Reason(Code.FOREIGN_LINES, f"the note holds {lines}"))
     return reasons
 
 
