@@ -13,8 +13,8 @@ from git_taskctx import __version__
 from git_taskctx.config import Config
 from git_taskctx.context.scope import paths_in
 from git_taskctx.errors import BadData, Refused, TaskctxError
-from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote
+from git_taskctx.git.tree import find_file, read_blob
 from git_taskctx.git.worktree import Reading
 from git_taskctx.limits import PYPROJECT_LIMIT
 from git_taskctx.model.context import Command, Immutable, TaskSnapshot, ValidationBaseline

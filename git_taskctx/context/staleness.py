@@ -9,9 +9,9 @@ from contextlib import nullcontext
 from git_taskctx.context.session import Session
 from git_taskctx.errors import BadData, TaskctxError
 from git_taskctx.files import read_plain
-from git_taskctx.git.lookup import find_file, read_blob
 from git_taskctx.git.quoting import quote, unquote
 from git_taskctx.git.repository import Repository
+from git_taskctx.git.tree import find_file, read_blob
 from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.limits import TEXT_FILE
 from git_taskctx.model.context import StandardsCitation

@@ -1,19 +1,22 @@
-"""A tree changed by path: only folders on the way are read, and only those are written anew.
+"""A tree by path: changed, where only folders on the way are read and written anew, or searched for a file.
 
 After git-revise's trees, which compute their own oid.
 """
 
 from __future__ import annotations
 
+import posixpath
 import stat
 from collections.abc import Callable, Iterable
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import LINK, SUBMODULE
 from git_taskctx.git.objects import FOLDER, ObjectStore, TreeEntry
-from git_taskctx.model.oids import TreeOid
+from git_taskctx.model.oids import BlobOid, TreeOid
 
 FILE, PROGRAM = "100644", "100755"
+MAX_LINKS = 8
+"""Links followed before it counts as a loop."""
 _WRITTEN = frozenset({FILE, PROGRAM, FOLDER, LINK, SUBMODULE})
 _Naming = Callable[[list[TreeEntry]], TreeOid]
 
@@ -137,3 +140,34 @@ def _as_git_writes(entry: TreeEntry) -> TreeEntry:
     if stat.S_ISREG(mode):
         return entry._replace(mode=PROGRAM if mode & 0o100 else FILE)
     return entry._replace(mode=LINK if stat.S_ISLNK(mode) else FOLDER if stat.S_ISDIR(mode) else SUBMODULE)
+
+
+def find_file(objects: ObjectStore, tree: TreeOid, path: bytes) -> tuple[bytes, BlobOid] | None:
+    """Return a file's real path and blob, None if it is missing or outside. Raises: CouldNotTell.
+
+    `path` is relative to the tree; `..` in it, or in a link, is the folder above.
+    """
+    for _ in range(MAX_LINKS):
+        path = posixpath.normpath(path)
+        if path.startswith((b"/", b"../")) or path in (b".", b"..") or b"\0" in path:
+            return None
+        parts, oid = path.split(b"/"), str(tree)
+        for index, name in enumerate(parts):
+            entry = objects.find_entry(oid, name)
+            if entry is None:
+                return None
+            oid, last = entry.oid, index == len(parts) - 1
+            if entry.mode == LINK:
+                path = posixpath.join(*parts[:index], b"", objects.get(oid, "blob"), *parts[index + 1 :])
+                break
+            if last or entry.mode != FOLDER:
+                return (path, BlobOid(oid)) if last and entry.mode.startswith("100") else None
+    return None
+
+
+def read_blob(objects: ObjectStore, oid: BlobOid, *, limit: int) -> bytes | None:
+    """Return a file's content, None above `limit` bytes without reading it. Raises: CouldNotTell when it is missing."""
+    found = objects.find(oid, limit=limit)
+    if found is None or found.kind != "blob":
+        raise CouldNotTell(f"the blob {oid} is not in this repository", hint="git fsck")
+    return found.data if found.whole else None

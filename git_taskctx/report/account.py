@@ -180,11 +180,8 @@ def _session(caller: Caller, context: Context, entries: list[Entry], aside: tupl
 
 
 def _of_session(session: Session, rules: RulesAt) -> Account:
-    chain, gaps, verdict = session.chain, list[str](), None
-    recorded, later = (
-        RecordedContext(session.context.context_id, session.task, tuple(session.entries), ()),
-        tuple[Entry, ...](),
-    )
+    chain, gaps, verdict, later = session.chain, list[str](), None, tuple[Entry, ...]()
+    recorded = RecordedContext(session.context.context_id, session.task, tuple(session.entries), ())
     if session.archived or chain.sealed is not None:
         proof, recorded, later = _prove_sealed(session.repository, chain, recorded, rules, gaps)
     else:
@@ -260,16 +257,10 @@ def _of_commit(caller: Caller, revision: str, rules: RulesAt) -> Account:
     candidate = found[one.commit].candidate
     if candidate is None:
         raise CouldNotTell(f"no record is about {revision}", Situation("clone.fetch", repository=repository))
-    held, gaps, recorded, later, session = (
-        rules(proof.policy),
-        list[str](),
-        candidate.recorded,
-        tuple[Entry, ...](),
-        None,
-    )
+    held, gaps, later, session = rules(proof.policy), list[str](), tuple[Entry, ...](), None
     claim = claim_about(one, candidate)
     forks = tuple(reason for reason in one.reasons if reason.code is Code.FORK)
-    recorded = replace(recorded, reasons=(*recorded.reasons, *forks))
+    recorded = replace(candidate.recorded, reasons=(*candidate.recorded.reasons, *forks))
     if recorded.reasons:
         gaps.append("the records do not make one chain, so nothing that depends on them is shown")
     else:

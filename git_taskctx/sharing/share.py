@@ -13,9 +13,9 @@ from git_taskctx.context.caller import Caller
 from git_taskctx.context.opening import load_from_ref
 from git_taskctx.context.roles import context_files
 from git_taskctx.errors import BadData, CouldNotTell, GitFailed, TryAgain
-from git_taskctx.git.notes import NOTES_REF, new_lines
+from git_taskctx.git.notes import NOTES_REF, append_notes, new_lines, write_notes
 from git_taskctx.git.quoting import quote, shown
-from git_taskctx.git.refs import RefMove, find_ref, move_refs, tries
+from git_taskctx.git.refs import RefMove, Refs, find_ref, move_refs, tries
 from git_taskctx.git.remote import Rejection, fetch_ref, list_remote, push_refs, url_of
 from git_taskctx.git.repository import Repository
 from git_taskctx.ledger.chain import fold
@@ -31,7 +31,6 @@ from git_taskctx.model.oids import is_context_id
 from git_taskctx.model.record import Record, load_record
 from git_taskctx.model.values import dataclass, field
 from git_taskctx.sharing.leaving import what_leaves
-from git_taskctx.sharing.merge import merge_ledger
 from git_taskctx.shell import shell_word
 from git_taskctx.situation import ASIDE, Situation
 from git_taskctx.store import CONTEXT
@@ -102,7 +101,7 @@ def fetch(caller: Caller, remote: str, *, with_snapshots: bool, dry_run: bool = 
             wanted.append(f"+{CONTEXTS}/{context_id}:{place}/contexts/{context_id}")
         wanted.append(f"+{SNAPSHOTS}/{context_id}/*:{place}/snapshots/{context_id}/*")
     fetch_ref(git, remote, NOTES_REF, f"{place}/notes", *wanted)
-    lines = merge_ledger(caller.repository, f"{place}/notes", shown(remote))
+    lines = _merge_ledger(caller.repository, f"{place}/notes", shown(remote))
     known = _records(lines.values())
     if not ids and active is None:
         return Merged(shown(remote), True, len(known), _tasks_of(known))
@@ -261,3 +260,28 @@ def _settle(caller: Caller, new: Sequence[Record]) -> tuple[tuple[str, ...], Sit
         text = f"another clone went on with {task}, and has not pushed its snapshots: it must push --with-snapshots"
         return (text,), None
     return (), None
+
+
+def _merge_ledger(repository: Repository, fetched: str, remote: str) -> dict[str, list[str]]:
+    """Add a fetched ledger's lines to ours; return the new ones.
+
+    Theirs becomes an ancestor of ours, so that a plain push updates theirs.
+    """
+    theirs = find_ref(repository.git, fetched)
+    if theirs is None:
+        raise CouldNotTell(f"what was fetched from {remote} is gone", hint="run the same command again")
+    found: dict[str, list[str]] = {}
+
+    def make(ours: str | None) -> str | None:
+        lines = new_lines(repository, ours, theirs)
+        for target, some in lines.items():
+            found.setdefault(target, []).extend(line for line in some if line not in found.get(target, ()))
+        if ours is not None and repository.is_ancestor(theirs, ours):
+            if not lines:
+                return None
+        elif ours is None or (repository.is_ancestor(ours, theirs) and not new_lines(repository, theirs, ours)):
+            return theirs
+        return append_notes(repository.objects, ours, lines, message=f"taskctx: merged with {remote}", merged=theirs)
+
+    write_notes(repository.objects, Refs(repository.git, NOTES_REF), make, reason=f"merged with {remote}")
+    return found
