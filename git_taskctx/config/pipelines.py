@@ -79,18 +79,13 @@ class _TableReader:
 
     def table(self, value: Any, key: str, readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, Any]:
         """Return the readable part of a table."""
-        if not isinstance(value, dict):
-            self.fault(key, f"expected a table, found {describe(value)}")
+        try:
+            read, wrong = _read_table(value, readers)
+        except _Wrong as error:
+            self.fault(key, str(error))
             return {}
-        read = {}
-        for name, item in value.items():
-            if name not in readers:
-                self.fault(f"{key}.{show_key(name)}", f"unknown key{_near(name, readers)}")
-                continue
-            try:
-                read[name] = readers[name](item)
-            except _Wrong as wrong:
-                self.fault(f"{key}.{name}", str(wrong))
+        for name, text in wrong.items():
+            self.fault(f"{key}.{name}", text)
         return read
 
     def judge(self, stages: Mapping[str, Stage], pipelines: Mapping[str, tuple[str, ...]]) -> None:
@@ -252,23 +247,29 @@ def _usd(value: Any) -> str:
         raise _Wrong("is not a number") from error
 
 
+def _read_table(value: Any, readers: Mapping[str, Callable[[Any], Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the readable part of a table, and what is wrong with the rest, by key."""
+    if not isinstance(value, dict):
+        raise _Wrong(f"expected a table, found {describe(value)}")
+    read, wrong = dict[str, Any](), dict[str, str]()
+    for name, item in value.items():
+        if name not in readers:
+            wrong[show_key(name)] = f"unknown key{_near(name, readers)}"
+            continue
+        try:
+            read[name] = readers[name](item)
+        except _Wrong as error:
+            wrong[name] = str(error)
+    return read, wrong
+
+
 def _inner(keys: Mapping[str, Callable[[Any], Any]], made: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return the reader of an inner table, with its problems under its key."""
 
     def read(value: Any) -> Any:
-        if not isinstance(value, dict):
-            raise _Wrong(f"expected a table, found {describe(value)}")
-        read, wrong = {}, []
-        for name, item in value.items():
-            if name not in keys:
-                wrong.append(f"unknown key {show_key(name)}{_near(name, keys)}")
-                continue
-            try:
-                read[name] = keys[name](item)
-            except _Wrong as error:
-                wrong.append(f"{name}: {error}")
+        read, wrong = _read_table(value, keys)
         if wrong:
-            raise _Wrong("; ".join(wrong))
+            raise _Wrong("; ".join(f"{name}: {text}" for name, text in wrong.items()))
         return made(**read)
 
     return read

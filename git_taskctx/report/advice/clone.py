@@ -86,13 +86,8 @@ def not_all_here(repository: Repository) -> tuple[Step, ...]:
     return (taskctx(*words, why="where another clone has what is missing"),)
 
 
-def fetch(repository: Repository) -> tuple[Step, ...]:
-    """Suggest fetching the records."""
-    return (fetch_from(repository),)
-
-
-def fetch_from(repository: Repository) -> Step:
-    """Return how to fetch the records of the likely remote."""
+def fetch(repository: Repository) -> Step:
+    """Suggest fetching the records of the likely remote."""
     return taskctx("fetch", likely_remote(remotes_of(repository.git)))
 
 

@@ -20,7 +20,7 @@ from git_taskctx.proof.found import NO_RECORDS
 from git_taskctx.proof.range import Range
 from git_taskctx.report.advice import steps_for
 from git_taskctx.report.advice.chain import way_back
-from git_taskctx.report.advice.clone import fetch_from
+from git_taskctx.report.advice.clone import fetch
 from git_taskctx.situation import Situation
 
 SHOWN = 3
@@ -95,8 +95,8 @@ def _bring_records(repository: Repository, codes: Collection[Code], asked: Colle
         why = "tasks known here; there is no remote to ask, and a commit made outside a task has no records"
         return (taskctx("list", why=why),)
     why = "or it was committed outside a task: nobody validated it" if Code.NO_RECORD in codes else ""
-    fetch = fetch_from(repository)
-    return (fetch.because(why),) if fetch.argv[-1] not in asked else ()
+    step = fetch(repository).because(why)
+    return (step,) if step.argv[-1] not in asked else ()
 
 
 def _look_at(one: CommitProof) -> Step:
@@ -117,7 +117,7 @@ def not_proved_push(found: Proof) -> tuple[Step, ...]:
 
 def nothing_recorded(repository: Repository, found: Proof) -> tuple[Step, ...]:
     """Suggest fetching what is missing about a commit."""
-    return (steps_for(found.situation) if found.situation is not None else ()) or (fetch_from(repository),)
+    return (steps_for(found.situation) if found.situation is not None else ()) or (fetch(repository),)
 
 
 def nothing_attested(revision: str, found: Proof) -> tuple[Step, ...]:
