@@ -14,7 +14,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from git_taskctx.files import TEMPORARY, give_as
 from git_taskctx.git.changes import LINK
@@ -22,6 +21,7 @@ from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.limits import PIECE
 from git_taskctx.model.snapshot import Change
+from git_taskctx.model.values import NamedTuple
 
 CHANGED = "changed while it was restored"
 RACY = 50_000_000

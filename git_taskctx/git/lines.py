@@ -12,7 +12,7 @@ import itertools
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import ABSENT, SUBMODULE, diff_pairs, split_raw
@@ -20,7 +20,7 @@ from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
-from git_taskctx.model.values import dataclass
+from git_taskctx.model.values import NamedTuple, dataclass
 
 LARGE = 32 * 1024 * 1024
 """Bytes; larger files have no lines here, as git takes them for binary (`THRESHOLD` in `patch`)."""

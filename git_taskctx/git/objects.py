@@ -14,7 +14,7 @@ import subprocess
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from typing import IO, Literal
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
@@ -23,6 +23,7 @@ from git_taskctx.git.process import Git, pipe, stop, way_out
 from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
+from git_taskctx.model.values import NamedTuple
 from git_taskctx.shell import shell_word
 
 Kind = Literal["commit", "tree", "blob", "tag"]

@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.changes import LINK, compare_trees, diff_pairs
@@ -28,6 +28,7 @@ from git_taskctx.lean import digest, regex
 from git_taskctx.limits import PIECE, unpacked
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.snapshot import Change
+from git_taskctx.model.values import NamedTuple
 
 if TYPE_CHECKING:
     import gzip

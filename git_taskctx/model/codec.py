@@ -48,8 +48,11 @@ def from_plain(cls: type[T], value: Any, *, what: str, unknown: list[str] | None
 
 @functools.cache
 def field_hints(cls: Any) -> dict[str, Any]:
-    """Return the resolved type hint of every field of a dataclass."""
-    return typing.get_type_hints(cls)
+    """Return the type hint of every field of a dataclass; those of `model` are types already, not their text."""
+    found: dict[str, Any] = {}
+    for base in cls.__mro__[-2::-1]:
+        found |= base.__annotations__ if "__annotations__" in vars(base) else {}
+    return typing.get_type_hints(cls) if str in map(type, found.values()) else found
 
 
 def keys_of(cls: Any) -> dict[str, Any]:
@@ -76,13 +79,24 @@ def _builder(hint: Any) -> Build:
         return functools.partial(_build_mapping, _builder(args[1]))
     if is_dataclass(hint):
         cls = typing.cast(Any, hint)
-        hints, known = field_hints(cls), keys_of(cls)
-        builders = {
-            key: (field.name, _fitting(hints[field.name]), _builder(hints[field.name])) for key, field in known.items()
-        }
+        known = keys_of(cls)
         required = {key for key, one in known.items() if one.default is MISSING and one.default_factory is MISSING}
-        return functools.partial(_build_dataclass, cls, builders, required)
+        return functools.partial(_build_dataclass, cls, _Builders(cls, known), required)
     return functools.partial(_expect, hint)
+
+
+class _Builders(dict[str, tuple[str, frozenset[type], Build]]):
+    """What builds each field of a dataclass by its key in JSON, worked out when the first value of it is met."""
+
+    def __init__(self, cls: Any, known: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._hints, self.known = field_hints(cls), known
+
+    def __missing__(self, key: str) -> tuple[str, frozenset[type], Build]:
+        name = self.known[key].name
+        hint = self._hints[name]
+        made = self[key] = (name, _fitting(hint), _builder(hint))
+        return made
 
 
 def _build_literal(allowed: tuple[Any, ...], value: Any, where: str, _: list[str] | None) -> Any:
@@ -101,7 +115,7 @@ def _build_mapping(inner: Build, value: Any, where: str, unknown: list[str] | No
 
 def _build_dataclass(
     cls: Any,
-    builders: Mapping[str, tuple[str, frozenset[type], Build]],
+    builders: _Builders,
     required: set[str],
     value: Any,
     where: str,
@@ -109,7 +123,7 @@ def _build_dataclass(
 ) -> Any:
     made = {}
     for key, item in _expect(dict, value, where).items():
-        if key in builders:
+        if key in builders.known:
             name, fitting, build = builders[key]
             made[name] = item if type(item) in fitting else build(item, f"{where}.{key}", unknown)
         elif unknown is not None:

@@ -1,10 +1,9 @@
 """`context.json`: the immutable block that every agent reads, and the moving part beside it."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import functools
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from git_taskctx.errors import BadData
 from git_taskctx.model.canonical import dump_canonical, load_object, sha256_hex
@@ -205,7 +204,7 @@ class Context:
         """The sha256 that ledger records carry."""
         return sha256_hex(self.to_bytes())
 
-    def replace(self, **changes: Any) -> Context:
+    def replace(self, **changes: Any) -> Self:
         """Return a copy with `changes` made."""
         return replace(self, **changes)
 

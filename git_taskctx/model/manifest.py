@@ -1,7 +1,6 @@
 """`context.manifest`: what the immutable block was made of, so that anybody can make it again and compare."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 from collections.abc import Mapping
 from typing import Literal
 

@@ -1,10 +1,9 @@
 """The results of tests and linters: by log, by exit code, and whether the two agree."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.values import dataclass, field, optional, replace
@@ -38,7 +37,7 @@ class QaReport:
     note: str | None = optional()
     """Why the status is what it is, if the counts do not show it."""
 
-    def bounded(self) -> QaReport:
+    def bounded(self) -> Self:
         """Return it with the first failures alone, each name cut to size."""
         names = tuple(
             name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…" for name in self.failures[:NAMES_KEPT]

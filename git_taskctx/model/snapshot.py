@@ -1,11 +1,10 @@
 """The recorded fingerprint of a worktree, and what changed to get there."""
 
-from __future__ import annotations
-
-from typing import Literal, NamedTuple
+# No `from __future__ import annotations`: each type would be text, to be compiled at every start.
+from typing import Literal
 
 from git_taskctx.model.oids import CommitOid, TreeOid
-from git_taskctx.model.values import dataclass, optional
+from git_taskctx.model.values import NamedTuple, dataclass, optional
 
 Operation = Literal["merge", "rebase", "cherry-pick", "revert", "bisect", "am"]
 ChangeStatus = Literal["A", "M", "D", "T"]

@@ -1,8 +1,8 @@
-"""Dataclasses that are cheap to define, create and replace.
+"""Dataclasses and named tuples that are cheap to define, create and replace.
 
 The standard module imports `inspect`, and its decorator compiles six functions for every class: some thirty
 milliseconds at each start. Here one set of functions serves all classes. They mean what `dataclasses` says, and type
-checkers see those. What a class keeps has names of our own: who finds `__dataclass_fields__`, as dask does, takes its
+checkers see those. What a class keeps has names of our own: who finds `__ours_fields__`, as dask does, takes its
 values for those of the standard module.
 """
 
@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["MISSING", "FrozenInstanceError", "dataclass", "field", "fields", "is_dataclass", "optional", "replace"]
+__all__ = [
+    "MISSING", "FrozenInstanceError", "NamedTuple", "dataclass", "field", "fields", "is_dataclass", "optional", "replace",
+]  # fmt: skip
 
 
 class Field:
@@ -27,7 +29,10 @@ class Field:
 
 if TYPE_CHECKING:
     from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
+    from typing import NamedTuple
 else:
+    from collections import _tuplegetter
+
     MISSING = type("MISSING", (), {"__repr__": lambda _: "MISSING"})()
     """Marks a missing default."""
 
@@ -61,6 +66,37 @@ else:
         """Make a class a dataclass, as `dataclasses.dataclass` would with the same options."""
         return _make(cls, frozen) if cls is not None else lambda cls: _make(cls, frozen)
 
+    class _TupleType(type):
+        def __new__(cls, name, bases, given):
+            if bases:
+                names = tuple(given.get("__annotations__", ()))
+                given |= {"_fields": names, "_count": len(names), "__match_args__": names}
+                given["_defaults"] = {name: given[name] for name in names if name in given}
+                given |= {name: _tuplegetter(place, None) for place, name in enumerate(names)}
+            return super().__new__(cls, name, bases or (tuple,), {**given, "__slots__": ()})
+
+    class NamedTuple(metaclass=_TupleType):
+        """What `typing.NamedTuple` makes, which compiles each annotation that is text."""
+
+        def __new__(cls, *args, _new=tuple.__new__, **given):
+            if given or len(args) != cls._count:
+                missing = cls._count - len(args)
+                if given or not 0 < missing <= len(cls._defaults):
+                    args = _in_order(cls, args, given)
+                else:
+                    args += tuple(cls._defaults.values())[-missing:]
+            return _new(cls, args)
+
+        def __repr__(self):
+            shown = ", ".join(f"{name}={value!r}" for name, value in zip(self._fields, self, strict=True))
+            return f"{type(self).__name__}({shown})"
+
+        def __getnewargs__(self):
+            return tuple(self)
+
+        def _replace(self, **changes):
+            return type(self)(**{**dict(zip(self._fields, self, strict=True)), **changes})
+
 
 def optional(default: Any = None, *, key: str | None = None) -> Any:
     """Return a field that is left out of JSON where it has its default; `key` is its name there."""
@@ -76,51 +112,72 @@ def _make(cls: Any, frozen: bool) -> Any:
     }
     if frozen:
         functions |= {"__setattr__": _refuse, "__delattr__": _refuse}
+    given = cls.__dict__
     for name, function in functions.items():
-        if name not in cls.__dict__ or name == "__hash__":
+        if name not in given or name == "__hash__":
             setattr(cls, name, function)
-    known: dict[str, Any] = {}
-    for base in cls.__mro__[:0:-1]:
-        known |= getattr(base, "__ours_fields__", {})
-    for name in cls.__annotations__:
-        known[name] = _field_of(cls, name)
-    cls.__ours_fields__ = known
-    cls.__ours_defaults__ = {name: one.default for name, one in known.items() if one.default is not MISSING}
-    cls.__ours_factories__ = [(n, f.default_factory) for n, f in known.items() if f.default_factory is not MISSING]
-    cls.__match_args__ = tuple(known)  # type: ignore[misc]
+    described = {name: given[name] for name in cls.__annotations__ if type(given.get(name)) is Field}
+    for name, one in described.items():  # the class keeps only its default, as in the standard module
+        if one.default is MISSING:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, one.default)
+    cls.__ours_fields__ = _Fields(cls, described)
     return cls
 
 
-def _field_of(cls: Any, name: str) -> Any:
-    """Return an annotation's field; the class keeps only its default, as in the standard module."""
-    default = cls.__dict__.get(name, MISSING)
-    made: Any = default if isinstance(default, Field) else field(default=default)
-    made.name = name
-    if made is default and made.default is not MISSING:
-        setattr(cls, name, made.default)
-    elif made is default:
-        delattr(cls, name)
-    return made
+class _Fields:
+    """Works out the fields of a class when they are first asked for: most classes are only defined."""
+
+    def __init__(self, cls: Any, described: dict[str, Field]) -> None:
+        self._cls, self._described = cls, described
+
+    def __get__(self, value: Any, owner: Any) -> dict[str, Any]:
+        cls = self._cls
+        known: dict[str, Any] = {}
+        for base in cls.__mro__[:0:-1]:
+            known |= getattr(base, "__ours_fields__", {})
+        for name in cls.__annotations__:
+            known[name] = self._described.get(name) or field(default=cls.__dict__.get(name, MISSING))
+            known[name].name = name
+        cls.__ours_defaults__ = {name: one.default for name, one in known.items() if one.default is not MISSING}
+        cls.__ours_factories__ = [
+            (name, one.default_factory) for name, one in known.items() if one.default_factory is not MISSING
+        ]
+        cls.__match_args__ = tuple(known)  # type: ignore[misc]
+        cls.__ours_fields__ = known
+        return known
 
 
 def _init(self: Any, /, *args: Any, **given: Any) -> None:
+    known = self.__ours_fields__
     if args:
-        given = _named(self, args, given)
-    if given.keys() != self.__ours_fields__.keys():
+        given = _named(self.__match_args__, args, given, type(self).__name__)
+    if given.keys() != known.keys():
         given = _complete(self, given)
     self.__dict__.update(given)
 
 
-def _named(self: Any, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+def _in_order(cls: Any, args: tuple[Any, ...], given: dict[str, Any]) -> list[Any]:
+    """Return the values of a named tuple. Raises: TypeError."""
+    values = cls._defaults | _named(cls._fields, args, given, cls.__name__)
+    for name in cls._fields:
+        if name not in values:
+            raise TypeError(f"{cls.__name__} needs {name}")
+    if len(values) != cls._count:
+        raise TypeError(f"{cls.__name__} has no {min(values.keys() - set(cls._fields))}")
+    return [values[name] for name in cls._fields]
+
+
+def _named(names: tuple[str, ...], args: tuple[Any, ...], given: dict[str, Any], what: str) -> dict[str, Any]:
     """Return all values by name. Raises: TypeError."""
-    names = self.__match_args__
     if len(args) == len(names) and not given:
         return dict(zip(names, args, strict=True))
     if len(args) > len(names):
-        raise TypeError(f"{type(self).__name__} takes {len(names)} values, not {len(args)}")
+        raise TypeError(f"{what} takes {len(names)} values, not {len(args)}")
     values = dict(zip(names, args, strict=False))
     if values.keys() & given.keys():
-        raise TypeError(f"{type(self).__name__} got {min(values.keys() & given.keys())} twice")
+        raise TypeError(f"{what} got {min(values.keys() & given.keys())} twice")
     return values | given
 
 

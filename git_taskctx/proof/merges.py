@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from git_taskctx.git.patch import bare_git
 from git_taskctx.git.private import private_folder
@@ -13,7 +13,7 @@ from git_taskctx.git.repository import Repository
 from git_taskctx.limits import COMMIT_LIMIT, MERGES_LIMIT
 from git_taskctx.model.oids import CommitOid, TreeOid
 from git_taskctx.model.proof import Code, Proof, Proven, Reason, is_violated
-from git_taskctx.model.values import replace
+from git_taskctx.model.values import NamedTuple, replace
 from git_taskctx.proof.found import CUT_OFF
 from git_taskctx.proof.range import Commit, Range, between, find_commit, lone_range, shallow_commits
 

@@ -10,10 +10,11 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from git_taskctx.errors import Refused
 from git_taskctx.lean import digest, regex
+from git_taskctx.model.values import NamedTuple
 
 SHOWN_HITS = 10
 OVERLAP = 8192

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import pickle
+import typing
 from typing import Any
 
 import pytest
@@ -73,8 +74,33 @@ def test_what_does_not_fit_is_refused(module: Any) -> None:
             change(below("a"))
 
 
+@pytest.mark.parametrize("module", [typing, values], ids=["standard", "ours"])
+def test_a_named_tuple_is_one(module: Any) -> None:
+    """The standard module and ours make the same tuples, and refuse the same values."""
+
+    class Pair(module.NamedTuple):  # type: ignore[misc]
+        name: str
+        count: int = 1
+
+        @property
+        def doubled(self) -> int:
+            return 2 * self.count
+
+    one = Pair("a", count=2)
+    assert (one, one.name, one.doubled, len(one)) == (("a", 2), "a", 4, 2)
+    assert (Pair("a"), Pair(count=2, name="a")) == (("a", 1), one)
+    assert repr(one) == "Pair(name='a', count=2)"
+    assert (one._replace(name="b"), copy.deepcopy(one), Pair.__match_args__) == (("b", 2), one, ("name", "count"))
+    assert not hasattr(one, "__dict__")
+    for args, given in (((), {}), (("a",), {"other": 1}), (("a",), {"name": "b"}), (("a", 1, 4), {})):
+        with pytest.raises(TypeError):
+            Pair(*args, **given)
+
+
 def test_a_value_travels() -> None:
     """Values of a class that stands in a module are pickled, as the workers of a pool need them."""
+    from git_taskctx.git.objects import TreeEntry
     from git_taskctx.model.policy import Policy
 
-    assert pickle.loads(pickle.dumps(Policy())) == Policy()
+    for value in (Policy(), TreeEntry("100644", b"a", "0" * 40)):
+        assert pickle.loads(pickle.dumps(value)) == value

@@ -8,7 +8,8 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+
+from git_taskctx.model.values import NamedTuple
 
 LINE = 4000
 """Characters of a line that are examined."""
