@@ -104,6 +104,9 @@ def _run(argv: Sequence[str], *, alone: bool) -> int:
         return 0
     if alone and argv and argv[0] in _OPENING:
         _begin(argv)
+    from git_taskctx.lean import load_pathlib
+
+    load_pathlib()
     from git_taskctx.cli.plain import run_plain
     from git_taskctx.cli.signals import catch_signals, ignore_signals
 

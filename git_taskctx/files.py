@@ -293,10 +293,17 @@ def _give(folder: int, name: str, owner: os.stat_result, *, depth: int) -> None:
         os.close(descriptor)
 
 
+def begin_with(folder: Path, prefix: str) -> list[Path]:
+    """Return what begins with `prefix` in a folder that may be missing; a glob would be compiled first."""
+    with contextlib.suppress(OSError):
+        return [folder / name for name in os.listdir(folder) if name.startswith(prefix)]  # noqa: PTH208 - only names
+    return []
+
+
 def sweep_temporaries(folder: Path, begins: str = ".tmp-") -> None:
     """Remove leftovers of interrupted writes; requires the lock."""
-    for entry in folder.glob(".tmp-*"):
-        if entry.name.startswith(begins) and entry.is_file() and not entry.is_symlink():
+    for entry in begin_with(folder, begins):
+        if entry.is_file() and not entry.is_symlink():
             entry.unlink(missing_ok=True)
 
 

@@ -30,6 +30,28 @@ else:
             return getattr(compiled, name)
 
 
+def load_pathlib() -> None:
+    """Load `pathlib` without `urllib.parse`, which up to CPython 3.12 it imports for `Path.as_uri` alone."""
+    name = "urllib.parse"
+    if name in sys.modules or "pathlib" in sys.modules:
+        return
+
+    class Later:
+        @staticmethod
+        def quote_from_bytes(path: bytes) -> str:
+            from urllib.parse import quote_from_bytes
+
+            return quote_from_bytes(path)
+
+    sys.modules[name] = Later  # type: ignore[assignment]
+    try:
+        import pathlib
+
+        _ = pathlib
+    finally:
+        del sys.modules[name]
+
+
 WIDTH = {"sha1": 20, "sha256": 32}
 """Bytes of a hash."""
 _FEW = 1 << 19

@@ -73,7 +73,7 @@ class Store:
             for folder in (self.root, self.root / "tasks", self.root / "archive", *tasks, *evidence):
                 if files.require_plain(folder, folder=True):
                     files.sweep_temporaries(folder)
-            for left in self.root.glob(f"{_STAGING}*"):
+            for left in files.begin_with(self.root, _STAGING):
                 _remove_folder(left)
             if not self._private.is_symlink():
                 files.sweep_temporaries(self._private)
@@ -286,7 +286,7 @@ class Store:
             import shutil
 
             with files.naming(folder):
-                for note in folder.parent.glob("left-*"):
+                for note in files.begin_with(folder.parent, "left-"):
                     if (files.read_plain(note, limit=NAME_FILE) or b"").startswith(context_id.encode()):
                         note.unlink()
                 self._set_aside(folder, context_id)

@@ -36,8 +36,8 @@ def is_active(top: str, git_dir: str) -> bool:
 def refs_of(git_dir: str) -> tuple[str, ...]:
     """Return the refs that opening the active context asks for, as `ledger.refs` names them; none without one."""
     try:
-        with open(f"{git_dir}/taskctx/context", encoding="ascii") as file:  # noqa: PTH123 - no pathlib here
-            name = file.read(64).strip()
+        with open(f"{git_dir}/taskctx/context", "rb") as file:  # noqa: PTH123 - no pathlib here
+            name = file.read(64).decode("ascii").strip()  # `encodings.ascii` would be one more to load
     except (OSError, ValueError):  # none, or whoever reads it reports why
         return ()
     return ("refs/notes/taskctx", f"refs/taskctx/contexts/{name}", f"refs/taskctx/snapshots/{name}")

@@ -56,6 +56,9 @@ def run_hook(event: str, agent: str, role: str | None) -> int:
         if concerned is None or (agent == "claude" and _is_second(event)):
             return 0
         _begin(concerned, scan=event.lower() in _STOPS)
+        from git_taskctx.lean import load_pathlib
+
+        load_pathlib()
         from git_taskctx.agents.answer import answer
 
         said = answer(event, agent, role, sent, folder=folder, environ=os.environ, clock=_now)

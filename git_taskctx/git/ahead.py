@@ -1,4 +1,4 @@
-"""git processes started before our own modules are loaded, so that git works meanwhile.
+"""git processes, some started before our own modules are loaded, so that git works meanwhile.
 
 An answer is used only for the same words, variables and folder. A worktree status is used only if the index is the file
 that it read, and no verb of ours wrote into the worktree since. Everything else is asked again; unused processes are
@@ -14,7 +14,6 @@ import time
 
 TYPE_CHECKING = False  # typing itself takes as long to load as git to answer
 if TYPE_CHECKING:
-    import subprocess
     from collections.abc import Mapping, Sequence
     from typing import IO
 
@@ -78,6 +77,10 @@ _DROP = frozenset({
 })  # fmt: skip
 _IGNORED = (13, 25)
 """SIGPIPE and SIGXFSZ, which Python ignores and git must not; `signal` takes a while to load."""
+PIPE = 4096
+"""Bytes that a new pipe takes at once, whether or not anybody reads (the least that Linux gives it)."""
+PIECE = 1 << 16
+"""Bytes that are read at once: what a pipe holds."""
 RACY = 100_000_000
 """Nanoseconds: a younger index may be rewritten with the same time (clocks tick every 1 to 10 ms)."""
 
@@ -101,22 +104,35 @@ def identity(found: os.stat_result) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
-class Begun:
-    """A process started ahead: the used part of `subprocess.Popen`, which takes long to load."""
+class TimedOut(Exception):
+    """A process did not end in time."""
 
-    def __init__(self, argv: list[bytes], env: dict[str, str], folder: str) -> None:
-        """Start it in `folder`. Raises: OSError."""
+
+class Process:
+    """A process with pipes: the used part of `subprocess.Popen`, which takes long to load."""
+
+    def __init__(
+        self, argv: list[bytes], env: dict[str, str], folder: str, *, quiet: bool = False, foreground: bool = False
+    ) -> None:
+        """Start git in `folder`; `quiet` discards its complaints, `foreground` leaves it in our process group.
+
+        Raises: OSError.
+        """
         self.asked = (argv, env, folder)
         self.index: tuple[int, ...] | None = None
         """The identity of the index before."""
         self.returncode: int | None = None
+        self._read: dict[IO[bytes], bytearray] | None = None
+        """What `communicate` has read."""
         ours, theirs = zip(*(os.pipe()[::-1], os.pipe(), os.pipe()), strict=True)
         words = [argv[0], b"-C", os.fsencode(folder), *argv[1:]]
+        actions: list[tuple[object, ...]] = [(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)]
+        if quiet:
+            actions[2] = (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)
+        group = {} if foreground else {"setpgroup": 0}
         try:
-            self.pid = os.posix_spawnp(
-                words[0], words, env, setpgroup=0, setsigdef=_IGNORED,
-                file_actions=[(os.POSIX_SPAWN_DUP2, end, number) for number, end in enumerate(theirs)],
-            )  # fmt: skip
+            program = _find(os.fsdecode(argv[0]), env)
+            self.pid = os.posix_spawn(program, words, env, setsigdef=_IGNORED, file_actions=actions, **group)  # type: ignore[arg-type]
         except OSError:
             for end in ours:
                 os.close(end)
@@ -133,7 +149,7 @@ class Begun:
         return self._reap(os.WNOHANG)
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Raises: TimeoutExpired."""
+        """Wait for its end. Raises: TimedOut."""
         if timeout is None:
             self._reap(0)
         end = time.monotonic() + (timeout or 0)
@@ -142,27 +158,44 @@ class Begun:
             time.sleep(0.001)
         return self.returncode or 0
 
-    def communicate(self, input: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
-        """Read all output and wait for the end, without input. Raises: TimeoutExpired."""
-        import selectors
+    def communicate(self, data: bytes = b"", timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Send `data`, read all output and wait for the end. Raises: TimedOut; the next call goes on, without data."""
+        import select
 
         end = None if timeout is None else time.monotonic() + timeout
-        if not self.stdin.closed:
-            self.stdin.close()
-        said = self.__dict__.setdefault("said", {self.stdout: bytearray(), self.stderr: bytearray()})
-        with selectors.DefaultSelector() as selector:
-            for stream in said:
-                if not stream.closed:
-                    selector.register(stream, selectors.EVENT_READ)
-            while selector.get_map():
-                for key, _ in selector.select(None if end is None else self._left(end)):
-                    piece = os.read(key.fd, 1 << 20)
-                    said[key.fileobj] += piece
-                    if not piece:
-                        selector.unregister(key.fileobj)
-                        key.fileobj.close()  # type: ignore[union-attr]
+        if self._read is None:
+            self._read = {self.stdout: bytearray(), self.stderr: bytearray()}
+            self._send(data)
+        streams = {stream.fileno(): stream for stream in self._read if not stream.closed}
+        poll = select.poll()
+        for descriptor in streams:
+            poll.register(descriptor, select.POLLIN)
+        while streams:
+            for descriptor, _ in poll.poll(None if end is None else 1000 * self._left(end)):
+                piece = os.read(descriptor, PIECE)
+                self._read[streams[descriptor]] += piece
+                if not piece:
+                    poll.unregister(descriptor)
+                    streams.pop(descriptor).close()
         self.wait(None if end is None else max(0.001, end - time.monotonic()))
-        return bytes(said[self.stdout]), bytes(said[self.stderr])
+        return bytes(self._read[self.stdout]), bytes(self._read[self.stderr])
+
+    def _send(self, data: bytes) -> None:
+        """Write all input: in a thread of its own what may fill the pipe before git reads."""
+
+        def send() -> None:
+            try:
+                with self.stdin as stream:
+                    stream.write(data)
+            except BrokenPipeError:  # its exit code says it
+                pass
+
+        if len(data) <= PIPE:
+            send()
+        else:
+            import threading
+
+            threading.Thread(target=send, daemon=True).start()
 
     def send_signal(self, number: int) -> None:
         """Send a signal if it still runs."""
@@ -172,19 +205,36 @@ class Begun:
     def _left(self, end: float) -> float:
         left = end - time.monotonic()
         if left <= 0:
-            import subprocess
-
-            raise subprocess.TimeoutExpired(self.asked[0], left)
+            raise TimedOut
         return left
 
     def _reap(self, options: int) -> int | None:
         if self.returncode is None:
-            pid, status = os.waitpid(self.pid, options)
+            try:
+                pid, status = os.waitpid(self.pid, options)
+            except ChildProcessError:  # SIGCHLD is ignored, so that nobody knows how it ended
+                pid, status = self.pid, 0
             self.returncode = os.waitstatus_to_exitcode(status) if pid else None
         return self.returncode
 
 
-_begun: list[Begun] = []
+def _find(program: str, env: Mapping[str, str]) -> str:
+    """Return a program's file by the PATH that it gets. Raises: FileNotFoundError."""
+    path = env.get("PATH", os.defpath)
+    key = (program, path)
+    if key not in _found:
+        for folder in path.split(os.pathsep):
+            file = f"{folder or '.'}/{program}"
+            if os.access(file, os.X_OK) and not os.path.isdir(file):  # noqa: PTH112 - no pathlib here
+                _found[key] = file
+                break
+        else:
+            raise FileNotFoundError(program)
+    return _found[key]
+
+
+_found: dict[tuple[str, str], str] = {}
+_begun: list[Process] = []
 _mark: tuple[str, object] | None = None
 
 
@@ -223,17 +273,15 @@ def begin(
         return
 
 
-def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> subprocess.Popen[bytes] | None:
+def take(argv: list[bytes], env: Mapping[str, str], folder: str) -> Process | None:
     """Return a process started with the same words, variables and folder, once."""
     for at, begun in enumerate(_begun):
         if begun.index is None and begun.asked == (argv, env, folder):
-            return _begun.pop(at)  # type: ignore[return-value]  # all that is used of one
+            return _begun.pop(at)
     return None
 
 
-def take_status(
-    argv: list[bytes], env: Mapping[str, str], folder: str, index: os.stat_result | None
-) -> subprocess.Popen[bytes] | None:
+def take_status(argv: list[bytes], env: Mapping[str, str], folder: str, index: os.stat_result | None) -> Process | None:
     """Return the status started for this index; None where it must be asked now.
 
     The caller must compare `identity` of the index with this once the process has ended.
@@ -242,7 +290,7 @@ def take_status(
     for at, begun in enumerate(_begun):
         if begun.index is not None and begun.asked == (argv, plain, folder) and _mark is not None:
             if index is not None and begun.index == identity(index) and read_mark(_mark[0]) == _mark[1]:
-                return _begun.pop(at)  # type: ignore[return-value]
+                return _begun.pop(at)
             return None
     return None
 
@@ -272,8 +320,8 @@ def read_mark(path: str) -> object:
         os.close(descriptor)
 
 
-def _add(settings: Sequence[str], args: Sequence[str], env: dict[str, str], folder: str) -> Begun:
-    begun = Begun(command_line(settings, args), env, folder)
+def _add(settings: Sequence[str], args: Sequence[str], env: dict[str, str], folder: str) -> Process:
+    begun = Process(command_line(settings, args), env, folder)
     _begun.append(begun)
     return begun
 

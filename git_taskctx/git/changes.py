@@ -11,7 +11,7 @@ from typing import IO
 
 from git_taskctx.errors import CouldNotTell
 from git_taskctx.git.objects import QUESTIONS
-from git_taskctx.git.process import Git, Result, pipe, stop
+from git_taskctx.git.process import Git, Result, stop
 from git_taskctx.git.quoting import unquote
 from git_taskctx.git.repository import Repository
 from git_taskctx.model.oids import TreeOid
@@ -74,9 +74,9 @@ def _ask(
     process, began = git.start(*command), time.perf_counter()
     try:
         with contextlib.suppress(BrokenPipeError):  # its exit code says it
-            pipe(process.stdin).write(b"".join(heads))
-            pipe(process.stdin).close()
-        said = _Said(pipe(process.stdout))
+            process.stdin.write(b"".join(heads))
+            process.stdin.close()
+        said = _Said(process.stdout)
         known = 0
         while known < len(heads) and said.takes(heads[known]):
             pieces = said.until(heads[known + 1] if known + 1 < len(heads) else None)
@@ -84,13 +84,14 @@ def _ask(
             for _ in pieces:  # what was not read
                 pass
             known += 1
-        complaint = pipe(process.stderr).read()
+        complaint = process.stderr.read()
         # git 2.39 passes over a pair of which a tree is missing, and ends with 0 (`diff_tree_stdin`).
-        passed_over = process.wait() == 0 and known != len(pairs)
-        git.trace(began, process.returncode, command)
-        if process.returncode != 0 or passed_over:
+        code = process.wait()
+        passed_over = code == 0 and known != len(pairs)
+        git.trace(began, code, command)
+        if code != 0 or passed_over:
             old, new = pairs[known if passed_over else max(known - 1, 0)]
-            why = "one of them is missing" if passed_over else Result(process.returncode, b"", complaint).complaint
+            why = "one of them is missing" if passed_over else Result(code, b"", complaint).complaint
             # Of a reading the second tree is in quarantine, where nobody else sees it.
             trees = old if "GIT_OBJECT_DIRECTORY" in repository.git.overlay else f"{old} {new}"
             fetch = f"git diff --stat {trees}   # lets git fetch what this partial clone left out"

@@ -10,7 +10,6 @@ import contextlib
 import io
 import os
 import re
-import subprocess
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,8 +17,8 @@ from typing import IO, Literal
 
 from git_taskctx.errors import CouldNotTell, GitFailed
 from git_taskctx.files import ReadOnly
-from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS
-from git_taskctx.git.process import Git, pipe, stop, way_out
+from git_taskctx.git.ahead import AS_WRITTEN, READER, WINDOWS, Process
+from git_taskctx.git.process import Git, stop, way_out
 from git_taskctx.lean import WIDTH, digest, regex
 from git_taskctx.limits import PIECE
 from git_taskctx.model.oids import BlobOid, CommitOid, TreeOid
@@ -121,8 +120,8 @@ class ObjectStore:
         """Oid of the empty tree."""
         self.zero = "0" * (2 * self._width)
         """The null oid."""
-        self._reader: subprocess.Popen[bytes] | None = None
-        self._measurer: subprocess.Popen[bytes] | None = None
+        self._reader: Process | None = None
+        self._measurer: Process | None = None
         self._pending: dict[str, tuple[Kind, bytes]] = {}
         self._ahead: dict[str, Object | None] = {}
         self._held = 0
@@ -165,7 +164,7 @@ class ObjectStore:
             self._ask(some)
             self._ahead |= {oid: self._answer(oid, limit) for oid in some}
 
-    def begin(self) -> subprocess.Popen[bytes]:
+    def begin(self) -> Process:
         """Start the reading process, unless it runs."""
         if self._behind is not None:
             self._reader = self._behind.begin()
@@ -178,7 +177,7 @@ class ObjectStore:
             self._reader = self._behind = None
 
     def _ask(self, names: Sequence[str]) -> None:
-        into = pipe(self.begin().stdin)
+        into = self.begin().stdin
         with contextlib.suppress(BrokenPipeError):  # its answer says it
             into.write(b"".join(name.encode("utf-8", "surrogateescape") + b"\n" for name in names))
             into.flush()
@@ -186,7 +185,7 @@ class ObjectStore:
     @property
     def _out(self) -> IO[bytes]:
         """What the reading process answers; nothing once it has ended."""
-        return pipe(self._reader.stdout) if self._reader is not None else io.BytesIO()
+        return self._reader.stdout if self._reader is not None else io.BytesIO()
 
     def _answer(self, name: str, limit: int | None = None) -> Object | None:
         try:
@@ -243,7 +242,7 @@ class ObjectStore:
             return len(self._pending[oid][1])
         if self._measurer is None:
             self._measurer = self._git.start("cat-file", "--batch-check", quiet=True)
-        ask, answer = pipe(self._measurer.stdin), pipe(self._measurer.stdout)
+        ask, answer = self._measurer.stdin, self._measurer.stdout
         with contextlib.suppress(BrokenPipeError):
             ask.write(oid.encode() + b"\n")
             ask.flush()

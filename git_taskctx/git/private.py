@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from git_taskctx.files import lock_folder, sync_all, undisturbed
+from git_taskctx.files import begin_with, lock_folder, sync_all, undisturbed
 from git_taskctx.git.repository import Repository
 
 ROOM = 16 * 1024 * 1024
@@ -161,7 +161,7 @@ def remove_folder(folder: Path) -> None:
 
 def sweep_folders(home: Path, *, but: Path | None = None) -> None:
     """Remove folders of killed processes, by the kernel's lock."""
-    for folder in home.glob("tmp-*"):
+    for folder in begin_with(home, "tmp-"):
         if folder == but:
             continue
         try:

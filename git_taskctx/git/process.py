@@ -6,15 +6,13 @@ import contextlib
 import os
 import re
 import signal
-import subprocess
-import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, cast
 
 from git_taskctx.errors import Fatal, GitFailed, TryAgain, hint_in
 from git_taskctx.git import ahead
+from git_taskctx.git.ahead import Process, TimedOut
 from git_taskctx.git.quoting import quote, shown
 from git_taskctx.lean import regex
 from git_taskctx.limits import GIT_SECONDS, NETWORK_SECONDS
@@ -22,8 +20,6 @@ from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.shell import shell_word
 from git_taskctx.system import time_spent
 
-PIPE = 4096
-"""Bytes that a new pipe takes at once, whether or not anybody reads (the least that Linux gives it)."""
 PATIENCE = 5.0
 """Seconds in which nearly every git process ends."""
 GRACE = 2.0
@@ -109,20 +105,18 @@ class Git:
         try:
             with contextlib.suppress(BrokenPipeError):  # its exit code says it
                 for piece in stdin:
-                    process.stdin.write(piece)  # type: ignore[union-attr]
+                    process.stdin.write(piece)
         except BaseException:
             stop(process, gently=True)
             raise
         return self.finish(process, *args, ok=ok)
 
-    def finish(
-        self, process: subprocess.Popen[bytes], *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)
-    ) -> Result:
+    def finish(self, process: Process, *args: str | bytes, stdin: bytes = b"", ok: Sequence[int] = (0,)) -> Result:
         """Wait for a process from `start` with the same `args`; raises as `run`."""
         began = time.perf_counter()
         try:
             out, err = self._wait(process, stdin)
-        except subprocess.TimeoutExpired as error:
+        except TimedOut as error:
             stop(process, gently=True)
             raise TryAgain(
                 f"`git {_words(args)}` did not end within {self.time_limit:g} s",
@@ -131,7 +125,7 @@ class Git:
         except BaseException:
             stop(process, gently=True)
             raise
-        result = Result(process.returncode, out, err)
+        result = Result(process.wait(), out, err)
         self.trace(began, result.code, args)
         if result.code not in ok:
             raise GitFailed(f"`git {_words(args)}`: {result.complaint}", hint=way_out(result, self.cwd))
@@ -141,13 +135,11 @@ class Git:
         """Trace a process's time, by `time.perf_counter`, and exit code."""
         trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {code}  {_words(args)}")
 
-    def _wait(self, process: subprocess.Popen[bytes], stdin: bytes) -> tuple[bytes, bytes]:
+    def _wait(self, process: Process, stdin: bytes) -> tuple[bytes, bytes]:
         """Wait for a process, looking for what blocks it if it takes long. Raises: Fatal, TimeoutExpired."""
-        if len(stdin) > PIPE and isinstance(process, subprocess.Popen):
-            stdin = _send_beside(process, stdin)
         try:
             return process.communicate(stdin, timeout=min(self.patience, self.time_limit))
-        except subprocess.TimeoutExpired:
+        except TimedOut:
             from git_taskctx.git.waits import find_fifo
 
             fifo = find_fifo(self.cwd)
@@ -158,11 +150,11 @@ class Git:
             spent = time_spent(process.pid)
             try:
                 return process.communicate(timeout=max(self.time_limit - self.patience, 0))
-            except subprocess.TimeoutExpired:
+            except TimedOut:
                 if self.hard_limit or time_spent(process.pid) - spent < self.time_limit / 100:
                     raise  # else it is at work: a file of many GiB takes long
 
-    def start(self, *args: str | bytes, quiet: bool = False) -> subprocess.Popen[bytes]:
+    def start(self, *args: str | bytes, quiet: bool = False) -> Process:
         """Start git with pipes for all streams in its own process group, or take one started ahead.
 
         `quiet` discards its complaints, so that a full pipe never stops it.
@@ -172,38 +164,15 @@ class Git:
         if begun is not None:
             return begun
         try:
-            return subprocess.Popen(
-                argv,
-                cwd=self.cwd,
-                env=env,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL if quiet else subprocess.PIPE,
-                process_group=None if self.foreground else 0,
-            )
+            os.stat(f"{os.fspath(self.cwd)}/.")  # noqa: PTH116 - as chdir would find it
         except FileNotFoundError as error:
-            if not self.cwd.is_dir():
-                raise Fatal(f"cannot change to '{self.cwd}': no such folder") from error
-            raise Fatal("git is not on PATH", hint="install git 2.31 or newer") from error
-        except (NotADirectoryError, PermissionError) as error:
+            raise Fatal(f"cannot change to '{self.cwd}': no such folder") from error
+        except OSError as error:
             raise Fatal(f"cannot change to '{self.cwd}': {(error.strerror or '').lower()}") from error
-
-
-def _send_beside(process: subprocess.Popen[bytes], data: bytes) -> bytes:
-    """Write to a process in a thread of its own; return what is left to be sent, nothing.
-
-    `communicate` sends no rest once it has timed out, and git waits for that for ever. CPython 3.11 registers stdin
-    only where the call is given input, and refuses to be given it again.
-    """
-    stream, process.stdin = process.stdin, None
-
-    def send() -> None:
-        with contextlib.suppress(BrokenPipeError), stream or contextlib.nullcontext() as end:
-            if end is not None:
-                end.write(data)
-
-    threading.Thread(target=send, daemon=True).start()
-    return b""
+        try:
+            return Process(argv, env, os.fspath(self.cwd), quiet=quiet, foreground=self.foreground)
+        except FileNotFoundError as error:
+            raise Fatal("git is not on PATH", hint="install git 2.31 or newer") from error
 
 
 def trace(environ: Mapping[str, str], text: str) -> None:
@@ -225,29 +194,21 @@ def _write_line(target: str, line: bytes) -> None:
         os.write(2, line)
 
 
-def pipe(end: IO[bytes] | None) -> IO[bytes]:
-    """Return an end of a process that `Git.start` began: it has them all."""
-    return cast("IO[bytes]", end)
-
-
-def stop(process: subprocess.Popen[bytes], *, gently: bool = False) -> None:
+def stop(process: Process, *, gently: bool = False) -> None:
     """Kill and reap a git process with its children; `gently` lets it remove its locks first."""
     if gently and process.poll() is None:
         _send(process, signal.SIGTERM)
-        with contextlib.suppress(subprocess.TimeoutExpired):
+        with contextlib.suppress(TimedOut):
             process.wait(GRACE)
     if process.poll() is None:
         _send(process, signal.SIGKILL)
     for stream in (process.stdin, process.stdout, process.stderr):
-        if stream is not None:
-            try:
-                stream.close()
-            except BrokenPipeError:
-                continue
+        with contextlib.suppress(BrokenPipeError):
+            stream.close()
     process.wait()
 
 
-def _send(process: subprocess.Popen[bytes], number: int) -> None:
+def _send(process: Process, number: int) -> None:
     try:
         if os.getpgid(process.pid) == process.pid:
             os.killpg(process.pid, number)

@@ -6,14 +6,13 @@ import contextlib
 import functools
 import os
 import stat
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from git_taskctx.errors import BadData, CouldNotTell, Fatal, GitFailed
-from git_taskctx.files import give_back
-from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS
+from git_taskctx.files import begin_with, give_back
+from git_taskctx.git.ahead import PLACES_OF, QUIET, SETTINGS, Process
 from git_taskctx.git.objects import Look, ObjectStore, read_head
 from git_taskctx.git.process import Git, stop
 from git_taskctx.git.quoting import quote
@@ -89,7 +88,7 @@ class Repository:
         """The index in force, by `GIT_INDEX_FILE`."""
         self.algorithm = algorithm
         """`sha1` or `sha256`."""
-        self._asked: subprocess.Popen[bytes] | None = None
+        self._asked: Process | None = None
         """The process that reads the settings, not yet read."""
         self.compared: dict[tuple[TreeOid, TreeOid], list[Change]] = {}
         """Results of `compare_trees`; trees never change."""
@@ -176,7 +175,7 @@ class Repository:
     @property
     def has_split_index(self) -> bool:
         """Return whether another file may hold a part of the index."""
-        return any(self.git_dir.glob("sharedindex.*"))
+        return bool(begin_with(self.git_dir, "sharedindex."))
 
     @property
     def has_replacements(self) -> bool:

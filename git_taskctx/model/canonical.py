@@ -6,18 +6,16 @@ Two machines that hold the same value must write the same bytes, so that a sha25
 from __future__ import annotations
 
 import json
-import math
-import re
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from git_taskctx.errors import BadData
-from git_taskctx.lean import digest
+from git_taskctx.lean import digest, regex
 from git_taskctx.limits import MAX_BYTES, MAX_DEPTH
 
 SERIALIZER = "canonical-json"
 SERIALIZER_VERSION = "1.0.0"
-_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = regex(rb"\\u[dD][89a-fA-F]")
 """How half a character may be escaped, which no UTF-8 has."""
 
 
@@ -76,7 +74,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _finite(number: str) -> float:
     value = float(number)
-    return value if math.isfinite(value) else _refuse_constant(number[:40])
+    return value if abs(value) < float("inf") else _refuse_constant(number[:40])
 
 
 DECODER = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_constant=_refuse_constant, parse_float=_finite)

@@ -90,7 +90,7 @@ def test_agents_verbs_load_nothing_heavy(repo: GitRepo, words: tuple[str, ...]) 
         assert not any(name.startswith("git_taskctx.report.advice") for name in loaded)
     if words in MOST:
         assert len([name for name in loaded if name.startswith("git_taskctx.")]) <= MOST[words]
-        assert loaded.isdisjoint({"hashlib", "shutil", "datetime", "base64", "gzip"})
+        assert loaded.isdisjoint({"hashlib", "shutil", "datetime", "base64", "gzip", "subprocess", "urllib.parse"})
 
 
 def test_the_line_for_a_prompt_loads_next_to_nothing(repo: GitRepo) -> None:
