@@ -14,7 +14,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from threading import Thread
 
 from git_taskctx.errors import BadData, Fatal, TryAgain, find_refusal
 from git_taskctx.limits import ANY_FILE, LOCK_SECONDS, MAX_DEPTH, PIECE
@@ -326,7 +325,11 @@ def sync_all(paths: Iterable[Path]) -> None:
             except OSError as error:
                 failed.append(error)
 
-    lanes = [Thread(target=sync_some) for _ in range(min(LANES, len(waiting)) - 1)]
+    lanes = []
+    if len(waiting) > 1:
+        from threading import Thread
+
+        lanes = [Thread(target=sync_some) for _ in range(min(LANES, len(waiting)) - 1)]
     for lane in lanes:
         lane.start()
     sync_some()

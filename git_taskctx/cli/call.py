@@ -66,7 +66,7 @@ class Call:
         if self._repository is None:
             from git_taskctx.git.repository import open_repository
 
-            self._repository = open_repository(self.folder, os.environ, bare=self.bare is not None)
+            self._repository = open_repository(self.folder, {**os.environ}, bare=self.bare is not None)
             self._leave_stage()
             if self.bare == "writes" and not self._repository.has_worktree and not self._repository.is_bare:
                 self.require_worktree()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    import threading
 
 T = TypeVar("T")
 
@@ -21,6 +23,8 @@ class Background(Generic[T]):
     def start(self) -> None:
         """Start, unless started."""
         if self._thread is None:
+            import threading
+
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
 

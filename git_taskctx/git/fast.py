@@ -227,7 +227,8 @@ def _attributes(repository: Repository, index: IndexCopy, paths: list[bytes]) ->
         git = git.with_env(GIT_INDEX_FILE=NO_INDEX)  # it would be read whole
     answer = git.run("check-attr", "--stdin", "-z", "-a", stdin=asked).out  # of most files nothing
     converted = set()
-    for path, attribute, value in re.findall(rb"([^\0]*)\0([^\0]*)\0([^\0]*)\0", answer):
+    fields = answer.split(b"\0")[:-1]
+    for path, attribute, value in zip(fields[::3], fields[1::3], fields[2::3], strict=True):
         if attribute not in _ATTRIBUTES or value in (b"unspecified", b"unset"):
             continue
         if attribute in _CONVERTING:

@@ -44,7 +44,10 @@ def list_index(repository: Repository) -> bytes:
 
 def find_temporary(status: bytes) -> frozenset[bytes]:
     """Return the untracked files that editors keep beside open ones; `status` is git's."""
-    return frozenset(_EDITORS.findall(status) if any(mark in status for mark in _EDITORS_MARKS) else ())
+    begin = 0
+    while status.startswith(b"# ", begin):
+        begin = status.find(b"\0", begin) + 1 or len(status)
+    return frozenset(_EDITORS.findall(status) if any(status.find(mark, begin) > 0 for mark in _EDITORS_MARKS) else ())
 
 
 def find_left_out(repository: Repository, status: bytes) -> frozenset[bytes]:
@@ -132,7 +135,7 @@ def _flagged(repository: Repository, index: bytes) -> Iterator[HiddenChange]:
 
 
 def _list_flagged(repository: Repository, index: bytes) -> Iterator[_Flagged]:
-    for match in _FLAGGED.finditer(b"\0" + index):
+    for match in _FLAGGED.finditer(b"\0" + index) if index else ():
         tag, mode, oid, path = match[1], match[2].decode(), match[3].decode(), match[4]
         if mode == SUBMODULE:
             continue

@@ -133,10 +133,11 @@ class Git:
 
     def trace(self, began: float, code: int, args: Sequence[str | bytes]) -> None:
         """Trace a process's time, by `time.perf_counter`, and exit code."""
-        trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {code}  {_words(args)}")
+        if "GIT_TASKCTX_TRACE" in self.environ:
+            trace(self.environ, f"{(time.perf_counter() - began) * 1000:7.1f} ms  {code}  {_words(args)}")
 
     def _wait(self, process: Process, stdin: bytes) -> tuple[bytes, bytes]:
-        """Wait for a process, looking for what blocks it if it takes long. Raises: Fatal, TimeoutExpired."""
+        """Wait for a process, looking for what blocks it if it takes long. Raises: Fatal, TimedOut."""
         try:
             return process.communicate(stdin, timeout=min(self.patience, self.time_limit))
         except TimedOut:

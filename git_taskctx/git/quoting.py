@@ -69,4 +69,4 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 def shown(text: str) -> str:
     """Return a text with addresses without user names and passwords."""
-    return re.sub(r"(?<=://)[^/\s]*@", "", text)
+    return re.sub(r"(?<=://)[^/\s]*@", "", text) if "://" in text else text

@@ -53,7 +53,7 @@ def read_refs(git: Git, *prefixes: str) -> dict[str, str]:
     git leaves damaged refs out, as if they did not exist.
     """
     found = git.run(*REFS, *prefixes)
-    broken = _BROKEN.search(found.err)
+    broken = _BROKEN.search(found.err) if found.err else None
     if broken:
         from git_taskctx.git.damaged import damaged
 

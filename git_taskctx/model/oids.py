@@ -11,11 +11,11 @@ CommitOid = NewType("CommitOid", str)
 TreeOid = NewType("TreeOid", str)
 BlobOid = NewType("BlobOid", str)
 
-_TASK_ID = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_AGENT = regex(r"[a-z][a-z0-9-]{0,31}")
+_DIGITS = frozenset("0123456789")
+_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz")
+_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ") | _LOWER
 _OID = regex(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA256 = regex(r"[0-9a-f]{64}")
-_CONTEXT_ID = regex(r"[0-9a-f]{16}")
 RESERVED_AGENTS = ("init", "saved", "taskctx")
 """Names that stand beside agents in refs and findings: the starting tree, states saved by restore, ourselves."""
 
@@ -35,7 +35,11 @@ def check_task_id(text: str) -> str:
 
 def is_task_id(text: str) -> bool:
     """Return whether `text` can be a task id."""
-    return _TASK_ID.fullmatch(text) is not None and ".." not in text and not text.endswith((".lock", "."))
+    plain = _LETTERS | _DIGITS
+    return (
+        0 < len(text) <= 64 and text[0] in plain and plain.union("._-").issuperset(text)
+        and ".." not in text and not text.endswith((".lock", "."))
+    )  # fmt: skip
 
 
 def check_agent_name(text: str) -> str:
@@ -52,7 +56,9 @@ def check_agent_name(text: str) -> str:
 
 def is_agent_name(text: object) -> bool:
     """Return whether something can name an agent, and so be a part of a ref and of a file's name."""
-    return isinstance(text, str) and _AGENT.fullmatch(text) is not None and text not in RESERVED_AGENTS
+    if not isinstance(text, str) or not 0 < len(text) <= 32 or text in RESERVED_AGENTS:
+        return False
+    return text[0] in _LOWER and (_LOWER | _DIGITS).union("-").issuperset(text)
 
 
 def is_oid(text: str) -> bool:
@@ -62,7 +68,7 @@ def is_oid(text: str) -> bool:
 
 def is_context_id(text: str) -> bool:
     """Return whether `text` has the form of a context id: 16 hex digits."""
-    return _CONTEXT_ID.fullmatch(text) is not None
+    return len(text) == 16 and _DIGITS.union("abcdef").issuperset(text)
 
 
 def is_sha256(text: str) -> bool:
