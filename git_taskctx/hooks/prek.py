@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -22,6 +21,8 @@ def find_fault(path: Path, event: str, environ: Mapping[str, str]) -> str | None
         return None
     named = _PROGRAM.search(read_script(path) or b"")
     program = named[1] if named else b"prek"
+    import subprocess
+
     try:
         done = subprocess.run(
             [program, b"--version"], env=dict(environ), capture_output=True, timeout=VERSION_SECONDS, check=False

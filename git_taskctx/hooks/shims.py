@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 from pathlib import Path
 from typing import Literal
 
@@ -81,6 +80,8 @@ def is_shell(data: bytes) -> bool:
 
 def parses(script: bytes) -> bool:
     """Return whether a shell can parse a script, without running it."""
+    import subprocess
+
     return subprocess.run(["sh", "-n"], input=script, capture_output=True, check=False).returncode == 0
 
 
