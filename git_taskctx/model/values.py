@@ -2,7 +2,7 @@
 
 The standard module imports `inspect`, and its decorator compiles six functions for every class: some thirty
 milliseconds at each start. Here one set of functions serves all classes. They mean what `dataclasses` says, and type
-checkers see those. What a class keeps has names of our own: who finds `__ours_fields__`, as dask does, takes its
+checkers see those. What a class keeps has names of our own: who finds `__dataclass_fields__`, as dask does, takes its
 values for those of the standard module.
 """
 
