@@ -74,10 +74,13 @@ class Call:
 
     def _leave_stage(self) -> None:
         """In a stage's own tree, answer for the main worktree. Raises: Refused."""
+        here = self._repository
+        if here is None or self.verb in IN_ANY_TREE or not os.path.lexists(here.private_dir / "stage"):
+            return
         from git_taskctx.pipeline.here import owner_of_tree
 
-        here = self._repository
-        if here is None or self.verb in IN_ANY_TREE or (owner := owner_of_tree(here.git_dir)) is None:
+        owner = owner_of_tree(here.git_dir)
+        if owner is None:
             return
         if self.verb not in OF_THE_TASK:
             raise Refused(str(owner), hint=f"git -C {shell_word(owner.top)} taskctx status")

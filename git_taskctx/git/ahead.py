@@ -259,7 +259,7 @@ def begin(
     try:
         if worktree is not None and not named:
             top, git_dir = worktree
-            if scan is not None and (index := _stat(f"{git_dir}/index")) is not None and not _is_racy(index):
+            if scan is not None and (index := _stat(f"{git_dir}/index")) is not None and not is_racy(index):
                 _mark = scan, read_mark(scan)
                 _add((*QUIET, *UNORDERED), STATUS, env | AS_WRITTEN, top).index = identity(index)
             if settings:
@@ -333,5 +333,6 @@ def _stat(path: str) -> os.stat_result | None:
         return None
 
 
-def _is_racy(found: os.stat_result) -> bool:
+def is_racy(found: os.stat_result) -> bool:
+    """Return whether a file may be written again with the same times."""
     return max(found.st_mtime_ns, found.st_ctime_ns) > time.time_ns() - RACY

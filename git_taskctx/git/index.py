@@ -19,10 +19,11 @@ from pathlib import Path
 
 from git_taskctx.errors import GitFailed, TaskctxError
 from git_taskctx.files import read_plain
-from git_taskctx.git.ahead import identity
+from git_taskctx.git.ahead import identity, is_racy
 from git_taskctx.git.process import Git, way_out
 from git_taskctx.git.repository import Repository
 from git_taskctx.lean import WIDTH, digest, regex
+from git_taskctx.limits import LINE
 from git_taskctx.model.oids import TreeOid
 
 _ROOT = regex(rb"\0(-?[0-9]{1,10}) [0-9]{1,10}\n")
@@ -66,7 +67,7 @@ class IndexCopy:
 
         The last bytes are the hash of the others, or zeros with `index.skipHash` (gitformat-index).
         """
-        if self._data is None or not any(self._name):
+        if self._data is None or not any(self._name) or self._known == self._fact != self._name:
             return True
         content = memoryview(self._data)[: -len(self._name)]
         return digest(self._algorithm, content).digest() == self._name
@@ -74,20 +75,30 @@ class IndexCopy:
     @functools.cached_property
     def unflagged(self) -> bool:
         """True when an index of the same content is known to have no flagged entries (`git ls-files -v`)."""
-        if not any(self._name) or not self.is_whole:
-            return False
-        try:
-            return read_plain(self._remembered, limit=len(self._name)) == self._name
-        except TaskctxError:  # something else lies there: one looks again
-            return False
+        return any(self._name) and self._known.startswith(self._name) and self.is_whole
 
     def remember_unflagged(self) -> None:
-        """Remember that it has no flagged entries, if that can be written."""
-        if any(self._name) and self._folder.parent == self._remembered.parent:
+        """Remember that it is whole and has no flagged entries, if that can be written and is not known."""
+        known = self._known.startswith(self._name) if self._fact == self._name else self._known == self._fact
+        if not known and any(self._name) and self._folder.parent == self._remembered.parent:
             temporary = self._folder / "unflagged"
             with contextlib.suppress(OSError):  # it is only slower without
-                temporary.write_bytes(self._name)
+                temporary.write_bytes(self._fact)
                 temporary.replace(self._remembered)
+
+    @functools.cached_property
+    def _known(self) -> bytes:
+        """What is remembered: the name of an index without flagged entries, and the file that had it."""
+        try:
+            return read_plain(self._remembered, limit=LINE) or b""
+        except TaskctxError:  # something else lies there: one looks again
+            return b""
+
+    @functools.cached_property
+    def _fact(self) -> bytes:
+        """What is remembered of this index; of a file that may be written again with the same times its name alone."""
+        file = repr(identity(self.found)) if self.found is not None and not is_racy(self.found) else ""
+        return self._name + file.encode()
 
     @property
     def _name(self) -> bytes:

@@ -117,9 +117,7 @@ class Reading:
     @functools.cached_property
     def flagged(self) -> frozenset[bytes]:
         """Paths under assume-unchanged or skip-worktree."""
-        if self._index.unflagged:
-            return frozenset()
-        found = find_flagged(self._listing.result())
+        found = frozenset() if self._index.unflagged else find_flagged(self._listing.result())
         if not found and self._lasting:
             self._index.remember_unflagged()
         return found
