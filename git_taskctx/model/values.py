@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 __all__ = [
-    "MISSING", "FrozenInstanceError", "NamedTuple", "dataclass", "field", "fields", "is_dataclass", "optional", "replace",
+    "MISSING", "FrozenInstanceError", "NamedTuple", "dataclass", "field", "fields", "is_dataclass", "optional",
+    "replace",
 ]  # fmt: skip
 
 
