@@ -102,7 +102,7 @@ class _TableReader:
             unknown = [one for one in members if one not in stages]
             for other in unknown:
                 self.fault(key, f"there is no stage {other!r}{_near(other, stages)}")
-            if not members:
+            if name and not members:
                 self.fault(key, "the pipeline is empty")
             if not unknown:
                 for text in faults_among({one: stages[one] for one in members}):

@@ -183,4 +183,4 @@ def _not_found(session: Session, stages: Mapping[str, Stage], environ: Mapping[s
             continue
         place = os.path.join(session.repository.toplevel, program) if "/" in program else program  # noqa: PTH118
         if shutil.which(place, path=environ.get("PATH", os.defpath)) is None:
-            yield f"stage.{name}.run: {program!r} is not on PATH"
+            yield f"stage.{name}.run: {program!r} is {'no program here' if '/' in program else 'not on PATH'}"

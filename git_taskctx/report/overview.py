@@ -17,7 +17,7 @@ from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.qa import elsewhere
 from git_taskctx.model.step import Step
 from git_taskctx.model.values import dataclass, optional
-from git_taskctx.model.verdict import Verdict
+from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.report.advice import advised
 from git_taskctx.report.advice.chain import next_steps
 from git_taskctx.report.advice.clone import nothing_active
@@ -99,9 +99,16 @@ def overview(caller: Caller) -> Overview:
             verdict=advised(verdict) if verdict is not None else None,
             qa=qa,
             run=None if waits is None else f"run {waits[0]} waits for you: {waits[1]}",
-            next=(*(() if waits is None else (waits[2],)), *map(str, next_steps(session, verdict))),
+            next=tuple(_in_order(waits and waits[2], list(map(str, next_steps(session, verdict))), verdict)),
             warnings=tuple(warnings),
         )
+
+
+def _in_order(goes_on: str | None, steps: list[str], verdict: Verdict | None) -> list[str]:
+    """Return what to type, with the command that a run goes on with: last where it would find the drift again."""
+    if goes_on is None:
+        return steps
+    return [*steps, goes_on] if verdict is not None and verdict.outcome is Outcome.NO else [goes_on, *steps]
 
 
 def _waiting_run(session: Session) -> tuple[int, str, str] | None:

@@ -164,6 +164,7 @@ def test_drift_waits(line: Line, three: Stages) -> None:
     assert "test changed the tree: b.txt" in events[-1]["why"]
     assert line.states(events)[1:3] == ["test waiting", "review pending"]
     assert "qa" not in [one["type"] for one in line.records()]
+    assert line.ok("status", "--format", "json").document()["data"]["next"][-1] == "git taskctx run --resume"
     line.repo.at("b.txt").unlink()
     assert line.states(line.carry(3, "--resume"))[1] == "test waiting"
 
@@ -220,6 +221,7 @@ def test_a_part_of_it(line: Line, three: Stages) -> None:
     ("change", "told"),
     [
         ({"test": {"run": ["no-such-program"]}}, "stage.test.run: 'no-such-program' is not on PATH"),
+        ({"test": {"run": ["./no-file"]}}, "stage.test.run: './no-file' is no program here"),
         ({"review": {"agent": "editor"}}, "stage.review.agent: 'editor' is not an agent of TASK-1"),
         ({"review": {"agent": "validator"}, "validate": {"agent": "reviewer"}}, "it is not validator's turn then"),
     ],

@@ -159,7 +159,9 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
         taskctx("rebuild", "--policy", "HEAD", why="takes the committed one"),
     ),
     "run.keys": lambda: taskctx("help", "pipelines"),
-    "run.changed": lambda: taskctx("verify", why="what differs, and how to put it back"),
+    "run.changed": lambda: taskctx(
+        "verify", why='what to put back; a check may write what git ignores, or anything with tree = "own"'
+    ),
     "run.collides": lambda: Step(
         ("git", "grep", "--untracked", "-n", "^<<<<<<< "), "solve these in the worktree, then:"
     ),
