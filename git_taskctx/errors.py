@@ -7,8 +7,8 @@
     ├── CouldNotTell             3   no answer can be given: at work, objects or records missing
     ├── TryAgain                75   the lock is held, the worktree changed while it was read
     ├── Fatal                  128   no repository, no such context, one exists already
-    │   ├── BadData            128   a file of ours, or a task file, does not read
-    │   ├── BadConfig          128   `.taskctx.toml` or `git config taskctx.*` does not read
+    │   ├── BadData            128   a file of ours, or a task file, cannot be read
+    │   ├── BadConfig          128   `.taskctx.toml` or `git config taskctx.*` cannot be read
     │   └── GitFailed          128   git refused, and so do we
     └── Usage                  129   the command line makes no sense
 

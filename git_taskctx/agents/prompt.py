@@ -48,11 +48,11 @@ def line_of(seen: dict[str, Any] | None) -> str:
     if seen is None:
         return ""
     if seen["task"] is None:
-        return "task context does not read"
+        return "task context cannot be read"
     words = [f"{seen['task']} {seen['end'] or seen['owner']}"]
     words += [f"{seen[key]} {key.removesuffix('s' * (seen[key] == 1))}" for key in ("findings", "drifts") if seen[key]]
     line = ", ".join(words)
-    return line if line.isprintable() else "task context does not read"
+    return line if line.isprintable() else "task context cannot be read"
 
 
 class _Rules:

@@ -206,4 +206,4 @@ def _toml(text: str, what: str) -> dict[str, Any]:
     try:
         return load_toml(text.removeprefix("\ufeff"))
     except ValueError as error:
-        raise BadData(f"{what} does not read: {error}") from error
+        raise BadData(f"{what} cannot be read: {error}") from error

@@ -126,7 +126,9 @@ def agent_setup(
 def _require_one(agent: str, given: dict[str, bool]) -> None:
     chosen = [name for name, value in given.items() if value]
     if len(chosen) > 1:
-        raise Usage(f"{' and '.join(chosen)} exclude each other", hint=f"git taskctx agent-setup {agent} {chosen[0]}")
+        raise Usage(
+            f"{' and '.join(chosen)} cannot be used together", hint=f"git taskctx agent-setup {agent} {chosen[0]}"
+        )
 
 
 def _place(call: Call, agent: Agent, *, user: bool) -> setup.AgentPlace:

@@ -132,7 +132,7 @@ def verify(
         if reports == "":
             raise Usage("the name of the folder is empty", hint=f"git taskctx verify {about} --reports DIR")
         if ci and commit_map is not None:
-            raise Usage("--ci and --commit-map exclude each other", hint=f"git taskctx verify {about}")
+            raise Usage("--ci and --commit-map cannot be used together", hint=f"git taskctx verify {about}")
     if ci:
         return prove_job(call, revision, policy=policy, form=form, reports=reports)
     if revision is not None:
@@ -141,7 +141,7 @@ def verify(
     if start_for is not None:
         if expect is not None:
             raise Usage(
-                "--for and --expect exclude each other",
+                "--for and --expect cannot be used together",
                 hint=f"git taskctx verify --expect {expect}\ngit taskctx start --agent {start_for}   # or start it",
             )
         return start(call, start_for)

@@ -106,7 +106,7 @@ def _check(
     """Refuse what does not go together. Raises: Usage."""
     if revision is not None and task is not None:
         hint = f"git taskctx export --format {form} {shell_word(revision)}"
-        raise Usage("a revision and --task exclude each other", hint=hint)
+        raise Usage("a revision and --task cannot be used together", hint=hint)
     if human and form != "agent-trace":
         raise Usage("--human is for agent-trace", hint="git taskctx export --format agent-trace --human NAME")
     if output == "":

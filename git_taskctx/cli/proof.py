@@ -69,7 +69,7 @@ def _read_event() -> Any:
     try:
         return json.loads(data) if data is not None else None
     except (ValueError, RecursionError) as error:
-        raise CouldNotTell(f"the event of this job does not read: {place}") from error
+        raise CouldNotTell(f"the event of this job cannot be read: {place}") from error
 
 
 def _answer(call: Call, found: Proof, form: str, reports: str | None) -> Answer:

@@ -64,7 +64,7 @@ def run(
     }
     given = [option for option, value in named.items() if value not in (None, False)]
     if len(given) > 1 and not (set(given) <= {"--approve", "--resume"} or set(given) <= {"--reject", "--resume"}):
-        raise Usage(f"{given[0]} and {given[1]} exclude each other", hint="git taskctx run -h")
+        raise Usage(f"{given[0]} and {given[1]} cannot be used together", hint="git taskctx run -h")
     if (reject is None) != (finding is None):
         raise Usage(
             "--reject and --finding go together", hint='git taskctx run --reject STAGE --finding "what is wrong"'

@@ -81,7 +81,7 @@ def _rule_files(value: Sequence[StandardsRule]) -> str | None:
 
 def _bypasses(value: Sequence[str]) -> str | None:
     unknown = [name for name in value if name not in BYPASSES]
-    return f"{unknown[0]!r} is none of {', '.join(BYPASSES)}" if unknown else None
+    return f"{unknown[0]!r} is not one of {', '.join(BYPASSES)}" if unknown else None
 
 
 def _macros(value: Mapping[str, Any]) -> str | None:
@@ -189,7 +189,9 @@ def check_may_edit(values: Mapping[str, Any], *, where: str) -> None:
     for name in values["chain.may_edit"] or ():
         if name not in values["agents"]:
             agents = ", ".join(values["agents"])
-            raise BadConfig(f"{where} names {name!r}, which is none of {agents}", hint=_nearest(name, values["agents"]))
+            raise BadConfig(
+                f"{where} names {name!r}, which is not one of {agents}", hint=_nearest(name, values["agents"])
+            )
 
 
 def misfit_error(where: str, key: str, misfit: WrongValue) -> BadConfig:

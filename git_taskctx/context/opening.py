@@ -155,7 +155,7 @@ def _reconcile(
         return kept, False, [f"{what} was that of the side that does not hold, and is replayed"]
     if any(sha == entry.record.context_sha for entry in read.entries):
         return kept, False, [f"{what} was behind the ledger (an interrupted write) and is replayed"]
-    return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} does not read"]
+    return kept, True, [f"{what} was edited by hand" if context is not None else f"{what} cannot be read"]
 
 
 def _find(caller: Caller) -> tuple[str, bytes, bool, str | None]:

@@ -217,7 +217,7 @@ def _odd(session: Session, run: QaRun) -> tuple[str, ...]:
         notices.append(f"{chain.owner} owns the tree: this is {run.agent}'s word on the tree as it lies there now")
     commands = commands_of(session.context.immutable)
     if commands and run.command is not None and run.command not in commands:
-        notices.append(f"`{run.command}` is none of the task's commands: {', '.join(commands)}")
+        notices.append(f"`{run.command}` is not one of the task's commands: {', '.join(commands)}")
     if run.status == "contradiction":
         notices.append(f"the log and the exit code {run.exit_code} contradict each other: this is not a pass")
     return tuple(notices)

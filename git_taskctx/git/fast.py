@@ -260,7 +260,7 @@ def _entry(
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Declined(f"a changed path does not read: {error.strerror}") from error
+        raise Declined(f"a changed path cannot be read: {error.strerror}") from error
     if (before.st_ino, before.st_size, before.st_mtime_ns) != (after.st_ino, len(data), after.st_mtime_ns):
         raise Declined("a file changed while it was read")
     if path in converted and b"\r" in data:

@@ -467,7 +467,7 @@ def read_head(data: bytes, *, digits: int) -> RawCommit:
     while data.startswith(b"parent ", at) and len(data) > at + width:
         parent = data[at + len(b"parent ") : at + width]
         if not _HEX.fullmatch(parent) or data[at + width : at + width + 1] != b"\n":
-            odd = "a parent of it does not read"
+            odd = "a parent of it cannot be read"
             break
         if parent != parent.lower():
             odd = "a parent of it is not in lower case"

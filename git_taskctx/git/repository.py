@@ -228,7 +228,7 @@ class Repository:
         symbolic = self.git.run("symbolic-ref", "-q", "HEAD", ok=(0, 1, 128)).out.rstrip(b"\n")
         listed = self.git.run("for-each-ref", "--format=%(refname)", symbolic) if symbolic else None
         if listed is None or symbolic in listed.out.split(b"\n") or listed.err:
-            raise CouldNotTell("HEAD does not read", hint="git fsck; git reflog   # what it was")
+            raise CouldNotTell("HEAD cannot be read", hint="git fsck; git reflog   # what it was")
 
     def find_commit(self, revision: str) -> CommitOid | None:
         """Resolve a revision to a commit, if any."""

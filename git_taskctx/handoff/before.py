@@ -96,7 +96,7 @@ class FilesBefore:
         try:
             return next(self._files, None)
         except BadData:
-            warning = f"the list of files of {self._owner}'s snapshot does not read; hashes before are those of blobs"
+            warning = f"the list of files of {self._owner}'s snapshot cannot be read; hashes before are those of blobs"
             self._warnings.append(warning)
             self._files = iter(())
             return None

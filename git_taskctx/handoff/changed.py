@@ -82,7 +82,7 @@ def read_files(packed: bytes, sha: str) -> Iterator[tuple[bytes, str | None, str
         for item in _items(lines_of(unpacked(packed, limit=limit))):
             yield unquote(item["path"]), item["sha256"], item["mode"]
     except (TooLarge, zlib.error, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
-        raise BadData(f"the list of files does not read: {error}") from error
+        raise BadData(f"the list of files cannot be read: {error}") from error
 
 
 def _items(lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:

@@ -50,7 +50,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     """
     session.require_agent(agent)
     if options.done and options.wip:
-        raise Usage("--done and --wip exclude each other", Situation("clone.help_on", verb="snapshot"))
+        raise Usage("--done and --wip cannot be used together", Situation("clone.help_on", verb="snapshot"))
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)

@@ -101,7 +101,7 @@ class _Builders(dict[str, tuple[str, frozenset[type], Build]]):
 
 def _build_literal(allowed: tuple[Any, ...], value: Any, where: str, _: list[str] | None) -> Any:
     if value not in allowed:
-        raise BadData(f"{where}: {value!r} is none of {', '.join(map(str, allowed))}")
+        raise BadData(f"{where}: {value!r} is not one of {', '.join(map(str, allowed))}")
     return value
 
 

@@ -50,7 +50,7 @@ class Code(StrEnum):
     COMMIT_BAD = "commit-bad", VIOLATED, "git does not write such a commit header, and tools may read it differently"
     RECORD_EDITED = "record-edited", VIOLATED, "a record was edited: the next one carries another hash"
     RECORD_MISSING = "record-missing", VIOLATED, "a record is missing in the middle of the chain, or its beginning"
-    RECORD_BAD = "record-bad", VIOLATED, "a record does not read, or cannot follow the one before"
+    RECORD_BAD = "record-bad", VIOLATED, "a record cannot be read, or cannot follow the one before"
     FORK = "fork", VIOLATED, "two records follow the same one, and nobody said which holds"
     ORDER = "order", VIOLATED, "the records are not in the order of their times"
     NOT_DONE = "not-done", VIOLATED, "an agent of the chain has not approved"

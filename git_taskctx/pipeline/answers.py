@@ -82,7 +82,7 @@ def read_answer(path: Path, stage: str) -> AgentAnswer:
         data = read_plain(path, limit=TEXT_FILE)
         value = load_object(data, what=path.name) if data is not None else None
     except TaskctxError as error:
-        raise BadResponse(f"the answer of {stage} does not read: {error.message}", [error.message]) from error
+        raise BadResponse(f"the answer of {stage} cannot be read: {error.message}", [error.message]) from error
     if value is None:
         return AgentAnswer()
     frozen = freeze(value, "the answer")

@@ -80,7 +80,7 @@ class Cluster:
     def __init__(self, address: str, settings: Settings, repository: Repository) -> None:
         found = re.fullmatch(r"dask://([^/@\s]+:\d+)/?", address)
         if found is None:
-            raise Usage(f"{address!r} is no executor", Situation("run.on_cluster"))
+            raise Usage(f"{address!r} is not an executor", Situation("run.on_cluster"))
         if settings.remote is None:
             raise Usage("a worker fetches the tree from run.remote, which is not set", Situation("run.keys"))
         self.settings, self.remote = settings, require_remote(repository, settings.remote)

@@ -135,7 +135,7 @@ def _keep(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext, own: O
         tree = bench.trees.read(repository, own)
         changes = compare_trees(repository, base, tree)
     if any(change.path.startswith(f"{FOLDER}/".encode()) for change in changes):
-        raise CommandFailed(f"{name} wrote into {FOLDER}, which is none of its files")
+        raise CommandFailed(f"{name} wrote into {FOLDER}, which is not one of its files")
     with bench.desk.session(stage_run) as session:
         session.refs.move([session.keep(f"{_KEPT}/{name}", stage_run.attempt, tree)], reason=f"{session.task}: {name}")
         bench.journal.works[name] = OwnWork(base, tree)

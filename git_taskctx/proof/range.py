@@ -161,7 +161,7 @@ def list_commits(repository: Repository, what: Range) -> list[Commit]:
     try:
         return _walk(repository, what)
     except GitFailed as error:
-        raise CouldNotTell(f"the history of {what.name} does not read: {error.message}", hint="git fsck") from error
+        raise CouldNotTell(f"the history of {what.name} cannot be read: {error.message}", hint="git fsck") from error
 
 
 def find_cuts(repository: Repository, what: Range, listed: Mapping[CommitOid, Commit]) -> list[CommitOid]:

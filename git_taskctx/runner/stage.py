@@ -104,7 +104,7 @@ class StageContext:
             wrong += ["data and output are both there"] if "data" in fields else []
             fields["data"] = rest.pop("output")
         elif rest:
-            wrong += [f"{name} is none of data, flags, logs" for name in rest]
+            wrong += [f"{name} is not one of data, flags, logs" for name in rest]
             rest = {}
         if "data" not in fields and self._output is not _UNSET and freeze(self._output) != self._before():
             fields["data"] = self._output

@@ -274,7 +274,7 @@ def test_a_toml_of_another_kind(hooked: Hooked, text: bytes) -> None:
     hooked.repo.write(".codex/config.toml", text)
     before = files(hooked.repo.path)
     if text.startswith(b"["):
-        assert ".codex/config.toml does not read" in hooked.refuses("agent-setup", "codex", code=128)
+        assert ".codex/config.toml cannot be read" in hooked.refuses("agent-setup", "codex", code=128)
     else:
         hooked.ok("agent-setup", "codex")
         block = files(hooked.repo.path)[".codex/config.toml"][len(text) :]
@@ -484,4 +484,4 @@ def test_what_excludes_each_other(hooked: Hooked) -> None:
     """Two places, or two things to do, are one too many."""
     for options in (("--project", "--user"), ("--print", "--check"), ("--remove", "--check"), ("--dry-run", "--check")):
         said = hooked.refuses("agent-setup", "claude", *options, code=129)
-        assert said.startswith(f"error: {options[0]} and {options[1]} exclude each other\n")
+        assert said.startswith(f"error: {options[0]} and {options[1]} cannot be used together\n")

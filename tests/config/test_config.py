@@ -181,7 +181,7 @@ def test_every_key_has_a_rule() -> None:
         (b"[drift]\nstrict = 1", "drift.strict: expected true or false, found the number 1", None),
         (
             b"[commit]\nallow_bypass = ['all']",
-            "commit.allow_bypass: 'all' is none of attest, force-secrets, no-verify",
+            "commit.allow_bypass: 'all' is not one of attest, force-secrets, no-verify",
             None,
         ),
         (b"[limits]\ncontext_kib = 0", "limits.context_kib: must be 1 or more, not 0", None),
@@ -206,7 +206,7 @@ def test_every_key_has_a_rule() -> None:
         ),
         (
             b"[chain]\nmay_edit = ['revewer']",
-            "chain.may_edit names 'revewer', which is none of implementer, reviewer, validator",
+            "chain.may_edit names 'revewer', which is not one of implementer, reviewer, validator",
             "did you mean reviewer?",
         ),
         (b"[task]\nroots = ['../x']", "task.roots: '../x' is not inside the worktree", None),
@@ -440,7 +440,7 @@ def test_what_a_warning_says() -> None:
         (
             "taskctx.chain.mayedit",
             "tester",
-            "chain.may_edit names 'tester', which is none of implementer, reviewer, validator",
+            "chain.may_edit names 'tester', which is not one of implementer, reviewer, validator",
             None,
         ),
     ],
@@ -467,7 +467,7 @@ def test_personal_agents_must_fit_the_committed_rules() -> None:
     with pytest.raises(BadConfig) as caught:
         load(b"[chain]\nmay_edit = ['implementer']", ("taskctx.agents", "a,b", LOCAL))
     assert caught.value.message == (
-        ".taskctx.toml at 1a2b3c4: chain.may_edit names 'implementer', which is none of a, b"
+        ".taskctx.toml at 1a2b3c4: chain.may_edit names 'implementer', which is not one of a, b"
     )
 
 

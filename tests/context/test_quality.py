@@ -131,7 +131,7 @@ def test_a_contradiction_is_told_and_an_unknown_log_is_kept(begun: Desk) -> None
 def test_a_command_that_is_not_the_tasks_is_told(filed: Desk) -> None:
     """A typo in it would never be found by `qa.require`."""
     said = filed.ok("record-qa", "--agent", "implementer", "--from", PASSED, "--command", "pytset")
-    assert "warning: `pytset` is none of the task's commands: pytest\n" in said.err
+    assert "warning: `pytset` is not one of the task's commands: pytest\n" in said.err
 
 
 def test_the_log_itself_is_not_of_the_tree(begun: Desk) -> None:

@@ -296,7 +296,7 @@ def test_the_prompt(repo: GitRepo) -> None:
     run("git taskctx verify   # (exit code 1)", repo)
     assert prompt() == "[TASK-1 reviewer, 2 findings, 1 drift] $ "
     repo.write(".agent-output/tasks/TASK-1/context.json", "{")
-    assert prompt() == "[task context does not read] $ "
+    assert prompt() == "[task context cannot be read] $ "
 
 
 def test_the_task_file_is_one() -> None:

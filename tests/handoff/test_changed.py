@@ -100,7 +100,7 @@ def test_a_snapshot_goes_on_without_it(implemented: Desk) -> None:
     path.write_bytes(HOSTILE["one long line"]())
     implemented.repo.write("README", "reviewed\n")
     said = implemented.ok("snapshot", "--agent", "reviewer", "--attest", "mine")
-    assert "the list of files of implementer's snapshot does not read; hashes before are those of blobs" in said.err
+    assert "the list of files of implementer's snapshot cannot be read; hashes before are those of blobs" in said.err
     assert before_of(implemented, "reviewer") == {
         "README": (sha256_hex(readme), "100644"),
         "parser.py": (sha256_hex(b"mended\n"), "100644"),

@@ -157,6 +157,6 @@ def test_what_is_interrupted_ends_on_the_worker(line: Line, three: Stages, clust
 def test_a_cluster_that_is_not_there_is_said_before_anything_starts(line: Line, three: Stages) -> None:
     """No address, no remote, no scheduler: one error each."""
     line.begin_task(three())
-    assert "is no executor" in line.ends(129, "run", "--executor", "http://here").err
+    assert "is not an executor" in line.ends(129, "run", "--executor", "http://here").err
     assert "run.remote" in line.ends(129, "run", "--executor", "dask://127.0.0.1:1").err
     assert line.ends(128, "run", "--log", "test").err

@@ -150,7 +150,7 @@ def test_a_hostile_answer_fails_its_stage(line: Line, three: Stages) -> None:
     link = "os.symlink('/etc/passwd', os.environ['TASKCTX_RESPONSE'])"
     line.begin_task(three(implement=script(link)))
     events = line.carry(1)
-    assert "does not read" in events[2]["why"]
+    assert "cannot be read" in events[2]["why"]
     assert "snapshot" not in [one["type"] for one in line.records()]
 
 

@@ -267,6 +267,6 @@ def test_without_a_pipeline(line: Line) -> None:
     line.ok("init", TASK, "--title", "t")
     assert "TASK-1 has no pipeline" in line.ends(128, "run").err
     assert "no run of TASK-1 has begun" in line.ends(128, "run", "--resume").err
-    assert "exclude each other" in line.ends(129, "run", "--stage", "a", "--from", "b").err
+    assert "cannot be used together" in line.ends(129, "run", "--stage", "a", "--from", "b").err
     assert "go together" in line.ends(129, "run", "--reject", "a").err
     assert "no stage 'a'" in line.ends(128, "run", "--log", "a").err

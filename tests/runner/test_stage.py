@@ -44,9 +44,9 @@ def test_all_violations_are_reported_at_once() -> None:
               flags={"approve": "boolean"}), Stage("u", lambda _: bad["data"], schema=schema),
     )  # fmt: skip
     found = {name: status.error.exception.violations for name, status in result.status.items() if status.error}  # type: ignore[union-attr]
-    assert found["s"] == ("more is none of data, flags, logs", "logs is not a list of strings")
+    assert found["s"] == ("more is not one of data, flags, logs", "logs is not a list of strings")
     assert found["t"] == (
-        "more is none of data, flags, logs", "flags.approve is not a boolean", "flags.new is not declared",
+        "more is not one of data, flags, logs", "flags.approve is not a boolean", "flags.new is not declared",
     )  # fmt: skip
     result = run(Stage("t", lambda _: {"data": {"why": 1}, "flags": {"approve": 1}}, schema=schema,
                        flags={"approve": "boolean"}))  # fmt: skip

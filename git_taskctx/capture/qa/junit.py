@@ -49,7 +49,7 @@ def read_junit(text: str, begin: int) -> tuple[QaReport | None, int]:
         pass
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
-        reader.note = TRUNCATED if message in _BREAKS_OFF else f"the XML does not read: {message}"
+        reader.note = TRUNCATED if message in _BREAKS_OFF else f"the XML cannot be read: {message}"
     if not reader.began:
         return None, min(at, len(text))
     if reader.last is None:

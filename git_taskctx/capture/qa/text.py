@@ -14,7 +14,7 @@ from git_taskctx.model.values import NamedTuple
 LINE = 4000
 """Characters of a line that are examined."""
 TRUNCATED = "the log ends before its last line"
-UNREAD = "a report begins in the log, and does not read to its end"
+UNREAD = "a report begins in the log, and cannot be read to its end"
 MISFIT = "the numbers do not fit what is listed"
 DISAGREE = "two summaries that disagree"
 NONE_RAN = "no test ran"

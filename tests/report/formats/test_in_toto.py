@@ -290,7 +290,7 @@ def test_a_range_leaves_out_what_need_not_be_proved(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("HEAD", "--task", TASK), "a revision and --task exclude each other"),
+        (("HEAD", "--task", TASK), "a revision and --task cannot be used together"),
         (("--human", "A"), "--human is for agent-trace"),
         (("--resource-uri", "nonsense"), "'nonsense' is not a URI"),
         (("--resource-uri", "x:a b"), "'x:a b' is not a URI"),
