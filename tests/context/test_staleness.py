@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from desk import TASK, Desk
 
@@ -90,6 +92,21 @@ def test_volatile_keys_hide_nothing_else(filed: Desk) -> None:
     filed.repo.write("README", "changed\n")
     said = filed.ends(1, "verify").out
     assert "  README: edited\n" in said
+
+
+def test_volatile_keys_hide_no_other_task(desk: Desk) -> None:
+    """Where tasks share a file the state of another may change, and its text is drift."""
+    path = "tasks/tasks.json"
+    one = {"id": 1, "title": "Mend", "status": "in_progress", "description": "d", "acceptance_criteria": ["a"]}
+    tasks = {"tasks": [one, {"id": 2, "title": "Other", "status": "pending", "description": "theirs"}]}
+    desk.repo.write(path, text := json.dumps(tasks, indent=1))
+    desk.repo.commit("tasks")
+    desk.ok("init", "1")
+    desk.implement()
+    desk.repo.write(path, text.replace("pending", "done"))
+    desk.ok("verify")
+    desk.repo.write(path, text.replace("theirs", "forged"))
+    assert f"  {path}: edited\n" in desk.ends(1, "verify").out
 
 
 def test_a_head_that_the_task_does_not_expect_is_named(begun: Desk) -> None:
