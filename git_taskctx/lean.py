@@ -62,11 +62,13 @@ _left = _FEW
 def digest(algorithm: str, data: bytes | memoryview = b"", *, more: int = 0) -> _Hash:
     """Return the hash of `data`, as `hashlib.new` does; `more` is how many bytes will be added, as far as is known."""
     global _left
+    if _left <= 0:
+        return _openssl(algorithm)(data)
     _left -= len(data) + more
     try:
-        return _plain(algorithm)(data) if _left > 0 else _openssl(algorithm, data)
+        return (_plain if _left > 0 else _openssl)(algorithm)(data)
     except ImportError:
-        return _openssl(algorithm, data)
+        return _openssl(algorithm)(data)
 
 
 def _plain(algorithm: str) -> Callable[[bytes | memoryview], _Hash]:
@@ -80,7 +82,7 @@ def _plain(algorithm: str) -> Callable[[bytes | memoryview], _Hash]:
     return found  # type: ignore[no-any-return]
 
 
-def _openssl(algorithm: str, data: bytes | memoryview) -> _Hash:
+def _openssl(algorithm: str) -> Callable[[bytes | memoryview], _Hash]:
     import hashlib
 
-    return hashlib.new(algorithm, data)
+    return hashlib.sha1 if algorithm == "sha1" else hashlib.sha256

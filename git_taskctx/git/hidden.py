@@ -21,6 +21,8 @@ REGULAR = ("100644", "100755")
 _FLAGGED = regex(rb"\0([a-zS]) ([0-7]{6}) ([0-9a-f]+) [0-3]\t([^\0]+)")
 """Entries of a NUL and `git ls-files -v -s -z` whose tag is lower case (assume-unchanged) or S (skip-worktree)."""
 
+_SUBMODULES = regex(rb"(?:(?<=\0)|^)(?:\? [^\0]*/|[1u] .. S[^\0]*)(?=\0|\Z)")
+"""Entries of repositories in the worktree."""
 _UNTRACKED = regex(rb"(?:^|(?<=\0))\? ([^\0]+)")
 _EDITORS = regex(
     rb"(?:^|(?<=\0))\? ((?:[^\0]*/)?(?:"
@@ -82,7 +84,8 @@ def find_hidden(repository: Repository, status: bytes, index: bytes, state_of: S
 
 
 def _dirty_submodules(repository: Repository, status: bytes, state_of: StateOf) -> Iterator[HiddenChange]:
-    for entry in status.split(b"\0"):
+    for found in _SUBMODULES.finditer(status):
+        entry = found[0]
         fields = {b"1": 9, b"u": 11}.get(entry[:1], 0)
         words = entry.split(b" ", fields - 1)
         embedded = entry.startswith(b"? ") and entry.endswith(b"/")  # a repository that is not staged yet

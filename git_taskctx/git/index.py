@@ -4,8 +4,8 @@ All git processes of one reading use the same bytes, so that a concurrent `git a
 takes the user's `index.lock`.
 
 The copy is read-only and temporary. What git would store in it (times of unchanged files, untracked folders) becomes
-wrong when a filter's setting changes, a folder becomes a repository, or `.gitignore` is under a flag. One fact that
-follows from the index's bytes alone is remembered between readings.
+wrong when a filter's setting changes, a folder becomes a repository, or `.gitignore` is under a flag. Between readings
+are remembered one fact that follows from the index's bytes alone, and blobs of files that differ from it.
 """
 
 from __future__ import annotations
@@ -34,6 +34,19 @@ _LONGEST = 4096
 """Bytes of a path (PATH_MAX)."""
 _TOO_LARGE = 100 * 1024 * 1024
 """git ignores larger `.gitattributes` (2.38.1 and later)."""
+
+RACY = 2_000_000_000
+"""Nanoseconds: the coarsest clock of a file system (FAT)."""
+MANY = 64
+"""Fewer small files are as soon read again."""
+_LARGEST = 32 * 1024 * 1024
+"""Bytes of blobs kept between readings."""
+_VERSION = b"1"
+_KEY = 16
+_NEAR = 64
+"""Files of which a key is searched ahead: they are asked for in the same order each time."""
+_FAR = 100
+"""Searches of everything in one reading."""
 
 
 class IndexCopy:
@@ -153,6 +166,91 @@ class IndexCopy:
         if staged.code != 0 and b"unmerged" not in staged.err and b"cannot" not in staged.err:
             raise GitFailed(f"`git write-tree`: {staged.complaint}", hint=way_out(staged, git.cwd))
         return TreeOid(staged.out.decode().strip()) if staged.code == 0 else None
+
+
+class Remembered:
+    """Blobs of changed files, of earlier readings and of this one.
+
+    A file is known by its path, its stat to the nanosecond, ctime included, and how git converts it. One that changed
+    just before a reading is not remembered: it may change again with the same times.
+    """
+
+    def __init__(self, repository: Repository, folder: Path, *, used: bool) -> None:
+        """Load what is in the private folder. `used`: earlier blobs are taken; `folder` is the reading's own."""
+        self._file = repository.private_dir / "read"
+        self._folder = folder
+        self._width = WIDTH[repository.algorithm]
+        self._size = _KEY + self._width
+        self._began = folder.stat().st_mtime_ns  # by the clock of the file system
+        self._old = self._load() if used else b""
+        self._at = 0
+        self._far = _FAR
+        self._new = bytearray()
+        self._left_open = False
+        self.hits = 0
+
+    def key(self, path: bytes, found: os.stat_result, how: bytes) -> bytes:
+        """Return what a file is known by; `how` it is converted."""
+        text = b"%b%b\0%b\0%d %d %d %d %d %d" % (
+            _VERSION, how, path, found.st_dev, found.st_ino, found.st_mode, found.st_size, found.st_mtime_ns,
+            found.st_ctime_ns,
+        )  # fmt: skip
+        return digest("sha256", text).digest()[:_KEY]
+
+    def find(self, key: bytes) -> str | None:
+        """Return a file's blob, if remembered."""
+        at = self._search(key, self._at, self._at + _NEAR * self._size)
+        if at < 0 and self._far and self._old:
+            self._far -= 1
+            at = self._search(key, 0, len(self._old))
+        if at < 0:
+            return None
+        self._at = at + self._size
+        self._new += self._old[at : self._at]
+        self.hits += 1
+        return self._old[at + _KEY : self._at].hex()
+
+    def _search(self, key: bytes, start: int, end: int) -> int:
+        at = self._old.find(key, start, end)
+        return at if at % self._size == 0 else -1
+
+    def add(self, key: bytes, found: os.stat_result, oid: str) -> None:
+        """Remember a file that was read with this stat before and after, unless racy."""
+        if max(found.st_mtime_ns, found.st_ctime_ns) < self._began - RACY:
+            self._new += key + bytes.fromhex(oid)
+
+    def leave_open(self, key: bytes) -> int:
+        """Keep the place of a file that git is to read; return it, for `fill`."""
+        self._new += key + bytes(self._width)
+        self._left_open = True
+        return len(self._new) - self._size
+
+    def fill(self, place: int, key: bytes, found: os.stat_result, oid: str) -> None:
+        """Remember a file that git has read, if its stat is as it was, and not racy."""
+        if self._new[place : place + _KEY] == key and max(found.st_mtime_ns, found.st_ctime_ns) < self._began - RACY:
+            self._new[place + _KEY : place + self._size] = bytes.fromhex(oid)
+
+    def save(self) -> None:
+        """Keep this reading's blobs for the next, which must all be in the repository, if that can be written."""
+        new = bytes(self._new)
+        if self._left_open:
+            records = (new[at : at + self._size] for at in range(0, len(new), self._size))
+            new = b"".join(record for record in records if any(record[_KEY:]))
+        few = len(new) < MANY * self._size and not self._left_open and not self._old
+        if new == self._old or few or len(new) > _LARGEST or self._folder.parent != self._file.parent:
+            return
+        temporary = self._folder / "read"
+        with contextlib.suppress(OSError):  # it is only slower without
+            temporary.write_bytes(digest("sha256", new).digest() + new)
+            temporary.replace(self._file)
+
+    def _load(self) -> bytes:
+        try:
+            data = read_plain(self._file, limit=_LARGEST + WIDTH["sha256"]) or b""
+        except TaskctxError:  # something else lies there
+            return b""
+        name, content = data[: WIDTH["sha256"]], data[WIDTH["sha256"] :]
+        return content if data and digest("sha256", content).digest() == name else b""
 
 
 def _cached_tree(data: bytes, algorithm: str) -> TreeOid | None:

@@ -100,11 +100,14 @@ class ObjectStore:
         algorithm: str,
         *,
         durable: bool = True,
+        young: bool = True,
         scratch: Path | None = None,
         behind: ObjectStore | None = None,
         look: Look | None = None,
     ) -> None:
         """`scratch` is a folder for new objects that exceed memory.
+
+        `young`: of many objects, existing ones too are given a new time, so that no gc takes them away.
 
         `behind` reads existing objects, and its process is used until the first write. `look` is asked before git.
         """
@@ -112,6 +115,7 @@ class ObjectStore:
         self._behind = behind
         self._git = git.with_env(**AS_WRITTEN)
         self._writer = self._git.with_settings(DURABLE if durable else ("core.fsync=none",))
+        self._young = young
         self._algorithm = algorithm
         self._width = WIDTH[algorithm]
         self._entry = re.compile(rb"([0-7]+) ([^\0]+)\0(.{%d})" % self._width, re.DOTALL)
@@ -153,6 +157,11 @@ class ObjectStore:
     def has(self, name: str) -> bool:
         """Return whether an object exists, without reading it."""
         return self.find(name, limit=0) is not None
+
+    def is_stored(self, oid: str) -> bool:
+        """Return whether an object exists, queued or not."""
+        self._ask([oid])
+        return self._answer(oid, 0) is not None
 
     def read_ahead(self, oids: Sequence[str], *, limit: int | None = None) -> None:
         """Read objects needed next, in batches. Raises: CouldNotTell."""
@@ -310,6 +319,18 @@ class ObjectStore:
         data = self.get(commit, "commit")
         return TreeOid(data[5 : data.index(b"\n")].decode())
 
+    def missing(self, oids: Collection[str]) -> set[str]:
+        """Return which objects do not exist, neither queued nor stored."""
+        return {*oids} - self._pending.keys() - self._look_up(oids).keys()
+
+    def discard(self) -> None:
+        """Drop every queued object: all exist."""
+        self._pending.clear()
+        self._held = 0
+        if self._spilled is not None:
+            self._spilled.close()
+            self._spilled = None
+
     def flush(self) -> None:
         """Write every queued object in one process, durably unless in quarantine. Raises: ReadOnly, GitFailed."""
         if not self._pending and self._spilled is None:
@@ -320,13 +341,13 @@ class ObjectStore:
             there = self._look_up(self._pending).keys()
             new = self._pending.keys() - there
             if body is not None or len(new) > FEW:
-                loose = there
+                loose = there if self._young else ()
                 body = body if body is not None else _Body(self._algorithm, None)
                 self._add_to(body, new)
                 with contextlib.closing(body):
                     if len(body):
                         self._write("index-pack", "--stdin", stdin=body.pieces())
-        if loose:  # git makes those young again that are there already, so that no gc takes them away
+        if loose:  # git makes those young again that are there already
             self._write("unpack-objects", "-q", stdin=self._pack(loose))
         self._pending.clear()
         self._held = 0
@@ -336,7 +357,7 @@ class ObjectStore:
         self._spilled = self._spilled if self._spilled is not None else _Body(self._algorithm, self._scratch)
         there = self._look_up(self._pending).keys()
         self._add_to(self._spilled, self._pending.keys() - there)
-        if there:
+        if there and self._young:
             self._write("unpack-objects", "-q", stdin=self._pack(there))
         self._pending.clear()
         self._held = 0

@@ -44,6 +44,14 @@ class Tree:
         self.entries[name] = folder = Tree(self._objects, entry.oid if entry and entry.mode == FOLDER else None)
         return folder
 
+    def enter(self, path: bytes) -> Tree:
+        """Return the folder `path` with its folders above, all to be changed. Raises: CouldNotTell."""
+        tree = self
+        for name in path.split(b"/") if path else ():
+            tree._oid = None
+            tree = tree.open(name)
+        return tree
+
     def read_ahead(self, paths: Iterable[bytes]) -> None:
         """Read the folders on the way to many paths, one batch a level. Raises: CouldNotTell."""
         level = [(self, {tuple(path.split(b"/")[:-1]) for path in paths})]

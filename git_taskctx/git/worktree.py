@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from git_taskctx.errors import CouldNotTell, GitFailed, hint_in
 from git_taskctx.files import ReadOnly
 from git_taskctx.git.ahead import AS_WRITTEN, QUIET, STATUS, UNORDERED
 from git_taskctx.git.background import Background
 from git_taskctx.git.changes import NO_INDEX, compare_trees
-from git_taskctx.git.fast import Declined, Scan, read_fast
-from git_taskctx.git.hidden import find_flagged, find_hidden, find_left_out, find_temporary, list_index
-from git_taskctx.git.index import IndexCopy
+from git_taskctx.git.fast import Declined, Later, Scan, read_fast
+from git_taskctx.git.hidden import REGULAR, find_flagged, find_hidden, find_left_out, find_temporary, list_index
+from git_taskctx.git.index import IndexCopy, Remembered
 from git_taskctx.git.objects import ObjectStore
 from git_taskctx.git.private import private_folder, quarantine, release
 from git_taskctx.git.process import Git, trace
@@ -46,6 +46,7 @@ class Reading:
     _listing: Background[bytes]
     _staged: Background[TreeOid | None]
     _lasting: bool
+    _remembered: Remembered
 
     @property
     def objects(self) -> ObjectStore:
@@ -69,6 +70,8 @@ class Reading:
         except OSError as error:
             reason = error.strerror or ""
             raise GitFailed(f"cannot write objects: {reason.lower()}", hint=hint_in(reason)) from error
+        if self._lasting:
+            self._remembered.save()
 
     def changes_since(self, tree: TreeOid) -> list[Change]:
         """Return what differs from `tree`, by path. Raises: CouldNotTell when objects are missing."""
@@ -101,7 +104,7 @@ class Reading:
 
     def find_hash(self, path: bytes) -> tuple[str, int] | None:
         """Return sha256 and size of a file that was read for the tree."""
-        return self._scan.hashes.find(path) if self._scan is not None else None
+        return self._scan.hashes.find(path) if self._scan is not None and self._scan.hashes is not None else None
 
     @functools.cached_property
     def hidden(self) -> tuple[HiddenChange, ...]:
@@ -125,11 +128,18 @@ class Reading:
 
 @contextlib.contextmanager
 def read_worktree(
-    repository: Repository, *, keep: bool, cold: bool = False, exact: bool = False, lasting: bool = True
+    repository: Repository,
+    *,
+    keep: bool,
+    hold: bool = False,
+    cold: bool = False,
+    exact: bool = False,
+    lasting: bool = True,
 ) -> Iterator[Reading]:
     """Read the worktree into a tree.
 
     `keep` writes its objects to the repository at once; otherwise they are discarded unless `Reading.keep` is called.
+    `hold`: it will be, so that every changed file is read, and hashed, whatever is remembered of earlier readings.
     `exact` lets git do all of it; `cold` too, and reads every file again. `lasting` keeps what makes the next reading
     faster. Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
@@ -140,38 +150,61 @@ def read_worktree(
         view.ignores_case, view.ignores_known_case = repository.ignores_case, repository.ignores_known_case
         if view.ignores_known_case:
             view.git = view.git.with_settings(("core.ignorecase=false",))
-        view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder, behind=repository.objects)
+        hold = hold or keep
+        view.objects = ObjectStore(
+            view.git, view.algorithm, durable=False, young=hold, scratch=folder, behind=repository.objects
+        )
+        remembered = Remembered(repository, folder, used=not (hold or cold or exact or repository.is_partial))
         listing = Background(lambda: list_index(view))
         staged = Background(lambda: index.write_tree(view.git))
         try:
-            scan, status = None, None
+            scan, status, later = None, None, None
             if not (cold or exact):
                 try:
-                    scan = read_fast(view, _status_git(view), STATUS, view.objects, index, staged, listing)
+                    git = _status_git(view)
+                    scan = read_fast(view, git, STATUS, view.objects, index, staged, listing, remembered, hold=hold)
                 except Declined as reason:
                     trace(repository.git.environ, f"the fast engine declines: {reason}")
-                    status = reason.status
+                    status, later = reason.status, reason.later
                     view.objects.close()
-                    view.objects = ObjectStore(view.git, view.algorithm, durable=False, scratch=folder)
+                    view.objects = ObjectStore(view.git, view.algorithm, durable=False, young=hold, scratch=folder)
             if scan is None:
                 view.objects.stand_alone()
                 staged.start()  # its trees are kept with the others, however late it is asked for
             if scan is not None:
-                tree = scan.tree
+                tree, stored = scan.tree, scan.stored
             else:
                 from git_taskctx.git.exact import read_exact
 
                 tree = read_exact(index, view.git, folder, cold=cold)
                 tree = _without(view, tree, find_left_out(view, status if status is not None else _untracked(view)))
+                _remember(view, tree, later or (), remembered)
+                stored = bool(later) and repository.objects.is_stored(tree)
             status = scan.raw if scan is not None else status
-            reading = Reading(view, tree, repository, scan, status, index, listing, staged, lasting)
+            reading = Reading(view, tree, repository, scan, status, index, listing, staged, lasting, remembered)
             if keep:
                 reading.keep()
+            elif stored and lasting:
+                remembered.save()
             yield reading
         finally:
             listing.wait()
             staged.wait()
             view.close()
+
+
+def _remember(view: Repository, tree: TreeOid, later: Sequence[Later], remembered: Remembered) -> None:
+    """Remember the blobs that git made of files, unless one changed since it was first looked at."""
+    if not later:
+        return
+    made = Tree(view.objects, tree)
+    made.read_ahead(path for path, _, _ in later)
+    for path, way, place in later:
+        entry = made.find(path)
+        with contextlib.suppress(OSError):
+            found = os.lstat(os.fsencode(view.toplevel) + b"/" + path)
+            if entry is not None and entry.mode in REGULAR:
+                remembered.fill(place, remembered.key(path, found, way), found, entry.oid)
 
 
 def _without(view: Repository, tree: TreeOid, paths: Collection[bytes]) -> TreeOid:

@@ -91,7 +91,7 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
         base = repository.resolve_commit(request.base_commit) if request.base_commit else head.commit
         config = load(base)
         agents = _agents(request, config.policy)
-        with read_worktree(repository, keep=False) as reading:
+        with read_worktree(repository, keep=False, hold=True) as reading:
             captured = _capture(request, Ground(config.policy, base, reading, committed_in(config)))
             keep_new_content(caller, config.policy.secrets, reading, since=caller.repository.tree_of(head.commit))
             dirty = compare_trees(reading.repository, repository.tree_of(head.commit), reading.tree)

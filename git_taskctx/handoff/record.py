@@ -54,7 +54,7 @@ def record_snapshot(session: Session, agent: str, options: Options) -> Recorded:
     if options.attest is not None:
         options = replace(options, attest=check_text(options.attest, what="note"))
     session.require_open(may_be_blocked=options.attest is not None)
-    with read_worktree(session.repository, keep=False) as reading:
+    with read_worktree(session.repository, keep=False, hold=True) as reading:
         text = require_current_text(session, reading) if options.done else compare_text(session, reading)
         events, chain = _become_owner(session, reading, agent, options)
         require_distinct(session, chain, agent, words=("snapshot", "--agent", agent, *_flags(options)))

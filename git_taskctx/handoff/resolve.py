@@ -53,7 +53,7 @@ def resolve_drift(session: Session, *, note: str, accept: bool = False) -> Resol
             )
         session.commit([Event(Resolve(note), chain.owner)], reason=f"{session.task}: drift resolved")
         return Resolved(chain.owner, budget, None)
-    with read_worktree(session.repository, keep=False) as reading:
+    with read_worktree(session.repository, keep=False, hold=True) as reading:
         verdict = judge_session(session, reading)
         if verdict.outcome is Outcome.YES:
             if not budget:

@@ -94,7 +94,7 @@ def test_every_file_is_read_once_for_both_hashes(repo: GitRepo) -> None:
     repo.symlink("link", "elsewhere")
     repository = open_repository(repo.path, {**os.environ, **repo.env})
     try:
-        with read_worktree(repository, keep=False) as reading:
+        with read_worktree(repository, keep=False, hold=True) as reading:
             found = {path: reading.find_hash(path) for path in (b"a/b", b"gone", b"link", b"new", b"same", b"zz")}
     finally:
         repository.close()

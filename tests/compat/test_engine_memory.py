@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import threading
@@ -12,6 +13,7 @@ import pytest
 from compat.engine import agree, read
 from gitrepo import GitRepo
 
+from git_taskctx.git import fast, index
 from git_taskctx.git.repository import open_repository
 from git_taskctx.git.worktree import read_worktree
 
@@ -19,17 +21,23 @@ Step = Callable[[GitRepo], object]
 
 
 @pytest.fixture
-def warm(repo: GitRepo) -> GitRepo:
-    """A repository that was read often enough for everything to be remembered."""
+def warm(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> GitRepo:
+    """A repository that was read often enough for everything to be remembered, whatever its number and age."""
+    monkeypatch.setattr(index, "MANY", 1)
+    monkeypatch.setattr(fast, "MANY", 1)
+    monkeypatch.setattr(index, "RACY", -(10**18))
     repo.write(".gitignore", "*.log\n")
     for folder in ("a", "a/b", "a/b/c", "d"):
         repo.write(f"{folder}/file", folder)
         repo.write(f"{folder}/new.log", "ignored")
     repo.commit()
     repo.write("a/b/untracked", "x")
+    repo.write("a/b/c/file", "edited")
+    read(repo, keep=True)
     expected = repo.oracle()
     for _ in range(3):
         assert read(repo) == expected
+    assert len(_blobs(repo).read_bytes()) == 32 + 2 * 36
     assert flagged(repo) == frozenset()
     assert _memory(repo).read_bytes()[:20] == (repo.git_dir() / "index").read_bytes()[-20:]
     return repo
@@ -37,6 +45,10 @@ def warm(repo: GitRepo) -> GitRepo:
 
 def _memory(repo: GitRepo) -> Path:
     return repo.git_dir() / "taskctx/unflagged"
+
+
+def _blobs(repo: GitRepo) -> Path:
+    return repo.git_dir() / "taskctx/read"
 
 
 def flagged(repo: GitRepo) -> frozenset[bytes]:
@@ -184,14 +196,120 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.parametrize("memory", [_memory, _blobs])
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_memory_is_only_slower(warm: GitRepo, damage: Callable[[Path], object]) -> None:
+def test_a_damaged_memory_is_only_slower(
+    warm: GitRepo, damage: Callable[[Path], object], memory: Callable[[GitRepo], Path]
+) -> None:
     """Whatever became of our private file, the tree is git's, and a flag is found."""
-    damage(_memory(warm))
+    damage(memory(warm))
     warm.write("d/file", "more")
     agree(warm)
     warm.git("update-index", "--assume-unchanged", "a/file")
     assert flagged(warm) == {b"a/file"}
+
+
+def test_a_file_of_the_same_stat_is_not_read_again(warm: GitRepo) -> None:
+    """Its blob is the remembered one, as another in its place shows; a reading that is kept reads it all the same."""
+    true = warm.oracle()
+    found = _blobs(warm).read_bytes()[32:]
+    swapped = found[:16] + found[-20:] + found[36:]  # the first file as the second
+    _blobs(warm).write_bytes(hashlib.sha256(swapped).digest() + swapped)
+    assert read(warm) != true
+    assert read(warm, keep=True) == true
+    assert read(warm) == true
+
+
+def test_a_file_that_changed_just_now_is_not_remembered(repo: GitRepo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may change again within the tick of a clock; nor is one that is not in the repository, or one of a few."""
+    repo.write("file", "x")
+    repo.commit()
+    repo.write("file", "edited")
+    monkeypatch.setattr(fast, "MANY", 1)
+    monkeypatch.setattr(index, "RACY", -(10**18))
+    read(repo, keep=True)
+    assert not _blobs(repo).exists()
+    monkeypatch.setattr(index, "MANY", 1)
+    repo.write("file", "edited again")
+    read(repo)
+    assert not _blobs(repo).exists()
+    monkeypatch.undo()
+    monkeypatch.setattr(index, "MANY", 1)
+    read(repo, keep=True)
+    assert not _blobs(repo).exists()
+
+
+def _declined(repo: GitRepo, trace: Path) -> bool:
+    """Read as the oracle; return whether git had to read anything."""
+    view = GitRepo(repo.path, env={**repo.env, "GIT_TASKCTX_TRACE": os.fspath(trace)})
+    trace.write_text("")
+    assert read(view) == repo.oracle()
+    return "declines" in trace.read_text()
+
+
+def test_a_large_file_is_read_by_git_once(warm: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is remembered with the small files, until it changes; git reads it for as long as nobody has its blob."""
+    trace = tmp_path / "trace"
+    monkeypatch.setattr(fast, "MOST", 10)
+    warm.write("a/b/large", "0123456789abc")
+    warm.write("large", "0123456789")
+    assert _declined(warm, trace)
+    assert _declined(warm, trace)
+    read(warm, keep=True)
+    assert not _declined(warm, trace)
+    warm.write("a/b/large", "0123456789abd")
+    assert _declined(warm, trace)
+    warm.config("core.autocrlf", "true")
+    warm.write("a/b/large", "0123456789\r\n")
+    read(warm, keep=True)
+    assert _declined(warm, trace)
+
+
+@pytest.mark.needs_lfs
+def test_git_lfs_is_run_once_for_one_content(warm: GitRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a snapshot no other reading runs it, until a file changes, its configuration, or itself."""
+    trace, log, program = tmp_path / "trace", tmp_path / "log", tmp_path / "bin/git-lfs"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho \"$1\" >>'{log}'\nexec '{shutil.which('git-lfs')}' \"$@\"\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    warm.git("lfs", "install", "--local", "--skip-repo")
+    warm.write(".gitattributes", "*.bin filter=lfs diff=lfs merge=lfs -text\n")
+    warm.commit("attributes")
+    for number in range(3):
+        warm.write(f"d/{number}.bin", bytes([number]) * 5000)
+    read(warm, keep=True)
+    log.unlink()
+    warm.write("a/beside", "no filter")
+    tree = read(warm)
+    assert not log.exists()
+    assert tree == warm.oracle()
+    for step in (
+        lambda: warm.write("d/1.bin", b"x" * 5000),
+        lambda: warm.config("lfs.extension.case.clean", "tr a-z A-Z"),
+        lambda: (
+            warm.git("config", "--unset", "lfs.extension.case.clean"),
+            program.write_text(program.read_text() + "#\n"),
+        ),
+        lambda: warm.config("filter.lfs.clean", "tr a-z A-Z"),
+    ):
+        read(warm, keep=True)
+        step()
+        assert _declined(warm, trace)
+
+
+def test_a_remembered_blob_that_is_gone_is_made_again(warm: GitRepo) -> None:
+    """Where the tree is new all its blobs are there for who asks, also those of files that were not read."""
+    blob = warm.git("hash-object", "a/b/untracked")
+    (warm.git_dir() / "objects" / blob[:2] / blob[2:]).unlink()
+    warm.write("d/file", "more")
+    repository = open_repository(warm.path, {**os.environ, **warm.env})
+    try:
+        with read_worktree(repository, keep=False) as reading:
+            assert reading.objects.get(blob, "blob") == b"x"
+            assert reading.tree == warm.oracle()
+    finally:
+        repository.close()
 
 
 def test_a_flag_is_found_whatever_is_remembered(warm: GitRepo) -> None:
