@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument(
         "--pipelines", nargs="?", type=_pair, const=(10_000, 200), metavar="FILES,COMMANDS",
-        help="measure pipelines instead, beside doit, luigi and git (10k,200)",
+        help="measure pipelines instead, beside doit, luigi, snakemake and git (10k,200)",
     )  # fmt: skip
     parser.add_argument("--notes", type=_pair, default=(1_000, 100_000), help="notes on the ref (default: 1k,100k)")
     parser.add_argument(

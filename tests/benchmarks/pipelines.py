@@ -1,4 +1,4 @@
-"""The rows about pipelines: beside doit and luigi where these are on PATH, and beside git.
+"""The rows about pipelines: beside doit, luigi and snakemake where these are on PATH, and beside git.
 
 What happens inside a process is the difference of two processes: one that does it, one that does less of it.
 """
@@ -39,6 +39,13 @@ class Check(luigi.Task):
         return self.done
 assert luigi.build([Check(number=n) for n in range({count})], local_scheduler=True, log_level="ERROR")
 """
+_SNAKES = """
+rule all:
+    input: [f"made/{{number}}" for number in range({count})]
+rule check:
+    output: touch("made/{{number}}")
+    shell: "true"
+"""
 _OPENED = """
 import os
 from pathlib import Path
@@ -74,7 +81,11 @@ def cases_of_pipelines(bench: Bench, files: int, count: int) -> Iterator[Case]:
     others = {"doit": doit} if doit is not None else {}
     if luigi is not None:
         others["luigi"] = Command((luigi, "-c", _LUIGI.format(count=count)), where, bench.env)
-    goals = [Goal("ratio", limit, name) for name, limit in (("doit", 1.0), ("luigi", 0.1)) if name in others]
+    (where / "Snakefile").write_text(_SNAKES.format(count=count))
+    if (snakemake := _found(bench, "snakemake")) is not None:
+        others["snakemake"] = Command((snakemake, "--quiet", "all", "--cores", "all"), where, bench.env)
+    limits = {"doit": 1.0, "luigi": 0.1, "snakemake": 0.1}
+    goals = [Goal("ratio", limits[name], name) for name in others]
     yield Case(
         f"{count:,} commands that do nothing", lambda: None, _python(bench, where, _COMMANDS.format(count=count)),
         others, (Goal("ms"), *goals), lambda _: _forget(where),
@@ -162,23 +173,26 @@ def _remove_worktrees(bench: Bench, made: Path) -> None:
 def _forget(where: Path) -> None:
     for path in where.glob(".doit*"):
         path.unlink()
+    for name in ("made", ".snakemake"):
+        shutil.rmtree(where / name, ignore_errors=True)
 
 
 def _doit(bench: Bench, where: Path) -> Command | None:
-    found = shutil.which("doit", path=bench.env["PATH"])
-    if found is None:
-        sys.stderr.write("skipped: rows beside doit, which is not on PATH\n")
-        return None
-    return Command((found, "-f", "dodo.py"), where, bench.env)
+    found = _found(bench, "doit")
+    return Command((found, "-f", "dodo.py"), where, bench.env) if found is not None else None
 
 
 def _python_of(bench: Bench, program: str) -> str | None:
     """Return the Python beside a program."""
+    found = _found(bench, program)
+    return os.fspath(Path(found).with_name("python")) if found is not None else None
+
+
+def _found(bench: Bench, program: str) -> str | None:
     found = shutil.which(program, path=bench.env["PATH"])
     if found is None:
         sys.stderr.write(f"skipped: rows beside {program}, which is not on PATH\n")
-        return None
-    return os.fspath(Path(found).with_name("python"))
+    return found
 
 
 def _python(bench: Bench, folder: Path, code: str) -> Command:
