@@ -16,8 +16,9 @@ from pathlib import Path
 
 from desk import plain
 
-_UNREAD = re.compile(r"(.*/)?(?:[^/]+\.lock|\.tmp-[^/]*|tmp_[^/]*)|(.git/taskctx/tmp-)[^/]*")
-"""What nobody reads: locks, and files that are not yet in their place. That they are there is what counts."""
+_UNREAD = re.compile(r"(.*/)?(?:[^/]+\.lock|\.tmp-[^/]*|tmp_[^/]*|taskctx/unflagged)|(.git/taskctx/tmp-)[^/]*")
+"""What nobody reads: locks, files that are not yet in their place, and what is remembered of an index,
+which names its file. That they are there is what counts."""
 _PRIVATE = re.compile(r"\.git/(worktrees/[^/]+/)?taskctx/tmp-[^/]*/.*")
 """What lies in a folder that goes as a whole."""
 _DRAWN = re.compile(r"\b[0-9]{10}\b|^-[0-9a-f]{8}$", re.MULTILINE)
