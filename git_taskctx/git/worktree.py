@@ -45,6 +45,7 @@ class Reading:
     _index: IndexCopy
     _listing: Background[bytes]
     _staged: Background[TreeOid | None]
+    _held: bool
     _lasting: bool
     _remembered: Remembered
 
@@ -61,6 +62,8 @@ class Reading:
 
     def keep(self) -> None:
         """Move the reading's objects into the repository, durably. Raises: ReadOnly, GitFailed."""
+        if not self._held:
+            raise ValueError("the reading may lack objects, or leave them to be collected: it was made without `hold`")
         self._staged.wait()  # it writes there too
         self.objects.flush()
         try:
@@ -138,8 +141,8 @@ def read_worktree(
 ) -> Iterator[Reading]:
     """Read the worktree into a tree.
 
-    `keep` writes its objects to the repository at once; otherwise they are discarded unless `Reading.keep` is called.
-    `hold`: it will be, so that every changed file is read, and hashed, whatever is remembered of earlier readings.
+    `keep` writes its objects to the repository at once. `hold` lets `Reading.keep` do so later: every changed file is
+    read and hashed, whatever is remembered of earlier readings. Otherwise the objects are discarded.
     `exact` lets git do all of it; `cold` too, and reads every file again. `lasting` keeps what makes the next reading
     faster. Raises: GitFailed where git refuses or would leave files out; TryAgain while the worktree keeps changing.
     """
@@ -181,7 +184,7 @@ def read_worktree(
                 _remember(view, tree, later or (), remembered)
                 stored = bool(later) and repository.objects.is_stored(tree)
             status = scan.raw if scan is not None else status
-            reading = Reading(view, tree, repository, scan, status, index, listing, staged, lasting, remembered)
+            reading = Reading(view, tree, repository, scan, status, index, listing, staged, hold, lasting, remembered)
             if keep:
                 reading.keep()
             elif stored and lasting:

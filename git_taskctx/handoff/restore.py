@@ -79,7 +79,7 @@ def restore(session: Session, agent: str, *, round_number: int | None, paths: tu
     wanted = _both(wanted, _selector_of_taken(session, number) if session.archived else None)
     # Cold: what is saved is what really lies there, whatever times say, and settings of conversions that were changed.
     with (
-        read_worktree(repository, keep=False, cold=True) as reading,
+        read_worktree(repository, keep=False, hold=True, cold=True) as reading,
         private_folder(repository) as scratch,
         session.caller.store.staging() as stage,
     ):
@@ -121,7 +121,7 @@ def put_tree(session: Session, tree: TreeOid) -> list[Left]:
     """
     repository = session.repository
     with (
-        read_worktree(repository, keep=False) as reading,
+        read_worktree(repository, keep=False, hold=True) as reading,
         private_folder(repository) as scratch,
         session.caller.store.staging() as stage,
     ):

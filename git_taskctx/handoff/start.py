@@ -44,7 +44,7 @@ def start(session: Session, agent: str, *, take_over: str | None = None) -> Star
         require_distinct(session, chain, agent, words=words)
         return _resume(session, agent, note)
     require_turn(session, agent)  # row 3
-    with read_worktree(session.repository, keep=False) as reading:
+    with read_worktree(session.repository, keep=False, hold=note is not None) as reading:
         require_current_text(session, reading)
         if chain.at_work:
             require_distinct(session, chain, agent, words=words)

@@ -239,6 +239,17 @@ def test_a_file_that_changed_just_now_is_not_remembered(repo: GitRepo, monkeypat
     assert not _blobs(repo).exists()
 
 
+def test_a_reading_that_was_not_held_is_not_kept(repo: GitRepo) -> None:
+    """It may lack the objects of files that were not read."""
+    repo.commit()
+    repository = open_repository(repo.path, {**os.environ, **repo.env})
+    try:
+        with read_worktree(repository, keep=False) as reading, pytest.raises(ValueError, match="without `hold`"):
+            reading.keep()
+    finally:
+        repository.close()
+
+
 def _declined(repo: GitRepo, trace: Path) -> bool:
     """Read as the oracle; return whether git had to read anything."""
     view = GitRepo(repo.path, env={**repo.env, "GIT_TASKCTX_TRACE": os.fspath(trace)})
