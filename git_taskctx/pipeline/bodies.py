@@ -124,7 +124,7 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
                 bench.checked.append(checked(bench, stage, stage_run, tree, code))
             # The last one looks at the tree, for all; of many short ones the next begins at once.
             if bench.running == 0 and not bench.lock.wait_for(lambda: bench.running > 0, _LINGER):
-                names, bench.busy = tuple(dict.fromkeys(bench.busy)), []
+                names, bench.busy = tuple(dict.fromkeys((*bench.busy, name))), []
                 if wrote := _written(bench, tree):
                     bench.checked = [one for one in bench.checked if one.stage.stage not in names]
                     why = f"{', '.join(names)} changed the tree: {wrote}"
