@@ -70,7 +70,11 @@ def init(
         any_status=any_status,
     )
     begun = begin(call.caller(), request, call.config)
-    then = steps_for(Situation("chain.working", agent=begun.context.agents[0]))
+    has_pipeline = begun.context.pipelines is not None
+    then = steps_for(Situation("chain.working", agent=begun.context.agents[0], has_pipeline=has_pipeline))
+    if begun.uncommitted and base_commit is None:
+        first = Situation("clone.commit_policy", names=begun.uncommitted, again=request.words())
+        then = (*steps_for(first), *(one.instead() for one in then))
     return Answer(
         {"context": begun.context, "dirty": begun.dirty, "warnings": begun.warnings},
         text=lambda document: text.begun(document, begun),

@@ -50,6 +50,11 @@ class Config:
     pipelines: Pipelines | None = None
     """As committed: personal settings cannot change them."""
 
+    @property
+    def agents(self) -> tuple[str, ...] | None:
+        """The agents that a proof requires; None where nobody names them."""
+        return self.policy.agents if self.origins.get("agents", "default") != "default" else None
+
 
 def personal_policy(settings: Sequence[Setting], committed: CommittedPolicy) -> Config:
     """Apply `git config --get-regexp '^taskctx[.]'`, in git's order, to the committed policy.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets as randomness
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from git_taskctx.commits.seal import open_current
@@ -73,6 +73,8 @@ class BegunContext:
     dirty: tuple[str, ...]
     """Paths that differed from HEAD: no agent's work."""
     warnings: tuple[str, ...]
+    uncommitted: tuple[str, ...] = ()
+    """Policy files that differ in the worktree from the base commit's, which count."""
 
 
 def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None], Config]) -> BegunContext:
@@ -111,15 +113,19 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
             names = tuple(quote(change.path) for change in dirty)
             state = replace(context.git, dirty=names[:LISTED], dirty_count=len(names))
             context = replace(context, pipelines=config.pipelines, git=state)
-            uncommitted = _uncommitted_policy(caller, base, reading)
+            uncommitted = tuple(_uncommitted_policy(caller, base, reading))
         refuse_task(caller, config.policy.secrets, context.immutable, captured.path, captured.data)
         check_records(caller, [draft])
-        warnings = (*config.warnings, *uncommitted, *captured.warnings, *size_warning(context), *caller.forced)
+        apart = (
+            f"{name} as it is in the worktree does not count: policy is read from the base commit"
+            for name in uncommitted
+        )
+        warnings = (*config.warnings, *apart, *captured.warnings, *size_warning(context), *caller.forced)
         (first,) = link([replace(draft, context_sha=context.sha)], None, signer_of(repository, config.policy))
         _write_first(caller, context, first, captured.data)
         store.write(request.task, context_files(context, fold([draft])))
         store.activate(request.task, context_id, caller.program)
-    return BegunContext(context, names, warnings)
+    return BegunContext(context, names, warnings, uncommitted)
 
 
 def _end_committed(caller: Caller) -> None:
@@ -236,15 +242,13 @@ def _find_task_file(request: InitRequest, policy: Policy, reading: Reading) -> t
     return path, data
 
 
-def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> tuple[str, ...]:
-    """Warn when the worktree's policy is not the committed one, which is in force."""
-    warnings = []
+def _uncommitted_policy(caller: Caller, base: CommitOid | None, reading: Reading) -> Iterator[str]:
+    """Yield the policy files whose committed text, which is in force, is not the worktree's."""
     for name in POLICY_FILES:
         found = reading.objects.find(f"{reading.tree}:{name}", limit=PYPROJECT_LIMIT)
         now = found.data if found and found.whole else None
         if differs(name, caller.repository.find_blob(base, name, limit=PYPROJECT_LIMIT), now):
-            warnings.append(f"{name} as it is in the worktree does not count: policy is read from the base commit")
-    return tuple(warnings)
+            yield name
 
 
 def _new_context(caller: Caller, policy: Policy, draft: Record, captured: Captured, branch: str | None) -> Context:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from git_taskctx.config import Config
@@ -11,12 +13,15 @@ from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.session import Event, Session, commands_of, with_baseline
 from git_taskctx.context.staleness import read_task_file_bytes
 from git_taskctx.errors import Refused
+from git_taskctx.git.quoting import unquote
 from git_taskctx.git.worktree import Reading, read_worktree
+from git_taskctx.handoff.begin import InitRequest
 from git_taskctx.ledger.kept import TASK_FILE
 from git_taskctx.model.codec import to_plain
 from git_taskctx.model.context import Context, Immutable
 from git_taskctx.model.oids import BlobOid, CommitOid
 from git_taskctx.model.payloads import Rebuild
+from git_taskctx.model.policy import Policy
 from git_taskctx.model.values import dataclass, replace
 from git_taskctx.situation import Situation
 
@@ -55,14 +60,15 @@ class Rebuilt:
 def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None = None) -> Rebuilt:
     """Capture the task again; coordination stays, approvals of the old text are void.
 
-    Raises: Refused without the task file, or by its gates; BadData for an unreadable one.
+    Raises: Refused without the task file, by its gates, or for a policy with other agents; BadData for an unreadable
+    file.
     """
     session.require_open(may_be_blocked=True)
     context = session.context
     with read_worktree(session.repository, keep=False) as reading:
         captured = _capture(session, _ground(session, newer, reading), any_status=any_status, alone=newer is None)
     captured = replace(captured, immutable=with_baseline(captured.immutable, session.chain.baseline))
-    policy = newer.config.policy if newer else context.policy
+    policy = _of_the_chain(session, newer.config) if newer else context.policy
     warnings = (*(newer.config.warnings if newer else ()), *captured.warnings)
     pipelines = newer.config.pipelines if newer else context.pipelines
     new = context.replace(immutable=captured.immutable, policy=policy, pipelines=pipelines)
@@ -92,6 +98,29 @@ def rebuild(session: Session, *, any_status: bool = False, newer: Newer | None =
         reason=f"{session.task}: rebuilt",
     )
     return Rebuilt(changes, () if same_text else approved, warnings, same_text)
+
+
+def _of_the_chain(session: Session, config: Config) -> Policy:
+    """Return a newer policy with the agents of the chain, which stay. Raises: Refused where a proof requires others."""
+    agents = session.chain.agents
+    if config.agents not in (None, agents):
+        raise Refused(
+            f"the chain of {session.task} was fixed when it began, as {', '.join(agents)}; "
+            f"this policy names {', '.join(config.policy.agents)}, and no proof by it would hold",
+            Situation("clone.begin_anew", repository=session.repository, again=_again(session)),
+        )
+    return replace(config.policy, agents=session.context.policy.agents)
+
+
+def _again(session: Session) -> tuple[str, ...]:
+    """Return the command that begins the task anew with the agents of the policy."""
+    block, path = session.context.immutable, session.context.git.task_file
+    if path is None:
+        words = block.task_snapshot
+        return InitRequest(session.task, words.title, words.description, words.acceptance_criteria).words()
+    given, is_found = Given.of(block), Path(path).name.startswith(session.task)
+    named = None if is_found else os.fsdecode(unquote(path))
+    return InitRequest(session.task, given.title, given.description, given.criteria, named).words()
 
 
 def _ground(session: Session, newer: Newer | None, reading: Reading) -> Ground:

@@ -21,9 +21,14 @@ class Step:
     """What follows with `&&`."""
 
     @property
+    def commands(self) -> tuple[tuple[str, ...], ...]:
+        """What is typed, in order."""
+        return (self.argv, *self.after)
+
+    @property
     def command(self) -> str:
         """The line without its comment."""
-        return " && ".join(map(shell_words, (self.argv, *self.after)))
+        return " && ".join(map(shell_words, self.commands))
 
     @property
     def line(self) -> str:

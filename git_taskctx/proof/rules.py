@@ -38,6 +38,4 @@ def rules_of(
     at: Callable[[CommitOid | None], Rules] | None = None,
 ) -> Rules:
     """Return the rules that follow from a configuration."""
-    committed = config.origins.get("agents", "default") != "default"
-    agents = config.policy.agents if committed else None
-    return Rules(config.policy, agents, missing, signers, config.warnings, at)
+    return Rules(config.policy, config.agents, missing, signers, config.warnings, at)

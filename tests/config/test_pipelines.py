@@ -6,7 +6,7 @@ import json
 import tomllib
 
 import pytest
-from desk import Desk
+from desk import Desk, hints_of
 
 from git_taskctx.config import load_config
 from git_taskctx.config.committed import parse_file
@@ -132,6 +132,38 @@ def test_a_context_keeps_the_pipeline_of_its_base(desk: Desk) -> None:
     desk.repo.commit("another pipeline")
     desk.ok("rebuild", "--policy", "HEAD")
     assert stages() == {"two"}
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_agents_of_a_chain_stay(desk: Desk, at_once: bool) -> None:
+    """Other agents come with a task that begins anew, as hints say at `init` and at `rebuild`; its commit is proved."""
+    desk.repo.write(FILE, 'agents = ["one"]\n[stage.make]\nagent = "one"\nrun = ["true"]\n')
+    anew, *_ = hints_of(desk.init())
+    if not at_once:
+        desk.repo.git("add", FILE)
+        desk.repo.git("commit", "-q", "-m", "one agent", "--", FILE)
+        desk.repo.write("a.txt", "its work\n")
+        said = desk.ends(1, "rebuild", "--policy", "HEAD")
+        assert "implementer, reviewer, validator; this policy names one, and no proof by it would hold" in said.err
+        (anew,) = hints_of(said)
+    done = desk.typed(anew)
+    assert done.code == 0, done.both
+    run, _ = [line for line in hints_of(done) if "recover" not in line]
+    assert run == "git taskctx run   # runs the pipeline"
+    desk.repo.write("a.txt", "its work\n")
+    desk.ok("snapshot", "--agent", "one", "--done")
+    desk.repo.commit("done")
+    assert desk.ok("verify", "HEAD").out.startswith("commit: verified")
+
+
+def test_a_newer_policy_without_agents_leaves_the_chain(desk: Desk) -> None:
+    """Where it names none, or the same, a proof asks for no others; the rest of it is taken."""
+    desk.init("--agents", "one,two")
+    for number, text in enumerate(("", 'agents = ["one", "two"]\n')):
+        desk.repo.write(FILE, f"{text}[drift]\nallowance = {number + 1}\n")
+        desk.repo.commit("policy")
+        changes = desk.data("rebuild", "--policy", "HEAD")["changes"]
+        assert [one["field"] for one in changes] == ["policy.drift.allowance"]
 
 
 def test_without_a_pipeline_nothing_of_it_is_written(desk: Desk) -> None:

@@ -116,6 +116,15 @@ def _other_worktree(repository: Repository) -> Iterator[Step]:
             return
 
 
+def begin_anew(repository: Repository, again: Sequence[str]) -> Step:
+    """Suggest beginning the task once more, with what lies in the worktree as work of the first agent."""
+    aside = bool(repository.git.run("status", "--porcelain", "-z").out)
+    words = [("git", "taskctx", "purge"), ("git", "taskctx", *again)]
+    if aside:
+        words = [("git", "stash", "-u"), *words, ("git", "stash", "pop")]
+    return Step(words[0], "begins anew with them; or take agents out of the policy", after=tuple(words[1:]))
+
+
 def ended_elsewhere(repository: Repository, commit: CommitOid) -> tuple[Step, ...]:
     """Suggest pulling the commit of a task that ended elsewhere, past files of it in the worktree."""
     if repository.is_ancestor(commit, "HEAD"):

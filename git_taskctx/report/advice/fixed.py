@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.git.quoting import shown, unquote
 from git_taskctx.model.step import Step, taskctx
+from git_taskctx.model.values import replace
 from git_taskctx.shell import Shell, shell_words
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ def _install(place: Place) -> Step:
     if place.has_config_hooks or not (place.husky is not None or place.is_content(place.folder)):
         return taskctx("install")
     return taskctx("install", "--write-tracked", why="writes into the worktree, for all clones")
+
+
+def _commit_policy(*names: str) -> Step:
+    """Suggest committing policy files, which git need not know yet."""
+    return Step(("git", "add", "--", *names)).then("git", "commit", "--", *names)
 
 
 def _unset(name: str, origin: str) -> tuple[Step, ...]:
@@ -56,7 +62,10 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
     "chain.found_by": lambda agent, finding: taskctx("unblock", "--agent", agent, "--finding", finding),
     "chain.no_agent": lambda agents: taskctx("status", why=f"agents: {', '.join(agents)}"),
     "chain.look": lambda: taskctx("status"),
-    "chain.working": lambda agent: taskctx("snapshot", "--agent", agent, why="when its work is done"),
+    "chain.working": lambda agent, has_pipeline=False: (
+        *([taskctx("run", why="runs the pipeline")] if has_pipeline else []),
+        replace(taskctx("snapshot", "--agent", agent, why="when its work is done"), alternative=has_pipeline),
+    ),
     "chain.qa_missing": lambda agent, command: log_of(agent, command).because("keep LOG outside the worktree"),
     "chain.nothing_to_update": lambda agent: taskctx("update", "--agent", agent, "--status", "done"),
     "chain.not_its_snapshot": lambda agent: taskctx("snapshot", "--agent", agent, "--done"),
@@ -106,6 +115,11 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
     "clone.help_on": lambda verb: taskctx(verb, "-h"),
     "clone.sweep_with_age": lambda: taskctx("sweep", "--ttl", "7d"),
     # Beginning a task
+    "clone.commit_policy": lambda names, again: Step(
+        ("git", "taskctx", "purge"),
+        "to work by it",
+        after=(*_commit_policy(*names).commands, ("git", "taskctx", *again)),
+    ),
     "clone.not_in_list": lambda ids, name: taskctx(
         "init", ids[0], "--task-file", os.fsdecode(unquote(name)), why="or another one of them"
     ),
@@ -155,7 +169,7 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
     "run.committed": lambda: taskctx("rebuild", "--policy", "HEAD", why="takes the committed one"),
     "run.none": lambda: (
         taskctx("help", "pipelines", why="write one, then:"),
-        Step(("git", "commit", "--", ".taskctx.toml")),
+        _commit_policy(".taskctx.toml"),
         taskctx("rebuild", "--policy", "HEAD", why="takes the committed one"),
     ),
     "run.keys": lambda: taskctx("help", "pipelines"),
