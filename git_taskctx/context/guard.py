@@ -5,6 +5,7 @@ Clean content is remembered: in everyday scans if it is large enough to pay, in 
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -13,7 +14,7 @@ from git_taskctx.capture.scope import compile_patterns
 from git_taskctx.context.caller import Caller, check_secrets, refuse_secrets
 from git_taskctx.context.session import Session
 from git_taskctx.git.changes import ABSENT, SUBMODULE
-from git_taskctx.git.patch import Added, Patch
+from git_taskctx.git.patch import Added, Patch, added_lines
 from git_taskctx.git.quoting import quote
 from git_taskctx.git.repository import Repository
 from git_taskctx.git.worktree import Reading
@@ -54,30 +55,27 @@ class Guard:
         return self._allowed is not None and self._allowed.covers(name)
 
     def added(self, patch: Patch) -> Iterator[secrets.Hit]:
-        """Scan the lines that a diff adds; small files together, as each scan has a fixed cost.
-
-        A diff of small files is first scanned whole: most often there is nothing to be found.
-        """
-        if not self._deep and patch.size <= 4 * STEP:
-            data = patch.data
-            if max(map(len, data.split(b"\ndiff --git "))) < WORTH:
-                lines = b"\n".join(_ADDED.findall(data))
-                if b"\0" not in lines and not self._using(lines):
-                    return
-        small, held = list[Added](), 0
-        for one in patch.added_lines():
-            size = sum(len(line) for _, line in one.lines)
-            if self._deep or size >= WORTH or any(b"\0" in line for _, line in one.lines):
-                yield from self._together(small)
-                small, held = [], 0
-                yield from self.lines(one.name, (one.old, one.new), one.lines)
-            elif not self.allows(one.name):
-                small.append(one)
-                held += size
-                if held >= STEP:
+        """Scan the lines that a diff adds; small files together, as each scan has a fixed cost."""
+        for diffs in _groups(patch):
+            diff = b"".join(diffs)
+            if not self._deep and max(map(len, diffs)) < WORTH and self._is_clean(diff):
+                self._report(len(diff))
+                continue
+            small = list[Added]()
+            for one in added_lines(io.BytesIO(diff)):
+                size = sum(len(line) for _, line in one.lines)
+                if self._deep or size >= WORTH or any(b"\0" in line for _, line in one.lines):
                     yield from self._together(small)
-                    small, held = [], 0
-        yield from self._together(small)
+                    small = []
+                    yield from self.lines(one.name, (one.old, one.new), one.lines)
+                elif not self.allows(one.name):
+                    small.append(one)
+            yield from self._together(small)
+
+    def _is_clean(self, diff: bytes) -> bool:
+        """Return whether there is nothing in a diff, as most often; which file a line is in does not matter then."""
+        lines = b"\n".join(_ADDED.findall(diff))
+        return b"\0" not in lines and not self._using(lines)
 
     def _together(self, files: Sequence[Added]) -> Iterator[secrets.Hit]:
         """Scan files together whose lines say nothing about others."""
@@ -136,6 +134,22 @@ class Guard:
     def _report(self, size: int) -> None:
         self._done += size
         self._caller.on_progress(Progress(WHAT, min(self._done, self.total), self.total))
+
+
+def _groups(patch: Patch) -> Iterator[list[bytes]]:
+    """Yield the diffs of files: small ones together, a large one alone."""
+    small, held = list[bytes](), 0
+    for diff in patch.files():
+        if small and (len(diff) >= WORTH or held >= STEP):
+            yield small
+            small, held = [], 0
+        if len(diff) >= WORTH:
+            yield [diff]
+        else:
+            small.append(diff)
+            held += len(diff)
+    if small:
+        yield small
 
 
 def refuse_content(session: Session, name: str, data: bytes, *, first_line: int = 1) -> None:

@@ -57,6 +57,7 @@ _PLACE = regex(rb"(?<=[-+])\d+(?=[, ])")
 """The start line of one side of a hunk."""
 _KEPT = ("GIT_EXEC_PATH", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 """The only caller's variables for the git that makes diffs."""
+_NEXT = b"\ndiff --git "
 _BATCH = 52 * 4096
 """Bytes encoded at once: whole lines of a binary patch, and whole groups of base85."""
 
@@ -139,29 +140,44 @@ class Patch:
     def _gzipped(self) -> bytes:
         return compress(self._data)
 
-    def added_lines(self) -> Iterator[Added]:
-        """Yield each file with its added lines."""
-        name, number, lines = "", 0, list[tuple[int, bytes]]()
-        in_hunk, old, new = False, "", ""
-        for line in self.lines():
-            first = line[:1]
-            if in_hunk and first == b"+":
-                lines.append((number, line[1:]))
-                number += 1
-            elif in_hunk and first == b" ":
-                number += 1
-            elif first == b"d" and line.startswith(b"diff --git "):
-                if lines:
-                    yield Added(name, old, new, lines)
-                lines, in_hunk = [], False
-            elif not in_hunk and (index := _INDEX.match(line)):
-                old, new = index[1].decode(), index[2].decode()
-            elif not in_hunk and line.startswith(b"+++ "):
-                name = _new_name(line)
-            elif match := _HUNK.match(line):
-                number, in_hunk = int(match[1]), True
-        if lines:
-            yield Added(name, old, new, lines)
+    def files(self) -> Iterator[bytes]:
+        """Yield the diff of each file."""
+        rest, start = bytearray(), 0
+        for piece in self.pieces():
+            searched = max(0, len(rest) - len(_NEXT))
+            rest += piece
+            while (at := rest.find(_NEXT, searched)) >= 0:
+                yield bytes(rest[start : at + 1])
+                start = searched = at + 1
+            del rest[:start]
+            start = 0
+        if rest:
+            yield bytes(rest)
+
+
+def added_lines(lines: Iterable[bytes]) -> Iterator[Added]:
+    """Yield each file of a diff with its added lines."""
+    name, number, added = "", 0, list[tuple[int, bytes]]()
+    in_hunk, old, new = False, "", ""
+    for line in lines:
+        first = line[:1]
+        if in_hunk and first == b"+":
+            added.append((number, line[1:]))
+            number += 1
+        elif in_hunk and first == b" ":
+            number += 1
+        elif first == b"d" and line.startswith(b"diff --git "):
+            if added:
+                yield Added(name, old, new, added)
+            added, in_hunk = [], False
+        elif not in_hunk and (index := _INDEX.match(line)):
+            old, new = index[1].decode(), index[2].decode()
+        elif not in_hunk and line.startswith(b"+++ "):
+            name = _new_name(line)
+        elif match := _HUNK.match(line):
+            number, in_hunk = int(match[1]), True
+    if added:
+        yield Added(name, old, new, added)
 
 
 def conflicted(patch: Patch) -> tuple[str, ...]:
@@ -174,7 +190,7 @@ def conflicted(patch: Patch) -> tuple[str, ...]:
     else:
         return ()
     found = []
-    for one in patch.added_lines():
+    for one in added_lines(patch.lines()):
         marks = [line[:8] for _, line in one.lines if line.startswith((b"<<<<<<< ", b">>>>>>> "))]
         if b"<<<<<<< " in marks and b">>>>>>> " in marks:
             found.append(one.name)

@@ -619,7 +619,10 @@ def test_a_large_diff_is_the_same_compressed_as_it_comes(repo: GitRepo, monkeypa
     packed = patch(repo, old, new)
     assert gzip.decompress(packed.compressed()) == whole.data == packed.data
     assert (packed.sha, packed.identity, packed.size) == (whole.sha, whole.identity, whole.size)
-    assert list(packed.added_lines()) == list(whole.added_lines())
+    assert list(packed.lines()) == list(whole.lines())
+    assert [one[:11] for one in packed.files()] == [b"diff --git "] * 4
+    assert list(packed.files()) == list(whole.files())
+    assert b"".join(whole.files()) == whole.data
     text = whole.data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     assert packed.sha == hashlib.sha256(text).hexdigest()
     assert len(packed.compressed()) < len(whole.data)
