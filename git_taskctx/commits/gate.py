@@ -46,7 +46,7 @@ def check_commit(caller: Caller, attempt: Attempt) -> tuple[Remark, ...]:
         return ()
     with open_current(caller, gated=True) as (session, caught):
         if caught.sealed is not None:
-            return tuple(map(Remark, (*caught.notices, caught.sealed.summary)))
+            return tuple(map(Remark, (*caught.notices, *caught.ended)))
         session.require_open(may_be_blocked=True)
         if session.chain.at_work:
             require_settled(session)

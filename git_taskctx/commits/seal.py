@@ -14,7 +14,7 @@ from git_taskctx.git.notes import NOTES_REF
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.payloads import Purge, Seal
 from git_taskctx.model.values import dataclass, replace
-from git_taskctx.model.verdict import Outcome, Verdict
+from git_taskctx.model.verdict import News, Outcome, Verdict
 from git_taskctx.situation import Situation
 
 
@@ -26,6 +26,13 @@ class CaughtUp:
     """The verdict on the task's end; None where it goes on."""
     notices: tuple[str, ...] = ()
     """What to say of the others."""
+
+    @property
+    def ended(self) -> tuple[str, ...]:
+        """The task's end in a sentence, if it is over."""
+        if self.sealed is None:
+            return ()
+        return ((News if self.sealed.outcome is Outcome.YES else str)(self.sealed.summary),)
 
 
 def is_committed(session: Session, head: CommitOid | None = None) -> bool:
@@ -52,7 +59,7 @@ def open_task(caller: Caller, *, write: bool) -> Iterator[Session]:
     """Open a context as `open_session` does, after recording new commits. Raises: Fatal to write to a finished task."""
     if not write:
         with open_current(caller) as (session, caught):
-            session.warnings.extend([caught.sealed.summary] if caught.sealed else [])
+            session.warnings.extend(caught.ended)
             yield session
         return
     with open_session(caller, write=True) as session:
@@ -110,7 +117,7 @@ def seal_head(caller: Caller) -> tuple[str, ...]:
         return ()
     try:
         with open_current(replace(caller, task=None, context_id=None)) as (_, caught):
-            return (*caught.notices, *([caught.sealed.summary] if caught.sealed else []))
+            return (*caught.notices, *caught.ended)
     except TaskctxError as error:
         return (f"the task that is active here was not looked at: {error.message}",)
 

@@ -69,6 +69,12 @@ class Remark:
     warns: bool = False
 
 
+class News(str):
+    """A message among warnings that is none."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What `verify` says about a worktree."""

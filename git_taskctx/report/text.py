@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx.model.step import WHY, Step, taskctx
-from git_taskctx.model.verdict import Cause, CauseKind, Outcome, Verdict, count_of
+from git_taskctx.model.verdict import Cause, CauseKind, News, Outcome, Verdict, count_of
 from git_taskctx.report.document import Document, Span
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ _STATUS_STYLE = {"done": "ok", "blocked": "bad", "in_progress": "bold", "pending
 
 
 def warnings(document: Document, texts: Sequence[str]) -> None:
-    """Write warnings as git does."""
+    """Write warnings as git does, and good news among them as it is."""
     for text in texts:
-        document.sentence(("warning: ", "warn"), text)
+        document.sentence(*([] if isinstance(text, News) else [("warning: ", "warn")]), text)
 
 
 def hints(document: Document, steps: Sequence[Step | str]) -> None:

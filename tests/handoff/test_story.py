@@ -394,10 +394,15 @@ def test_a_context_edited_by_hand_blocks_until_recover(implemented: Desk, edit: 
     implemented.ok("start", "--agent", "reviewer")
 
 
-def test_the_commit_of_the_validated_tree_seals(validated: Desk) -> None:
-    """The chain stands in notes on the commit and on its tree, the context is archived, git shows the records."""
+@pytest.mark.parametrize("asked", [("status",), ("verify", "HEAD"), ("get", "--task", TASK)])
+def test_the_commit_of_the_validated_tree_seals(validated: Desk, asked: tuple[str, ...]) -> None:
+    """The chain stands in notes on the commit and on its tree, the context is archived, git shows the records.
+
+    Whatever is asked first says so in a line of its own, and warns of nothing.
+    """
     head = validated.repo.commit("mended")
-    assert plain(validated.ok("status").out).startswith("TASK-1 is over: commit <oid> is what was validated")
+    lines = plain(validated.ok(*asked).both).splitlines()
+    assert "TASK-1 is over: commit <oid> is what was validated, and its proof is in refs/notes/taskctx" in lines
     for target in (head, f"{head}^{{tree}}"):
         lines = validated.repo.git("notes", "--ref=taskctx", "show", target).splitlines()
         kinds = [json.loads(line)["type"] for line in lines]
