@@ -49,6 +49,8 @@ class Journal:
         self._ended: dict[str, RunEvent] = {}
         self._last: RunEvent | None = None
         """The end of the last stage of an agent that counts again."""
+        self._left: RunEvent | None = None
+        """The same of those that are done; a failure says something about one tree alone."""
         self.works: dict[str, OwnWork] = {}
         """What has not been brought together, by stage."""
         self.pending: RunEvent | None = None
@@ -66,11 +68,13 @@ class Journal:
                 latest[f"{event.stage}{ASK * bool(event.gate)}"] = self._ended[key] = event
             elif event.type == "again":
                 handed |= {str(latest[name].key) for name in event.failed or () if name in latest}
-        stands = {key for key, one in self._ended.items() if one.state == "done" or one.reused} | handed
+        stands = {key for key, one in self._ended.items() if one.state in ("done", "skipped")} | handed
         self._ended = {key: one for key, one in self._ended.items() if key in stands}
         for event in seen:
-            if event.key in self._ended and event.agent is not None and event.tree is not None and not event.gate:
-                self._last = self._last if f"{event.stage}.work" in (event.writes or {}) else event
+            if event.key not in self._ended or event.agent is None or event.tree is None or event.gate:
+                continue
+            if f"{event.stage}.work" not in (event.writes or {}):
+                self._last, self._left = event, self._left if event.failure is not None else event
 
     def _follow(self, event: RunEvent) -> None:
         work = (event.writes or {}).get(f"{event.stage}.work") if not event.reused else None
@@ -100,13 +104,14 @@ class Journal:
         """Return the outcome that a key had before: done, or a failure that handed back; None where it must run.
 
         settled: the tree on record now. Where somebody put another one on record since the last agent's stage ended,
-        that is what the stage left, so that what comes after it is done again.
+        that is what the last one that is done left, so that what comes after it is done again.
         """
         event = self._ended.get(key)
         if event is None:
             return None
         writes, hash_ = dict(event.writes or {}), event.hash
-        if self._last is not None and event.key == self._last.key and event.tree != settled:
+        last, left = self._last, self._left
+        if last is not None and last.tree != settled and left is not None and event.key == left.key:
             writes[f"{event.stage}.tree"] = settled
             hash_ = hash_json([event.hash, settled])
         frozen = Writes({name: freeze(value) for name, value in writes.items()})

@@ -74,6 +74,8 @@ class Known:
         except BadResponse:  # somebody wrote there since
             return None
         except CommandFailed as error:
+            if found.tree != self._settled:  # its answer is about a tree that is no longer there
+                return None
             return Outcome("failed", Writes(values), error=Failure.of(error), hash=hash_)
         values |= {f"data.{name}": freeze(answer.data)} if answer.given else {}
         values |= {f"flags.{flag}": value for flag, value in answer.flags.items()}

@@ -54,7 +54,8 @@ def _row(event: RunEvent) -> list[Span]:
     facts = [event.agent if not event.gate else None, seconds(event.milliseconds)]
     facts += [f"attempt {event.attempt}" if (event.attempt or 0) > 1 else None]
     facts += [f"${event.usage.usd}" if event.usage is not None and event.usage.usd is not None else None]
-    facts += [(event.tree or "")[:12] or None, "not run again" if event.reused else event.why]
+    failed = event.failure.message if event.failure is not None else None
+    facts += [(event.tree or "")[:12] or None, *((failed, "not run again") if event.reused else (event.why,))]
     words = "  ".join(one.splitlines()[0] for one in facts if one)
     return [*parts, f"  {words}"] if words else parts
 

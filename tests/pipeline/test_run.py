@@ -156,6 +156,42 @@ def test_resume_goes_by_content(line: Line, three: Stages) -> None:
     assert line.states(line.carry(0, "--resume")) == [f"{name} known" for name in stages]
 
 
+@pytest.mark.parametrize("times", [None, 1, 3], ids=["no again", "again once", "the same twice"])
+def test_findings_count_for_their_tree_alone(line: Line, three: Stages, times: int | None) -> None:
+    """A review is not run again on the tree that it answered about, and is on one that a person put on record."""
+    found, clean = answer({"data": {"findings": ["no test"]}}), answer({"data": {"findings": []}})
+    says = f"{clean} if 'fixed' in open('a.txt').read() else {found}"
+    stages = three(review=script(says))
+    if times is not None:
+        stages["review"]["again"] = {"from": "implement", "times": times}
+    line.begin_task(stages)
+    end = 3 if times == 3 else 1
+    line.carry(end)
+    said = line.ends(end, "run", "--resume").out
+    assert ("no test" in said, "not run again" in said) == (True, True)
+    starts = [one for one in line.records() if (one["type"], one["agent"]) == ("start", "reviewer")]
+    assert len(starts) == (1 if times is None else 2)
+    line.ok("start", "--agent", "implementer")
+    line.repo.write("a.txt", "fixed\n")
+    line.ok("snapshot", "--agent", "implementer")
+    states = line.states(line.carry(0, "--resume"))
+    assert states[-3:] == ["test done", "review done", "validate done"]
+    assert "implement done" not in states
+    assert line.states(line.carry(0, "--resume"))[-2:] == ["review known", "validate known"]
+
+
+def test_findings_of_a_first_stage_count_for_their_tree_alone(line: Line, three: Stages) -> None:
+    """The same for a stage that comes after none: it sees what a person put on record since."""
+    found, clean = answer({"data": {"findings": ["what is a?"]}}), answer({"data": {"findings": []}})
+    says = f"{clean} if os.path.exists('a.txt') else {found}; open('b.txt', 'w')"
+    line.begin_task(three(implement=script(says)))
+    line.carry(1)
+    line.ok("start", "--agent", "implementer")
+    line.repo.write("a.txt", "this\n")
+    line.ok("snapshot", "--agent", "implementer")
+    assert line.states(line.carry(0, "--resume"))[0] == "implement done"
+
+
 def test_drift_waits(line: Line, three: Stages) -> None:
     """A tree that somebody touched is handed to no agent."""
     stages = three(test=script("open('b.txt', 'w').write('x')"))
