@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 from git_taskctx.cli.answer import Answer
-from git_taskctx.cli.call import Call, use_colour, write_text
+from git_taskctx.cli.call import Call, emit, use_colour, write_text
 from git_taskctx.cli.options import Argument, Option
 from git_taskctx.errors import Fatal, Usage
 from git_taskctx.model.values import replace
@@ -52,7 +52,8 @@ def run(
     from git_taskctx.model.oids import TreeOid
     from git_taskctx.pipeline.command import environment
     from git_taskctx.pipeline.journal import begin_run, resume_run
-    from git_taskctx.pipeline.plan import Asked, make_plan
+    from git_taskctx.pipeline.plan import Asked, find_left_over, make_plan
+    from git_taskctx.report import text
 
     named = {
         "--approve": approve,
@@ -84,7 +85,7 @@ def run(
             settings = session.context.pipelines.run if session.context.pipelines is not None else None
             environ = dict(os.environ) if settings is None else environment(os.environ, settings)
             plan = make_plan(session, asked, committed, environ)
-            warnings = (*session.warnings, *_edited(call))
+            warnings = (*session.warnings, *_edited(call), *find_left_over(session))
             records = [entry.record for entry in session.entries]
         if dry_run:
             return _plan(plan, warnings)
@@ -118,6 +119,7 @@ def run(
             cluster=cluster,
             advise=advise,
         )
+        emit(Answer(notes=lambda document: text.warnings(document, warnings)), replace(call, format="text"))
         if approve is not None or reject is not None:
             decide(bench, plan.stages, approve or reject or "", finding)
         on_event = stack.enter_context(
@@ -126,10 +128,10 @@ def run(
         on_signal = stack.enter_context(_signals())
         ended = run_pipeline(plan, bench, settled, records, on_event, jobs=jobs, keep_going=keep_going,
                              on_signal=on_signal)  # fmt: skip
-    return _answer(call, ended, warnings)
+    return _answer(call, ended)
 
 
-def _answer(call: Call, ended: Any, warnings: tuple[str, ...]) -> Answer:
+def _answer(call: Call, ended: Any) -> Answer:
     from git_taskctx.report import text
     from git_taskctx.report.overview import steps_here
 
@@ -141,7 +143,7 @@ def _answer(call: Call, ended: Any, warnings: tuple[str, ...]) -> Answer:
         call.format = "text"  # the events are the document
         return Answer(code=_CODES[ended.state])
     return Answer(
-        notes=lambda document: text.notes(document, warnings, tuple(steps)),
+        notes=lambda document: text.hints(document, steps),
         code=_CODES[ended.state],
         reason=f"run {ended.run}: {ended.state}",
     )

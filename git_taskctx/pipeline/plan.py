@@ -90,6 +90,18 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
     return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
 
 
+def find_left_over(session: Session) -> tuple[str, ...]:
+    """Warn of the agents that come after those of all stages, whose turns nothing runs."""
+    pipelines, chain = session.context.pipelines, session.chain.agents
+    staged = {stage.agent for stage in pipelines.stages.values()} if pipelines is not None else set()
+    last = max((number for number, agent in enumerate(chain, 1) if agent in staged), default=len(chain))
+    if last == len(chain):
+        return ()
+    alone = ", ".join(f'"{agent}"' for agent in chain[:last])
+    what = f"no stage for {', '.join(chain[last:])}: the run ends before that turn"
+    return (f"{what}; a task begins without it once agents = [{alone}] is committed in the policy",)
+
+
 def _members(frozen: Pipelines, name: str | None) -> tuple[str | None, tuple[str, ...]]:
     known = frozen.pipelines
     if name is None and len(known) <= 1:

@@ -288,6 +288,21 @@ def test_a_pipeline_that_changed_since_the_base_is_refused(line: Line, three: St
     assert "implement" in line.ok("run", "--dry-run").out
 
 
+@pytest.mark.parametrize("agents", ["implementer,reviewer,validator", "implementer,reviewer"])
+def test_an_agent_without_a_stage_is_named_first(line: Line, three: Stages, agents: str) -> None:
+    """A warning comes before anything starts; none where each agent of the chain has its stage."""
+    stages = three(implement=["sh", "-c", "date >a.txt"])
+    del stages["validate"]
+    line.begin_task(stages, "", "--agents", agents)
+    done = line.typed("git taskctx run --dry-run 2>&1 >/dev/null; git taskctx run 2>&1")
+    plan, ran = done.out.split("run 1 of TASK-1")[0], done.out
+    warning = (
+        "warning: no stage for validator: the run ends before that turn; a task begins without it once "
+        'agents = ["implementer", "reviewer"] is committed in the policy\n'
+    )
+    assert (plan, ran.count("warning")) == ((warning * 2, 2) if "validator" in agents else ("", 0)), ran
+
+
 def test_an_agent_changes_nothing_of_what_checks_it(line: Line, three: Stages) -> None:
     """Edits of the pipeline's file, and of the run's own files, while it runs."""
     spoil = (
