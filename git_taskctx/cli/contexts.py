@@ -195,10 +195,11 @@ def list_contexts(call: Call) -> Answer:
     listed = list_contexts(caller)
     task = caller.store.active()
     if task is not None and caller.store.runs(task):
-        from git_taskctx.pipeline.journal import waits_for
+        from git_taskctx.pipeline.journal import open_run
 
-        waits = waits_for(caller.store, task)
-        listed = [replace(one, run=waits[0] if waits and one.state == "active" else None) for one in listed]
+        last = open_run(caller.store, task)
+        waits = last.run if last is not None and last.state == "waiting" else None
+        listed = [replace(one, run=waits if one.state == "active" else None) for one in listed]
     return Answer(listed, text=lambda document: kept.listed(document, listed))
 
 

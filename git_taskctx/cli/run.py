@@ -136,9 +136,10 @@ def _answer(call: Call, ended: Any) -> Answer:
     from git_taskctx.report.overview import steps_here
 
     steps = [*ended.hints, *((ended.next,) if ended.next is not None else ())]
-    if ended.state == "done":
+    if ended.state in ("done", "failed"):
         with call.open(write=False) as session:
-            steps = list(map(str, steps_here(session)))
+            if ended.state == "done" or session.chain.open_findings:  # the same findings would fail it again
+                steps[len(ended.hints) : len(ended.hints)] = map(str, steps_here(session))
     if call.format == "json":
         call.format = "text"  # the events are the document
         return Answer(code=_CODES[ended.state])

@@ -52,7 +52,7 @@ class RunEvent:
     milliseconds: int | None = optional()
     usage: AgentUsage | None = optional()
     failed: tuple[str, ...] | None = optional()
-    """The stages that handed the work back."""
+    """The stages that handed the work back; at the end of a run, those that failed."""
     reused: bool | None = optional()
     """True where the outcome is known from before, and nothing was run."""
     next: str | None = optional()

@@ -198,13 +198,9 @@ def read_events(folder: Path) -> Iterator[RunEvent]:
             yield from_plain(RunEvent, DECODER.decode(line.decode("utf-8")), what=EVENTS)
 
 
-def waits_for(store: Store, task: str) -> tuple[int, str, str] | None:
-    """Return the number of the last run, what it waits for, and the command that goes on; None where it does not."""
+def open_run(store: Store, task: str) -> RunEvent | None:
+    """Return how the last run of a task ended; None where it is done, or has not ended."""
     numbers = store.runs(task)
-    if not numbers:
-        return None
-    events = list(read_events(store.run_folder(task, numbers[-1])))
+    events = list(read_events(store.run_folder(task, numbers[-1]))) if numbers else []
     last = events[-1] if events else None
-    if last is None or last.type != "run-ended" or last.state != "waiting":
-        return None
-    return numbers[-1], last.why or "", last.next or ""
+    return None if last is None or last.type != "run-ended" or last.state == "done" else last

@@ -45,6 +45,8 @@ class RunEnded:
     """The command that goes on, where it waits or was stopped."""
     hints: tuple[str, ...] = ()
     """What to type before."""
+    failed: tuple[str, ...] = ()
+    """The stages that failed, and have run."""
 
 
 @dataclass
@@ -185,7 +187,7 @@ def run_pipeline(
             end_children(known)
     ended = _ended(driver, result)
     why = "; ".join(f"{name}: {text}" for name, text in driver.waiting.items()) or None
-    driver.emit("run-ended", state=ended.state, why=why, next=ended.next)
+    driver.emit("run-ended", state=ended.state, why=why, failed=ended.failed or None, next=ended.next)
     return ended
 
 
@@ -231,7 +233,11 @@ def _ended(driver: _Driver, result: RunResult) -> RunEnded:
     number = driver.journal.number
     if result.state == "done":
         return RunEnded(number, result.state, None)
-    lines = [line for name in driver.waiting for line in driver.bench.hints.get(name, "").splitlines()]
+    lost = dict.fromkeys(name.removesuffix(ASK) for name, one in result.status.items() if one.error is not None)
+    ran = driver.journal.attempts.keys() | {name for name, one in result.status.items() if one.attempts}
+    failed = tuple(name for name in driver.plan.order if name in lost and name in ran)
+    lines = driver.bench.typed(Situation("run.looks", stages=failed)).splitlines()
+    lines += [line for name in driver.waiting for line in driver.bench.hints.get(name, "").splitlines()]
     gate = next(
         (name for name in driver.waiting if result.status.get(f"{name}{ASK}") and
          result.status[f"{name}{ASK}"].state == "waiting" and driver.waiting[name] == driver.plan.stages[name].ask),
@@ -239,7 +245,7 @@ def _ended(driver: _Driver, result: RunResult) -> RunEnded:
     )  # fmt: skip
     asked = driver.bench.typed(Situation("run.goes_on") if gate is None else Situation("run.approves", stage=gate))
     *hints, goes_on = (*lines, *asked.splitlines())
-    return RunEnded(number, result.state, goes_on, tuple(dict.fromkeys(hints)))
+    return RunEnded(number, result.state, goes_on, tuple(dict.fromkeys(hints)), failed)
 
 
 def require_gate(stages: Mapping[str, Stage], name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from git_taskctx.commits.bypassed import find_bypassed
 from git_taskctx.commits.seal import open_current
@@ -18,9 +19,13 @@ from git_taskctx.model.qa import elsewhere
 from git_taskctx.model.step import Step
 from git_taskctx.model.values import dataclass, optional
 from git_taskctx.model.verdict import Outcome, Verdict
-from git_taskctx.report.advice import advised
+from git_taskctx.report.advice import advised, lines_for
 from git_taskctx.report.advice.chain import next_steps
 from git_taskctx.report.advice.clone import nothing_active
+from git_taskctx.situation import Situation
+
+if TYPE_CHECKING:
+    from git_taskctx.model.run import RunEvent
 
 
 @dataclass(frozen=True)
@@ -51,7 +56,7 @@ class Overview:
     hooks: str | None = None
     """The health of git's hooks in one line, as the verb fills it in."""
     run: str | None = optional()
-    """What the last run of the pipeline waits for."""
+    """What the last run of the pipeline waits for, or where it failed."""
     next: tuple[str, ...] = ()
     """Commands to type."""
     warnings: tuple[str, ...] = ()
@@ -76,7 +81,8 @@ def overview(caller: Caller) -> Overview:
         except TaskctxError as error:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
-        waits = None if session.archived else _waiting_run(session)
+        last = _open_run(session)
+        steps = list(map(str, next_steps(session, verdict)))
         around = None if session.archived else find_bypassed(session, session.repository.find_commit("HEAD"))
         warnings += [around.text] if around is not None else []
         warnings += [] if session.archived else session.unfinished()
@@ -98,26 +104,36 @@ def overview(caller: Caller) -> Overview:
             archived=session.archived,
             verdict=advised(verdict) if verdict is not None else None,
             qa=qa,
-            run=None if waits is None else f"run {waits[0]} waits for you: {waits[1]}",
-            next=tuple(_in_order(waits and waits[2], list(map(str, next_steps(session, verdict))), verdict)),
+            run=None if last is None else _shown(last, session.task),
+            next=tuple(steps) if last is None else _with_run(last, session, verdict, steps),
             warnings=tuple(warnings),
         )
 
 
-def _in_order(goes_on: str | None, steps: list[str], verdict: Verdict | None) -> list[str]:
-    """Return what to type, with the command that a run goes on with: last where it would find the drift again."""
-    if goes_on is None:
-        return steps
-    return [*steps, goes_on] if verdict is not None and verdict.outcome is Outcome.NO else [goes_on, *steps]
+def _with_run(last: RunEvent, session: Session, verdict: Verdict | None, steps: list[str]) -> tuple[str, ...]:
+    """Return what to type, with what goes on with a run: last where it would find the same drift or findings again."""
+    looks = lines_for(Situation("run.looks", stages=last.failed or ()))
+    goes_on = (last.next,) if last.next else ()
+    is_first = (verdict is None or verdict.outcome is not Outcome.NO) and not (
+        last.state == "failed" and session.chain.open_findings
+    )
+    return tuple(dict.fromkeys((*looks, *goes_on, *steps) if is_first else (*looks, *steps, *goes_on)))
 
 
-def _waiting_run(session: Session) -> tuple[int, str, str] | None:
-    """Return the number of a run that waits, for what, and how it goes on; loads nothing where none has begun."""
-    if session.chain.validated or not session.caller.store.runs(session.task):
+def _open_run(session: Session) -> RunEvent | None:
+    """Return how the last run ended that is not done; loads nothing where none has begun."""
+    if session.archived or session.chain.validated or not session.caller.store.runs(session.task):
         return None
-    from git_taskctx.pipeline.journal import waits_for
+    from git_taskctx.pipeline.journal import open_run
 
-    return waits_for(session.caller.store, session.task)
+    return open_run(session.caller.store, session.task)
+
+
+def _shown(last: RunEvent, task: str) -> str:
+    if last.state == "waiting":
+        return f"run {last.run} waits for you: {last.why or ''}"
+    where = f" at {', '.join(last.failed)}" if last.failed else ""
+    return f"run {last.run} of {task} {'was ' * (last.state == 'cancelled')}{last.state}{where}"
 
 
 def _checks(session: Session, reading: Reading) -> Iterator[str]:

@@ -192,6 +192,30 @@ def test_findings_of_a_first_stage_count_for_their_tree_alone(line: Line, three:
     assert line.states(line.carry(0, "--resume"))[0] == "implement done"
 
 
+def test_a_run_that_failed_is_shown_before_anything_else(line: Line, three: Stages) -> None:
+    """The stage, what it printed and what goes on with it, wherever one looks; until the run is done."""
+    line.begin_task(three(test=script("sys.exit(print('broken') or 1)")))
+    ways = ["git taskctx run --log test   # what it printed", "git taskctx run --resume"]
+    assert line.ends(1, "run").err.splitlines()[-2:] == [f"hint: {one}" for one in ways]
+    seen = line.ok("status", "--format", "json").document()["data"]
+    assert (seen["run"], seen["next"][:2]) == ("run 1 of TASK-1 failed at test", ways)
+    line.repo.write("a.txt", "drift\n")
+    seen = line.ok("status", "--format", "json").document()["data"]["next"]
+    assert (seen[0], seen[-1], len(seen) > 2) == (*ways, True)
+
+
+def test_a_stage_that_ended_badly_is_looked_at_first(line: Line, three: Stages) -> None:
+    """What an agent left half done is neither gone on with nor approved unseen; its findings come before a new run."""
+    looks, goes_on = "git taskctx run --log review   # what it printed", "git taskctx run --resume"
+    line.begin_task(three(review=["false"]))
+    line.ends(1, "run")
+    assert line.ok("status", "--format", "json").document()["data"]["next"][:2] == [looks, goes_on]
+    line.ok("snapshot", "--agent", "reviewer", "--allow-clean")
+    line.ok("block", "--agent", "reviewer", "--finding", "no test")
+    steps = line.ok("status", "--format", "json").document()["data"]["next"]
+    assert (steps[0], "start --agent implementer" in steps[1], steps[-1]) == (looks, True, goes_on)
+
+
 def test_drift_waits(line: Line, three: Stages) -> None:
     """A tree that somebody touched is handed to no agent."""
     stages = three(test=script("open('b.txt', 'w').write('x')"))

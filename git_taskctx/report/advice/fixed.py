@@ -160,6 +160,7 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
     # Pipelines
     "run.begins": lambda pipeline=None: taskctx("run", *([pipeline] if pipeline else ())),
     "run.goes_on": lambda: taskctx("run", "--resume"),
+    "run.looks": lambda stages: tuple(taskctx("run", "--log", one, why="what it printed") for one in stages),
     "run.going_on": lambda: taskctx("status"),
     "run.approves": lambda stage: (
         taskctx("run", "--reject", stage, "--finding", "what is wrong", why="or approve it:"),
