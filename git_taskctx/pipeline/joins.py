@@ -63,7 +63,10 @@ def checking_in(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext) 
 
 
 def tree_before(bench: Bench, name: str, ctx: TaskContext) -> TreeOid:
-    """Return the tree of what a check comes after."""
+    """Return the tree of what a check comes after; a worktree that drifted from it is no longer that. Raises: Waiting."""
+    if bench.tree is None:  # else it was looked at since an agent worked
+        with bench.desk.session() as session, refusals_wait(bench, name):
+            require_no_drift(session)
     return TreeOid(ctx.inputs.get(f"{bench.layout.source.get(name)}.tree", bench.begins))
 
 

@@ -229,6 +229,19 @@ def test_drift_waits(line: Line, three: Stages) -> None:
     assert line.states(line.carry(3, "--resume"))[1] == "test waiting"
 
 
+def test_drift_waits_before_a_check_in_a_tree_of_its_own(line: Line, three: Stages) -> None:
+    """What was corrected by hand and is not on record is named, and not silently left out of the check."""
+    stages = three(test=script("sys.exit('fixed' not in open('a.txt').read())"))
+    stages["test"]["tree"] = "own"
+    line.begin_task(stages)
+    line.carry(1)
+    line.repo.write("a.txt", "fixed\n")
+    said = line.ends(3, "run", "--resume")
+    assert ("drift since implementer's snapshot" in said.out, "resolve-drift" in said.err) == (True, True)
+    line.ok("resolve-drift", "--accept", "--note", "by hand")
+    assert line.states(line.carry(0, "--resume"))[:2] == ["implement known", "test done"]
+
+
 def test_checks_that_ran_beside_a_write_run_again(line: Line, three: Stages, tmp_path: Path) -> None:
     """Nobody can say which of them saw the tree as it was: neither is known when the run goes on."""
     ran, over = tmp_path / "ran", tmp_path / "over"
