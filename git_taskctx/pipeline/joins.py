@@ -63,7 +63,7 @@ def checking_in(bench: Bench, name: str, stage_run: StageRun, ctx: TaskContext) 
 
 
 def tree_before(bench: Bench, name: str, ctx: TaskContext) -> TreeOid:
-    """Return the tree of what a check comes after; a worktree that drifted from it is no longer that. Raises: Waiting."""
+    """Return the tree of what a check comes after. Raises: Waiting where the worktree has drifted from it."""
     if bench.tree is None:  # else it was looked at since an agent worked
         with bench.desk.session() as session, refusals_wait(bench, name):
             require_no_drift(session)
