@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from git_taskctx import __version__
-from git_taskctx.config import Config
+from git_taskctx.config import Config, load_config
 from git_taskctx.context.scope import paths_in
-from git_taskctx.errors import BadData, Refused, TaskctxError
+from git_taskctx.errors import BadConfig, BadData, Refused, TaskctxError
 from git_taskctx.git.quoting import quote
+from git_taskctx.git.repository import Repository
 from git_taskctx.git.tree import find_file, read_blob
 from git_taskctx.git.worktree import Reading
 from git_taskctx.limits import PYPROJECT_LIMIT
@@ -94,6 +95,23 @@ def committed_in(config: Config) -> str:
     """Return the committed policy's file."""
     in_pyproject = any(origin.startswith(PYPROJECT) for origin in config.origins.values())
     return PYPROJECT if in_pyproject else POLICY_FILE
+
+
+def other_agents_at(repository: Repository, commit: CommitOid | None, agents: tuple[str, ...]) -> str | None:
+    """Return why no proof by the policy of a commit would accept a chain of `agents`; None where one may."""
+    try:
+        named = load_config(
+            taskctx_toml=repository.find_blob(commit, POLICY_FILE),
+            pyproject=repository.find_blob(commit, PYPROJECT, limit=PYPROJECT_LIMIT),
+            committed_name=f"{POLICY_FILE} at {(commit or '')[:12]}",
+            personal=(),
+        ).agents
+    except BadConfig as error:
+        return error.message
+    if named in (None, agents):
+        return None
+    theirs, ours = ", ".join(named or ()), ", ".join(agents)
+    return f"the policy at {(commit or '')[:12]} names {theirs}: no proof by it holds for a chain of {ours}"
 
 
 def capture_file(

@@ -29,6 +29,10 @@ def follow_head(
         return _moved(chain, reading, head, base=chain.base, parent=session.repository.parent_of(head.commit))
     if head.commit == chain.head:
         return _moved(chain, reading, head, base=chain.base, parent=head.commit)
+    from git_taskctx.context.gather import other_agents_at
+
+    other = other_agents_at(session.repository, head.commit, chain.agents)
+    session.warnings += [other] if other is not None else []
     if not accepted:
         _refuse_reverting(session, chain, reading, head)
     base = head.commit if chain.base == chain.parent else chain.base

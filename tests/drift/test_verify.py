@@ -48,6 +48,38 @@ def test_head_that_moved_is_drift_in_the_reflogs_own_words(desk: Desk, move: str
     assert "1 unresolved drift (0 allowed) since reviewer's snapshot" in desk.refuses("start", "--agent", "validator")
 
 
+@pytest.mark.parametrize(
+    ("committed", "then", "is_kept"),
+    [
+        ({"other.py": "other\n"}, {}, True),
+        ({"other.py": "other\n"}, {"other.py": "edited\n"}, False),
+        ({".taskctx.toml": 'agents = ["one"]\n'}, {}, False),
+    ],
+)
+def test_a_commit_beside_the_task_is_kept_first(
+    desk: Desk, committed: dict[str, str], then: dict[str, str], is_kept: bool
+) -> None:
+    """Where the worktree differs by it alone, in paths that the task left alone, the first hint accepts it.
+
+    Not where its policy names other agents, by which no proof would hold: who accepts that is warned.
+    """
+    desk.init()
+    desk.to_reviewer()
+    for name, text in committed.items():
+        desk.repo.write(name, text)
+        desk.repo.git("add", name)
+    desk.repo.git("commit", "-q", "-m", "beside", "--", *committed)
+    for name, text in then.items():
+        desk.repo.write(name, text)
+    first, second, *_ = hints_of(desk.ok("status"))
+    accept = 'git taskctx resolve-drift --accept --note "what happened"   # keeps what was committed beside the task'
+    assert (first.startswith(accept), second.startswith("git reset --keep")) == (is_kept, is_kept)
+    said = desk.ok("resolve-drift", "--accept", "--note", "kept")
+    warned = "names one: no proof by it holds for a chain of implementer, reviewer, validator" in said.err
+    assert warned == (".taskctx.toml" in committed)
+    assert desk.ok("verify").out.startswith("worktree: matches\n")
+
+
 def test_a_rebase_between_agents_is_drift(desk: Desk) -> None:
     """With autostash the files are the same; HEAD is not."""
     desk.repo.checkout("-b", "side")

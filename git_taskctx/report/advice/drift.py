@@ -64,6 +64,9 @@ def differs(
         # Nothing was done in a fresh checkout: accepting it would replace the work with nothing.
         return (restore.because(f"brings what {expected.agent} left"),)
     ways = list[Step]()
+    accept = ACCEPT.because(f"keep it as it is now{price}")
+    if kinds & {CauseKind.HEAD_MOVED} and _is_beside(session, expected, reading):
+        ways.append(accept.because(f"keeps what was committed beside the task{price}"))
     if CauseKind.STAGED_ONLY in kinds:
         ways.append(_stage_as_before(session.repository, expected, reading))
         if len(kinds) == 1:
@@ -78,7 +81,26 @@ def differs(
     if any(cause.kind in _RESTORABLE and cause.path and cause.path not in apart for cause in verdict.causes):
         ways.append(restore)
     ways += list(apart.values())[:SHOWN]
-    return (*ways, replace(ACCEPT, why=f"keep it as it is now{price}", alternative=bool(ways)))
+    if ways[:1] and ways[0].argv == ACCEPT.argv:
+        return (ways[0], *(way.instead() for way in ways[1:2]), *ways[2:])
+    return (*ways, replace(accept, alternative=bool(ways)))
+
+
+def _is_beside(session: Session, expected: Expectation, reading: Reading) -> bool:
+    """Return whether HEAD only went on, by commits of paths that the task left alone, and no file changed since."""
+    head, branch, repository = reading.head.commit, reading.head.branch, session.repository
+    if head is None or expected.head is None or branch != expected.branch or reading.operation is not None:
+        return False
+    if not repository.is_ancestor(expected.head, head):
+        return False
+    before = repository.tree_of(expected.head)
+    came = compare_trees(repository, before, repository.tree_of(head))
+    own = {change.path for change in compare_trees(repository, before, expected.tree)}
+    if came != reading.changes_since(expected.tree) or own & {change.path for change in came}:
+        return False
+    from git_taskctx.context.gather import other_agents_at
+
+    return other_agents_at(repository, head, session.chain.agents) is None
 
 
 def formatted(situation: Situation) -> tuple[Step, ...]:
