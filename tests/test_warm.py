@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -57,3 +58,13 @@ def test_variables_are_those_of_the_caller(begun: Desk, tmp_path: Path) -> None:
 def test_what_is_read_at_the_start_takes_a_new_process(begun: Desk, name: str) -> None:
     """No fork answers where such a variable differs."""
     assert "FileNotFoundError" in answer(begun, forked(), "status", cwd=begun.repo.path, **{name: "1"})[2]
+
+
+def test_a_caller_that_is_killed_ends_nobody_else(begun: Desk) -> None:
+    """Whatever it has sent until then, the next call is answered."""
+    place = warm.command()[-2]
+    for sent in (b"", b"\0", b"\0\0\0\x09abc", b"\0\0\0\x01N"):
+        with socket.socket(socket.AF_UNIX) as line:
+            line.connect(place)
+            line.sendall(sent)
+    assert answer(begun, forked(), "status", cwd=begun.repo.path)[0] == 0

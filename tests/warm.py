@@ -125,27 +125,37 @@ def serve(place: str) -> None:
                 line.sendall((code if code >= 0 else 256 - code).to_bytes(2, "big"))
         if listener in ready:
             line, _ = listener.accept()
-            size, files, _, _ = socket.recv_fds(line, 4, 4)
-            words, environ, *rest, session = marshal.loads(_read(line, int.from_bytes(size, "big")))
-            if session != os.getsid(0) or _fixed(environ) != fixed:
+            call, files = _called(line)
+            if call is None or call[-1] != os.getsid(0) or _fixed(call[1]) != fixed:
                 line.close()
             elif pid := os.fork():
-                line.sendall(b"y")
+                with contextlib.suppress(OSError):  # the caller was killed
+                    line.sendall(b"y")
                 running[os.pidfd_open(pid)] = pid, line
             else:
                 for handle in (listener.fileno(), line.fileno(), *running):
                     os.close(handle)
                 for _, other in running.values():
                     os.close(other.fileno())
-                _answer(words, environ, files, *rest)
+                _answer(files, *call[:-1])
             for file in files:
                 os.close(file)
 
 
+def _called(line: socket.socket) -> tuple[tuple[Any, ...] | None, list[int]]:
+    """Return a call, and the files that came with it; no call of a caller that was killed meanwhile."""
+    files: list[int] = []
+    try:
+        size, files, _, _ = socket.recv_fds(line, 4, 4)
+        return marshal.loads(_read(line, int.from_bytes(size, "big"))), files
+    except (OSError, EOFError):
+        return None, files
+
+
 def _read(line: socket.socket, size: int) -> bytes:
     data = b""
-    while len(data) < size:
-        data += line.recv(size - len(data))
+    while len(data) < size and (piece := line.recv(size - len(data))):
+        data += piece
     return data
 
 
@@ -154,7 +164,7 @@ def _fixed(environ: Any) -> dict[bytes, bytes]:
 
 
 def _answer(
-    words: list[str], environ: dict[bytes, bytes], files: list[int], umask: int, parent: int, group: int
+    files: list[int], words: list[str], environ: dict[bytes, bytes], umask: int, parent: int, group: int
 ) -> None:
     """Become the process that was called for."""
     from git_taskctx.__main__ import run
