@@ -115,7 +115,9 @@ def faults_among(stages: Mapping[str, Stage]) -> Iterator[str]:
     try:
         order = tuple(graphlib.TopologicalSorter(after).static_order())
     except graphlib.CycleError as error:
-        yield f"a cycle: {' -> '.join(reversed(error.args[1]))}"
+        around = error.args[1][::-1]
+        keys = ", ".join(f"stage.{name}.after" for name in around[:-1])
+        yield f"a cycle: {' -> '.join(around)}; remove one of these `after`: {keys}"
         return
     above = above_each(after)
     for name, stage in stages.items():

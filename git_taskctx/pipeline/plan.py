@@ -77,14 +77,14 @@ def make_plan(session: Session, asked: Asked, committed: Pipelines | None, envir
     if frozen is None and committed is None:
         raise Fatal(f"{session.task} has no pipeline", Situation("run.none"))
     if frozen is None or (committed is not None and committed != frozen):
-        what = f"the committed pipeline is not the one that {session.task} began with"
+        what = f"the pipeline was changed after {session.task} began"
         raise BadConfig(what, Situation("run.committed"))
     name, members = _members(frozen, asked.pipeline)
     stages = _part(_inside({one: frozen.stages[one] for one in members}), asked)
     faults = [*faults_among(stages), *_misplaced(session, stages)]
     faults += _not_found(session, stages, environ)
     if faults:
-        raise BadConfig("\n".join(dict.fromkeys(faults)), Situation("run.planned", why="once it is corrected"))
+        raise BadConfig("\n".join(dict.fromkeys(faults)), Situation("run.corrected"))
     block = context.immutable
     policy = hash_json(to_plain((block.task_snapshot, block.standards_citations, context.policy)))
     return Plan(name, stages, _order(stages), frozen.run, lay_out(stages), policy)
@@ -195,4 +195,5 @@ def _not_found(session: Session, stages: Mapping[str, Stage], environ: Mapping[s
             continue
         place = os.path.join(session.repository.toplevel, program) if "/" in program else program  # noqa: PTH118
         if shutil.which(place, path=environ.get("PATH", os.defpath)) is None:
-            yield f"stage.{name}.run: {program!r} is {'no program here' if '/' in program else 'not on PATH'}"
+            what = "was not found, or is not executable" if "/" in program else "is not on PATH"
+            yield f"stage.{name}.run: {program!r} {what}"

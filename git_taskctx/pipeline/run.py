@@ -249,7 +249,7 @@ def _ended(driver: _Driver, result: RunResult) -> RunEnded:
 
 
 def require_gate(stages: Mapping[str, Stage], name: str) -> None:
-    """Raise Usage for a stage that asks nobody, Fatal for one that there is not."""
+    """Raise Usage for a stage that asks nobody, Fatal for one that does not exist."""
     if name not in stages:
         raise Fatal(f"there is no stage {name!r}: there is {', '.join(stages)}", Situation("run.planned"))
     if stages[name].ask is None:

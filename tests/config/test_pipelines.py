@@ -54,7 +54,9 @@ READ = Pipelines(
     {"quick": ("make", "test")},
 )
 WRONG = {
-    '[stage.a]\nrun = ["x"]\nafter = ["b"]\n[stage.b]\nrun = ["x"]\nafter = ["a"]': ["stage: a cycle: a -> b -> a"],
+    '[stage.a]\nrun = ["x"]\nafter = ["b"]\n[stage.b]\nrun = ["x"]\nafter = ["a"]': [
+        "stage: a cycle: a -> b -> a; remove one of these `after`: stage.a.after, stage.b.after"
+    ],
     '[stage.a]\nrum = ["x"]': ["stage.a.rum: unknown key; did you mean run?", "stage.a.run: is missing"],
     '[stage.a]\nrun = ["x"]\nafter = ["bild"]\n[stage.build]\nrun = ["x"]': [
         "stage.a.after: there is no stage 'bild'; did you mean build?"

@@ -9,8 +9,8 @@ from typing import Any
 
 import jsonschema
 import pytest
-from desk import TASK
-from scripted import Line, answer, script
+from desk import TASK, hints_of
+from scripted import Line, answer, script, toml
 
 Stages = Callable[..., dict[str, dict[str, Any]]]
 
@@ -294,7 +294,7 @@ def test_a_part_of_it(line: Line, three: Stages) -> None:
     ("change", "told"),
     [
         ({"test": {"run": ["no-such-program"]}}, "stage.test.run: 'no-such-program' is not on PATH"),
-        ({"test": {"run": ["./no-file"]}}, "stage.test.run: './no-file' is no program here"),
+        ({"test": {"run": ["./no-file"]}}, "stage.test.run: './no-file' was not found, or is not executable"),
         ({"review": {"agent": "editor"}}, "stage.review.agent: 'editor' is not an agent of TASK-1"),
         ({"review": {"agent": "validator"}, "validate": {"agent": "reviewer"}}, "it is not validator's turn then"),
     ],
@@ -302,8 +302,8 @@ def test_a_part_of_it(line: Line, three: Stages) -> None:
 def test_what_cannot_run_is_refused_before_anything_starts(
     line: Line, three: Stages, change: dict[str, dict[str, Any]], told: str
 ) -> None:
-    """One error, no run, nothing on record."""
-    stages = three()
+    """One error, no run, nothing on record; once the file is corrected, what is hinted at leads on."""
+    stages, right = three(), three()
     for name, keys in change.items():
         stages[name] |= keys
     line.begin_task(stages)
@@ -311,6 +311,8 @@ def test_what_cannot_run_is_refused_before_anything_starts(
     said = line.ends(128, "run")
     assert told in said.err
     assert (len(line.records()), line.repo.at("a.txt").exists()) == (before, False)
+    line.repo.write(".taskctx.toml", toml(right))
+    assert [line.typed(hint).code for hint in hints_of(said)] == [0, 0, 0]
 
 
 def test_a_pipeline_that_changed_since_the_base_is_refused(line: Line, three: Stages) -> None:
@@ -320,7 +322,7 @@ def test_a_pipeline_that_changed_since_the_base_is_refused(line: Line, three: St
     assert "does not count" in line.ok("run", "--dry-run").err
     line.repo.commit("another")
     said = line.ends(128, "run").err
-    assert "the committed pipeline is not the one that TASK-1 began with" in said
+    assert "the pipeline was changed after TASK-1 began" in said
     line.ok("rebuild", "--policy", "HEAD")
     assert "implement" in line.ok("run", "--dry-run").out
 

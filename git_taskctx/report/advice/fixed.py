@@ -35,9 +35,13 @@ def _install(place: Place) -> Step:
     return taskctx("install", "--write-tracked", why="writes into the worktree, for all clones")
 
 
-def _commit_policy(*names: str) -> Step:
+def _commit_policy(*names: str, message: str = "") -> Step:
     """Suggest committing policy files, which git need not know yet."""
-    return Step(("git", "add", "--", *names)).then("git", "commit", "--", *names)
+    words = ("-m", message) if message else ()
+    return Step(("git", "add", "--", *names)).then("git", "commit", *words, "--", *names)
+
+
+_TAKE_POLICY = taskctx("rebuild", "--policy", "HEAD", why="takes the committed one")
 
 
 def _unset(name: str, origin: str) -> tuple[Step, ...]:
@@ -166,12 +170,17 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
         taskctx("run", "--reject", stage, "--finding", "what is wrong", why="or approve it:"),
         taskctx("run", "--approve", stage),
     ),
-    "run.planned": lambda why="": taskctx("run", "--dry-run", why=why),
-    "run.committed": lambda: taskctx("rebuild", "--policy", "HEAD", why="takes the committed one"),
+    "run.planned": lambda: taskctx("run", "--dry-run"),
+    "run.committed": lambda: _TAKE_POLICY,
+    "run.corrected": lambda: (
+        _commit_policy(".taskctx.toml", message="Correct the pipeline").because("once it is corrected"),
+        _TAKE_POLICY,
+        taskctx("run", "--dry-run").instead("where a program was missing, and is there now"),
+    ),
     "run.none": lambda: (
         taskctx("help", "pipelines", why="write one, then:"),
-        _commit_policy(".taskctx.toml"),
-        taskctx("rebuild", "--policy", "HEAD", why="takes the committed one"),
+        _commit_policy(".taskctx.toml", message="Add a pipeline"),
+        _TAKE_POLICY,
     ),
     "run.keys": lambda: taskctx("help", "pipelines"),
     "run.changed": lambda: taskctx(
