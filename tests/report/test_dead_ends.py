@@ -128,6 +128,22 @@ def test_a_commit_around_the_gate_is_taken_back(desk: Desk, tmp_path: Path) -> N
     assert desk.repo.git("rev-parse", "HEAD") == before
 
 
+def test_a_commit_that_does_not_end_the_task_is_looked_at_here(desk: Desk) -> None:
+    """With what was dirty before it in the commit, no remote has a record either; the steps here end in a proof."""
+    desk.repo.git("remote", "add", "origin", "https://example.invalid/x.git")
+    desk.repo.write("README", "dirty before\n")
+    desk.init("--agents", "one")
+    desk.repo.write("parser.py", "mended\n")
+    desk.ok("snapshot", "--agent", "one", "--done")
+    desk.repo.git("add", "-A")
+    desk.repo.git("commit", "-q", "-m", "all of it")
+    hints = hints_of(desk.ends(3, "verify", "HEAD"))
+    assert hints == ["git taskctx status   # TASK-1 is active here, and this commit has not ended it"]
+    desk.typed(hints_of(desk.ok("status"))[0])
+    assert desk.typed(hints_of(desk.ok("status"))[0]).code == 0
+    assert desk.ok("verify", "HEAD").out.startswith("commit: verified\n")
+
+
 def test_the_hooks_are_left_and_the_tool_is_gone(desk: Desk, tmp_path: Path) -> None:
     """They say how to do without it, and not to ask it; as typed, nothing is said at the next commit."""
     desk.ok("install")

@@ -44,7 +44,7 @@ def not_proved(
     worktree of `caller` may know more about the commit than its notes do.
     """
     codes, tip, ways = found.codes, what.tip, list[Step]()
-    if caller is not None and NO_RECORDS & codes and (back := _around_the_gate(caller, tip)):
+    if caller is not None and NO_RECORDS & codes and (back := _by_the_task(caller, tip)):
         return back
     if NO_RECORDS & codes:
         ways += [step for one in beside for step in steps_for(one)]
@@ -78,14 +78,18 @@ def not_proved(
     return (*ways, *map(_look_at, violated[:SHOWN]))
 
 
-def _around_the_gate(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
-    """Return how to take back a commit that bypassed the gate of the active task; no records exist to fetch."""
+def _by_the_task(caller: Caller, tip: CommitOid) -> tuple[Step, ...]:
+    """Return what leads on where the commit was made in the course of the active task: no records exist to fetch."""
     if caller.store.active() is None and caller.store.marker() is None:
         return ()
     with contextlib.suppress(TaskctxError), open_session(caller, write=False) as session:  # else nothing is known of it
         found = find_bypassed(session, tip)
         if found is not None:
             return (way_back(session, found).because("it bypassed the gate, and no record will prove it"),)
+        repository, is_new = session.repository, tip not in (session.chain.parent, session.chain.init_head)
+        made_here = tip == repository.find_commit("HEAD") and (repository.last_move() or "").startswith("commit")
+        if is_new and made_here and not session.archived:
+            return (taskctx("status", why=f"{session.task} is active here, and this commit has not ended it"),)
     return ()
 
 
