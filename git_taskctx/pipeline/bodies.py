@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
@@ -27,6 +28,7 @@ from git_taskctx.model.codec import to_plain
 from git_taskctx.model.oids import TreeOid
 from git_taskctx.model.payloads import Block, StageRun
 from git_taskctx.model.pipeline import Stage
+from git_taskctx.model.snapshot import Change
 from git_taskctx.model.values import replace
 from git_taskctx.pipeline.answers import AgentAnswer, read_answer
 from git_taskctx.pipeline.bench import Bench, Decision, present_tree, push_tree, refusals_wait, require_no_drift
@@ -127,10 +129,12 @@ def run_check(bench: Bench, name: str, stage: Stage, ctx: TaskContext) -> None:
                 names, bench.busy = tuple(dict.fromkeys((*bench.busy, name))), []
                 if wrote := _written(bench, tree):
                     bench.checked = [one for one in bench.checked if one.stage.stage not in names]
-                    why = f"{', '.join(names)} changed the tree: {wrote}"
+                    shown = [quote(one.path) for one in wrote[:5]]
+                    more = f" and {len(wrote) - 5} more" if len(wrote) > 5 else ""
+                    why = f"{', '.join(names)} changed the tree: {', '.join(shown)}{more}"
                     ctx.emit("void", stages=[one for one in names if one != name], why=why)
                     with refusals_wait(bench, name):
-                        raise Waiting(why, Situation("run.changed"))
+                        raise Waiting(why, Situation("run.changed", ignore=_ignorable(wrote)))
 
 
 def _check_apart(bench: Bench, name: str, stage: Stage, ctx: TaskContext, stage_run: StageRun) -> None:
@@ -246,15 +250,26 @@ def _take_answer(session: Session, agent: str, answer: AgentAnswer, named: str |
         update(session, agent, status=None, qa_log=None, session_id=named)
 
 
-def _written(bench: Bench, tree: TreeOid) -> str:
-    """Return the paths that differ from what the checks began with; none where the tree is the same."""
+def _written(bench: Bench, tree: TreeOid) -> list[Change]:
+    """Return what differs from what the checks began with; nothing where the tree is the same."""
     with bench.desk.repository() as repository, read_worktree(repository, keep=False) as reading:
         if reading.tree == tree:
-            return ""
+            return []
     with bench.desk.session() as session, read_worktree(session.repository, keep=False) as reading:
         settled, began = session.chain.settled_tree, session.chain.init_tree
-        paths = [quote(one.path) for one in reading.changes_since(settled if settled == tree else began)]
-    return ", ".join(paths[:5]) + (f" and {len(paths) - 5} more" if len(paths) > 5 else "")
+        return reading.changes_since(settled if settled == tree else began)
+
+
+def _ignorable(wrote: list[Change]) -> tuple[str, ...]:
+    """Return up to three lines of a .gitignore under which all that was written falls; none where they do not do."""
+    found: dict[str, None] = {}
+    for change in wrote:
+        if change.status != "A" or not re.fullmatch(rb"[\w./-]+", change.path):  # git does not ignore a tracked file
+            return ()
+        *folders, name = change.path.decode().split("/")
+        cache = next((one for one in folders if one.startswith((".", "__"))), None)
+        found[f"{cache}/" if cache is not None else "/".join(("", *folders, name))] = None
+    return tuple(found) if len(found) <= 3 else ()
 
 
 def checked(bench: Bench, stage: Stage, stage_run: StageRun, tree: TreeOid, code: int) -> CheckResult:

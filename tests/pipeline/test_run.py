@@ -229,6 +229,19 @@ def test_drift_waits(line: Line, three: Stages) -> None:
     assert line.states(line.carry(3, "--resume"))[1] == "test waiting"
 
 
+def test_a_check_that_leaves_a_cache_is_led_to_a_proved_commit(line: Line, three: Stages) -> None:
+    """What is hinted at lets the check write, whatever the end of `.gitignore`; a tracked file is put back."""
+    line.repo.write(".gitignore", "*.log")
+    writes = "os.makedirs('p/__pycache__', exist_ok=True); open('p/__pycache__/a.pyc', 'w'); open('cov', 'w')"
+    line.begin_task(three(test=script(writes)))
+    said = line.ends(3, "run")
+    assert "test changed the tree: cov, p/__pycache__/a.pyc" in said.out
+    assert [line.typed(hint).code for hint in hints_of(said)] == [0, 0, 0]
+    assert line.repo.read(".gitignore") == b"*.log\n/cov\n__pycache__/\n"
+    line.repo.commit("work")
+    line.ok("verify")
+
+
 def test_drift_waits_before_a_check_in_a_tree_of_its_own(line: Line, three: Stages) -> None:
     """What was corrected by hand and is not on record is named, and not silently left out of the check."""
     stages = three(test=script("sys.exit('fixed' not in open('a.txt').read())"))

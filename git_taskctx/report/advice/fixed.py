@@ -183,8 +183,16 @@ ANSWERS: dict[str, Callable[..., Step | tuple[Step, ...]]] = {
         _TAKE_POLICY,
     ),
     "run.keys": lambda: taskctx("help", "pipelines"),
-    "run.changed": lambda: taskctx(
-        "verify", why='what to put back; a check may write what git ignores, or anything with tree = "own"'
+    "run.changed": lambda ignore=(): (
+        (
+            # The empty line ends a last one that has no end.
+            Step(("printf", "%s\\n", "", *ignore, Shell(">>.gitignore")), "a check may write what git ignores"),
+            taskctx("resolve-drift", "--accept", "--note", "ignore what checks write"),
+        )
+        if ignore
+        else taskctx(
+            "verify", why='what to put back; a check may write what git ignores, or anything with tree = "own"'
+        )
     ),
     "run.collides": lambda: Step(
         ("git", "grep", "--untracked", "-n", "^<<<<<<< "), "solve these in the worktree, then:"
