@@ -100,18 +100,23 @@ def committed_in(config: Config) -> str:
 def other_agents_at(repository: Repository, commit: CommitOid | None, agents: tuple[str, ...]) -> str | None:
     """Return why no proof by the policy of a commit would accept a chain of `agents`; None where one may."""
     try:
-        named = load_config(
+        config = load_config(
             taskctx_toml=repository.find_blob(commit, POLICY_FILE),
             pyproject=repository.find_blob(commit, PYPROJECT, limit=PYPROJECT_LIMIT),
             committed_name=f"{POLICY_FILE} at {(commit or '')[:12]}",
             personal=(),
-        ).agents
+        )
     except BadConfig as error:
         return error.message
-    if named in (None, agents):
+    return other_agents(config, agents)
+
+
+def other_agents(config: Config, agents: tuple[str, ...]) -> str | None:
+    """Return why no proof by a policy would accept a chain of `agents`; None where one may."""
+    if config.agents in (None, agents):
         return None
-    theirs, ours = ", ".join(named or ()), ", ".join(agents)
-    return f"the policy at {(commit or '')[:12]} names {theirs}: no proof by it holds for a chain of {ours}"
+    named, ours = ", ".join(config.policy.agents), ", ".join(agents)
+    return f"the policy names {named}: no proof by it holds for a chain of {ours}"
 
 
 def capture_file(

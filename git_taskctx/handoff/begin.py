@@ -10,7 +10,7 @@ from pathlib import Path
 from git_taskctx.commits.seal import open_current
 from git_taskctx.config import POLICY_FILES, Config, differs
 from git_taskctx.context.caller import TEXT_LIMIT, Caller, check_records
-from git_taskctx.context.gather import Captured, Given, Ground, capture_file, capture_words, committed_in
+from git_taskctx.context.gather import Captured, Given, Ground, capture_file, capture_words, committed_in, other_agents
 from git_taskctx.context.guard import refuse_task
 from git_taskctx.context.roles import context_files
 from git_taskctx.context.session import commands_of, signer_of, size_warning
@@ -116,10 +116,11 @@ def begin(caller: Caller, request: InitRequest, load: Callable[[CommitOid | None
             uncommitted = tuple(_uncommitted_policy(caller, base, reading))
         refuse_task(caller, config.policy.secrets, context.immutable, captured.path, captured.data)
         check_records(caller, [draft])
-        apart = (
+        apart = [
             f"{name} as it is in the worktree does not count: policy is read from the base commit"
             for name in uncommitted
-        )
+        ]
+        apart += filter(None, [other_agents(config, agents)])
         warnings = (*config.warnings, *apart, *captured.warnings, *size_warning(context), *caller.forced)
         (first,) = link([replace(draft, context_sha=context.sha)], None, signer_of(repository, config.policy))
         _write_first(caller, context, first, captured.data)

@@ -159,13 +159,21 @@ def test_the_agents_of_a_chain_stay(desk: Desk, at_once: bool) -> None:
 
 
 def test_a_newer_policy_without_agents_leaves_the_chain(desk: Desk) -> None:
-    """Where it names none, or the same, a proof asks for no others; the rest of it is taken."""
-    desk.init("--agents", "one,two")
+    """Where it names none, or the same, a proof asks for no others; the rest of it is taken.
+
+    A task that begins with others than the policy's is warned of it.
+    """
+    assert "no proof" not in desk.init("--agents", "one,two").err
     for number, text in enumerate(("", 'agents = ["one", "two"]\n')):
         desk.repo.write(FILE, f"{text}[drift]\nallowance = {number + 1}\n")
         desk.repo.commit("policy")
         changes = desk.data("rebuild", "--policy", "HEAD")["changes"]
         assert [one["field"] for one in changes] == ["policy.drift.allowance"]
+    desk.ok("purge")
+    assert (
+        "warning: the policy names one, two: no proof by it holds for a chain of two\n"
+        in desk.init("--agents", "two").err
+    )
 
 
 def test_without_a_pipeline_nothing_of_it_is_written(desk: Desk) -> None:
