@@ -37,6 +37,8 @@ class Known:
         self._checks: set[str] = set()
         for record in records if bench.journal.seen else ():
             stage = record.origin.stage
+            if stage is None and record.type == "unblock":  # a person overruled an answer
+                self._snapshots.clear()
             if stage is None or stage.run != bench.journal.number:
                 continue
             if stage.key is not None and record.type == "snapshot" and record.tree is not None:

@@ -180,6 +180,17 @@ def test_findings_count_for_their_tree_alone(line: Line, three: Stages, times: i
     assert line.states(line.carry(0, "--resume"))[-2:] == ["review known", "validate known"]
 
 
+def test_a_stage_whose_finding_a_person_closed_is_asked_again(line: Line, three: Stages) -> None:
+    """On the same tree too: else the run could not go on."""
+    found, clean = answer({"data": {"findings": ["no test"]}}), answer({"data": {"findings": []}})
+    first = "os.environ['TASK_CONTEXT_PATH'].endswith('/1/brief.md')"
+    line.begin_task(three(review=script(f"{found} if {first} else {clean}")))
+    line.carry(1)
+    assert line.states(line.carry(1, "--resume"))[2] == "review known"
+    line.ok("unblock", "--agent", "reviewer", "--finding", "F1")
+    assert line.states(line.carry(0, "--resume"))[2:] == ["review done", "validate done"]
+
+
 def test_findings_of_a_first_stage_count_for_their_tree_alone(line: Line, three: Stages) -> None:
     """The same for a stage that comes after none: it sees what a person put on record since."""
     found, clean = answer({"data": {"findings": ["what is a?"]}}), answer({"data": {"findings": []}})
