@@ -49,7 +49,6 @@ def run(
     done; 1: a stage failed; 3: it waits for a person, and the last line is the command to continue with. Ctrl-C lets
     running stages finish; a second one stops them.
     """
-    from git_taskctx.model.oids import TreeOid
     from git_taskctx.pipeline.command import environment
     from git_taskctx.pipeline.journal import begin_run, resume_run
     from git_taskctx.pipeline.plan import Asked, find_left_over, make_plan
@@ -79,7 +78,9 @@ def run(
             store, task, settled = session.caller.store, session.task, session.chain.settled_tree
             if session.archived:
                 raise Fatal(f"{task} is archived", hint=f"git taskctx recover {task}")
-            journal = stack.enter_context(resume_run(store, task)) if is_resumed else None
+            journal = (
+                stack.enter_context(resume_run(store, task, first=session.chain.agents[0])) if is_resumed else None
+            )
             begun = journal.begun if journal is not None else None
             asked = Asked(pipeline or (begun.pipeline if begun is not None else None), stage, since)
             settings = session.context.pipelines.run if session.context.pipelines is not None else None
@@ -103,7 +104,6 @@ def run(
 
             cluster = stack.enter_context(Cluster(executor, plan.settings, call.repository))
         journal = journal or stack.enter_context(begin_run(store, task))
-        begins = TreeOid(begun.tree) if begun is not None and begun.tree is not None else settled
         bench = Bench(
             desk=Desk(lambda: _fresh(call)),
             journal=journal,
@@ -114,7 +114,7 @@ def run(
             write_brief=_brief,
             layout=plan.layout,
             trees=Trees(trees_home(os.environ), plan.settings.bring),
-            begins=begins,
+            begins=journal.begins(settled),
             setup=plan.settings.setup,
             cluster=cluster,
             advise=advise,

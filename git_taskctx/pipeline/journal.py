@@ -40,9 +40,9 @@ class OwnWork:
 class Journal:
     """The events of one run, and what follows from them."""
 
-    def __init__(self, folder: Path, number: int, *, seen: tuple[RunEvent, ...] = ()) -> None:
+    def __init__(self, folder: Path, number: int, *, seen: tuple[RunEvent, ...] = (), first: str | None = None) -> None:
         self.folder, self.number, self.seen = folder, number, seen
-        """seen: the events of before, where it goes on."""
+        """seen: the events of before, where it goes on; first: the agent that the chain begins with."""
         self.seq = seen[-1].seq if seen else 0
         self.attempts: dict[str, int] = {}
         """The last attempt of each stage, of before."""
@@ -50,7 +50,9 @@ class Journal:
         self._last: RunEvent | None = None
         """The end of the last stage of an agent that counts again."""
         self._left: RunEvent | None = None
-        """The same of those that are done; a failure says something about one tree alone."""
+        """The end of the first agent's last stage that is done: all checks and reviews of its work come after it."""
+        self._saw: TreeOid | None = None
+        """The tree that the last stage saw or left, of those that count again."""
         self.works: dict[str, OwnWork] = {}
         """What has not been brought together, by stage."""
         self.pending: RunEvent | None = None
@@ -71,10 +73,14 @@ class Journal:
         stands = {key for key, one in self._ended.items() if one.state in ("done", "skipped")} | handed
         self._ended = {key: one for key, one in self._ended.items() if key in stands}
         for event in seen:
-            if event.key not in self._ended or event.agent is None or event.tree is None or event.gate:
+            writes = event.writes or {}
+            if event.key not in self._ended or event.gate or f"{event.stage}.work" in writes:
                 continue
-            if f"{event.stage}.work" not in (event.writes or {}):
-                self._last, self._left = event, self._left if event.failure is not None else event
+            if event.agent is not None and event.tree is not None:
+                self._last = event
+                self._left = event if event.agent == first and event.failure is None else self._left
+            tree = event.tree or writes.get(f"{event.stage}.tree")
+            self._saw = TreeOid(tree) if tree is not None else self._saw
 
     def _follow(self, event: RunEvent) -> None:
         work = (event.writes or {}).get(f"{event.stage}.work") if not event.reused else None
@@ -91,6 +97,16 @@ class Journal:
         """The first event, of a run that goes on."""
         return next((event for event in self.seen if event.type == "run-started"), None)
 
+    def begins(self, settled: TreeOid) -> TreeOid:
+        """Return the tree that the run begins on; `settled` is on record now.
+
+        Where no stage of the first agent is part of the run, what somebody put on record since is a new beginning.
+        """
+        started = [event.tree for event in self.seen if event.type == "run-started" and event.tree is not None]
+        if not started or (self._left is None and not self.works and self._saw not in (None, settled)):
+            return settled
+        return TreeOid(started[-1])
+
     def asks(self, stage: str) -> bool:
         """Return whether a stage waited for a person when it ended last."""
         ends = [one for one in self.seen if one.type == "stage-ended" and one.stage == stage and one.gate]
@@ -104,7 +120,7 @@ class Journal:
         """Return the outcome that a key had before: done, or a failure that handed back; None where it must run.
 
         settled: the tree on record now. Where somebody put another one on record since the last agent's stage ended,
-        that is what the last one that is done left, so that what comes after it is done again.
+        that is what the first agent's last stage left, so that all checks and reviews after it are done again.
         """
         event = self._ended.get(key)
         if event is None:
@@ -166,14 +182,14 @@ def begin_run(store: Store, task: str) -> Iterator[Journal]:
 
 
 @contextlib.contextmanager
-def resume_run(store: Store, task: str) -> Iterator[Journal]:
-    """Go on with the last run of a task. Raises: Fatal where there is none, TryAgain."""
+def resume_run(store: Store, task: str, *, first: str) -> Iterator[Journal]:
+    """Go on with the last run of a task whose chain begins with `first`. Raises: Fatal without one, TryAgain."""
     numbers = store.runs(task)
     if not numbers:
         raise Fatal(f"no run of {task} has begun", Situation("run.begins"))
     with _alone(store, task):
         folder = store.run_folder(task, numbers[-1])
-        yield Journal(folder, numbers[-1], seen=tuple(read_events(folder)))
+        yield Journal(folder, numbers[-1], seen=tuple(read_events(folder)), first=first)
 
 
 @contextlib.contextmanager

@@ -126,6 +126,62 @@ def test_a_gate_is_bound_to_its_tree_and_asks_again(line: Line, three: Stages) -
     line.ok("verify")
 
 
+@pytest.mark.parametrize("way", ["--resume", "--approve review", "done"])
+def test_what_a_person_corrects_after_a_review_is_checked_and_reviewed_anew(
+    line: Line, three: Stages, way: str
+) -> None:
+    """Whatever had passed before: no approval counts for a tree that its checks have not seen."""
+    stages = three(test=script("sys.exit('broken' in open('a.txt').read())"))
+    del stages["validate"]
+    if way != "done":
+        stages["review"]["ask"] = "Approve this tree?"
+    line.begin_task(stages)
+    line.carry(0 if way == "done" else 3)
+    if way == "--resume":
+        line.carry(1, "--reject", "review", "--finding", "no test")
+    line.ok("start", "--agent", "implementer")
+    line.repo.write("a.txt", "broken\n")
+    line.ok("snapshot", "--agent", "implementer")
+    states = line.states(line.carry(1, *("--resume" if way == "done" else way).split()))
+    assert states[:2] == ["implement known", "test failed"]
+    assert "review done" not in states
+    line.ok("start", "--agent", "implementer")
+    line.repo.write("a.txt", "better\n")
+    line.ok("snapshot", "--agent", "implementer")
+    states = line.states(line.carry(0 if way == "done" else 3, "--resume"))
+    assert states[:3] == ["implement known", "test done", "review done"]
+    if way != "done":
+        assert line.states(line.carry(0, "--approve", "review"))[:3] == [
+            "implement known",
+            "test known",
+            "review known",
+        ]
+
+
+@pytest.mark.parametrize("by_agent", [True, False], ids=["a review", "a check alone"])
+def test_a_run_without_the_first_agent_begins_anew_on_a_corrected_tree(
+    line: Line, three: Stages, by_agent: bool
+) -> None:
+    """A person is the implementer: what is put on record after a rejection is checked like what was there before."""
+    stages = three(test=script("sys.exit('broken' in open('a.txt').read())"))
+    del stages["implement"], stages["test"]["after"], stages["validate"]
+    if not by_agent:
+        del stages["review"]
+    gate = "review" if by_agent else "test"
+    stages[gate]["ask"] = "Approve this tree?"
+    line.begin_task(stages)
+    line.repo.write("a.txt", "fine\n")
+    line.ok("snapshot", "--agent", "implementer")
+    line.carry(3)
+    line.carry(1, "--reject", gate, "--finding", "no test")
+    line.ok("start", "--agent", "implementer")
+    for text, code, end in (("broken\n", 1, "test failed"), ("fixed\n", 3, "test done")):
+        line.repo.write("a.txt", text)
+        line.ok("snapshot", "--agent", "implementer")
+        assert line.states(line.carry(code, "--resume"))[0] == end
+    assert line.states(line.carry(0, "--approve", gate))[0] == "test known"
+
+
 def test_the_last_line_is_the_command_that_goes_on(line: Line, three: Stages) -> None:
     """A pipe gets a line for each stage; the hint for a gate comes last."""
     stages = three()
