@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from git_taskctx.commits.bypassed import find_bypassed
@@ -16,7 +16,7 @@ from git_taskctx.git.worktree import Reading, read_worktree
 from git_taskctx.model.context import Coordination, Finding
 from git_taskctx.model.oids import CommitOid
 from git_taskctx.model.qa import elsewhere
-from git_taskctx.model.step import Step
+from git_taskctx.model.step import Step, taskctx
 from git_taskctx.model.values import dataclass, optional
 from git_taskctx.model.verdict import Outcome, Verdict
 from git_taskctx.report.advice import advised, lines_for
@@ -25,6 +25,7 @@ from git_taskctx.report.advice.clone import nothing_active
 from git_taskctx.situation import Situation
 
 if TYPE_CHECKING:
+    from git_taskctx.ledger.chain import Chain
     from git_taskctx.model.run import RunEvent
 
 
@@ -82,7 +83,7 @@ def overview(caller: Caller) -> Overview:
             warnings.append(f"the worktree could not be read: {error.message}")
         chain, context = session.chain, session.context
         last = _open_run(session)
-        steps = list(map(str, next_steps(session, verdict)))
+        steps = next_steps(session, verdict)
         around = None if session.archived else find_bypassed(session, session.repository.find_commit("HEAD"))
         warnings += [around.text] if around is not None else []
         warnings += [] if session.archived else session.unfinished()
@@ -105,19 +106,33 @@ def overview(caller: Caller) -> Overview:
             verdict=advised(verdict) if verdict is not None else None,
             qa=qa,
             run=None if last is None else _shown(last, session.task),
-            next=tuple(steps) if last is None else _with_run(last, session, verdict, steps),
+            next=tuple(map(str, steps)) if last is None else _with_run(last, session, verdict, steps),
             warnings=tuple(warnings),
         )
 
 
-def _with_run(last: RunEvent, session: Session, verdict: Verdict | None, steps: list[str]) -> tuple[str, ...]:
-    """Return what to type, with what goes on with a run: last where it would find the same drift or findings again."""
-    looks = lines_for(Situation("run.looks", stages=last.failed or ()))
-    goes_on = (last.next,) if last.next else ()
-    is_first = (verdict is None or verdict.outcome is not Outcome.NO) and not (
-        last.state == "failed" and session.chain.open_findings
-    )
-    return tuple(dict.fromkeys((*looks, *goes_on, *steps) if is_first else (*looks, *steps, *goes_on)))
+def _with_run(last: RunEvent, session: Session, verdict: Verdict | None, steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return what to type, with what goes on with a run: last where it would find the same drift or findings again.
+
+    What hands the tree on, or approves it, past the stages that are open is left out.
+    """
+    chain, looks = session.chain, lines_for(Situation("run.looks", stages=last.failed or ()))
+    others = [str(one) for one in steps if not _passes_on(one, chain)]
+    goes_on = [last.next] if last.next else []
+    is_first = verdict is None or verdict.outcome is not Outcome.NO
+    if last.state == "failed":
+        is_first = is_first and not chain.open_findings
+        if is_first and not chain.at_work and chain.owner == chain.agents[0]:
+            corrects = taskctx("start", "--agent", chain.agents[0], why="corrects it by hand, up to a snapshot; then:")
+            goes_on.insert(0, str(corrects))
+    return tuple(dict.fromkeys((*looks, *goes_on, *others) if is_first else (*looks, *others, *goes_on)))
+
+
+def _passes_on(step: Step, chain: Chain) -> bool:
+    """Return whether a step is a turn of a later agent, or an approval."""
+    words = step.argv
+    is_start = words[:4] == ("git", "taskctx", "start", "--agent")
+    return "--done" in words or (is_start and chain.is_later(words[4], chain.owner))
 
 
 def _open_run(session: Session) -> RunEvent | None:

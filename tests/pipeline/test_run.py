@@ -182,6 +182,22 @@ def test_a_run_without_the_first_agent_begins_anew_on_a_corrected_tree(
     assert line.states(line.carry(0, "--approve", gate))[0] == "test known"
 
 
+def test_status_leads_past_no_open_stage(line: Line, three: Stages) -> None:
+    """While a run failed or waits, no turn of a later agent and no approval is offered."""
+    stages = three(test=script("sys.exit('ok' not in open('a.txt').read())"))
+    stages["validate"]["ask"] = "Fine?"
+    line.begin_task(stages)
+    line.carry(1)
+    assert "reviewer" not in " ".join(line.data("status")["next"])
+    line.ok("start", "--agent", "implementer")
+    line.repo.write("a.txt", "ok\n")
+    line.ok("snapshot", "--agent", "implementer")
+    line.carry(3, "--resume")
+    steps = line.data("status")["next"]
+    assert [one for one in steps if "--done" in one or " start " in one] == []
+    assert "git taskctx run --approve validate" in steps
+
+
 def test_the_last_line_is_the_command_that_goes_on(line: Line, three: Stages) -> None:
     """A pipe gets a line for each stage; the hint for a gate comes last."""
     stages = three()
@@ -265,7 +281,9 @@ def test_a_run_that_failed_is_shown_before_anything_else(line: Line, three: Stag
     ways = ["git taskctx run --log test   # what it printed", "git taskctx run --resume"]
     assert line.ends(1, "run").err.splitlines()[-2:] == [f"hint: {one}" for one in ways]
     seen = line.ok("status", "--format", "json").document()["data"]
-    assert (seen["run"], seen["next"][:2]) == ("run 1 of TASK-1 failed at test", ways)
+    assert seen["run"] == "run 1 of TASK-1 failed at test"
+    corrects = "git taskctx start --agent implementer   # corrects it by hand, up to a snapshot; then:"
+    assert seen["next"] == [ways[0], corrects, ways[1]]
     line.repo.write("a.txt", "drift\n")
     seen = line.ok("status", "--format", "json").document()["data"]["next"]
     assert (seen[0], seen[-1], len(seen) > 2) == (*ways, True)
