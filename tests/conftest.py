@@ -52,8 +52,7 @@ _MEMORY = Path("/dev/shm")
 """A disk in memory, where there is one: half a million small files are written, and removed."""
 _TAKEN = (
     "CI", "COLUMNS", "DEBUG", "EDITOR", "EMAIL", "FORCE_COLOR", "LANG", "LANGUAGE", "LINES", "NO_COLOR", "PAGER",
-    "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "PYTHONUNBUFFERED", "PYTHONWARNINGS", "TERM", "VISUAL", "WORKSPACE",
-    "XDG_CACHE_HOME", "XDG_DATA_HOME",
+    "PYTHONDONTWRITEBYTECODE", "PYTHONWARNINGS", "TERM", "VISUAL", "WORKSPACE", "XDG_CACHE_HOME", "XDG_DATA_HOME",
 )  # fmt: skip
 """Variables that change what git, rich, typer or the fixtures do."""
 

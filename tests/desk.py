@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import warm
 from gitrepo import ROOT, GitRepo
 
 from git_taskctx.__main__ import main
@@ -107,7 +106,7 @@ class Desk:
     ) -> Said:
         """Run a verb in a process of its own, or git."""
         done = subprocess.run(
-            ["git", *args] if git else [*warm.command(), *args],
+            ["git", *args] if git else [sys.executable, "-m", "git_taskctx", *args],
             cwd=cwd or self.repo.path,
             env=self.environment(env),
             input=stdin,
@@ -225,6 +224,6 @@ def executable(folder: Path, others: str | None = None) -> dict[str, str]:
     """Put `git-taskctx` into a folder; return the environment in which `git taskctx` finds it, before all others."""
     folder.mkdir(exist_ok=True)
     script = folder / "git-taskctx"
-    script.write_text(f'#!/bin/sh\nexec {shlex.join(warm.command())} "$@"\n')
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m git_taskctx "$@"\n')
     script.chmod(0o755)
     return {"PATH": f"{folder}{os.pathsep}{others or os.environ['PATH']}", "PYTHONPATH": os.fspath(ROOT)}

@@ -12,8 +12,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import warm
-
 ROOT = Path(__file__).resolve().parent.parent
 _TEMPLATE = ROOT / "tests" / "template"
 _MODULES = """
@@ -248,7 +246,7 @@ def run_taskctx(
     """Run `git taskctx ARGS` as a process of its own; return its code, stdout and stderr."""
     whole = {**os.environ, "PYTHONPATH": os.fspath(ROOT), **(env or {})}
     done = subprocess.run(
-        [*warm.command(), *args],
+        [sys.executable, "-m", "git_taskctx", *args],
         cwd=cwd,
         env=whole,
         input=input.encode() if isinstance(input, str) else input if input is not None else b"",

@@ -9,16 +9,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import warm
 from gitrepo import ROOT, GitRepo
 from proof.scene import NOTES
 from ruamel.yaml import YAML
@@ -127,7 +126,7 @@ def program(folder: Path) -> str:
     """Return a git-taskctx that is installed already."""
     folder.mkdir(exist_ok=True)
     script = folder / "git-taskctx"
-    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec {shlex.join(warm.command())} "$@"\n')
+    script.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -P -m git_taskctx "$@"\n')
     script.chmod(0o755)
     return os.fspath(script)
 

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Sequence
 
 import pytest
-import warm
 from desk import Desk
 from gitrepo import GitRepo
 from prepared import fill
@@ -23,7 +22,7 @@ def on_terminal(desk: Desk, *args: str, **variables: str) -> bytes:
     ours, theirs = os.openpty()
     subprocess.run(["stty", "raw"], stdin=theirs, check=True)
     with subprocess.Popen(
-        [*warm.command(), *args],
+        [sys.executable, "-m", "git_taskctx", *args],
         cwd=desk.repo.path,
         env=desk.environment({"NO_COLOR": "1", "TERM": "xterm", "PAGER": "cat", **variables}),
         stdin=theirs,

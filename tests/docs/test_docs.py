@@ -13,7 +13,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from desk import executable
 from gitrepo import ROOT, GitRepo
 from verbs import OPTIONS
 
@@ -45,8 +44,12 @@ def blocks(text: str, language: str) -> list[str]:
 @pytest.fixture
 def git_taskctx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`git taskctx` on PATH, as installed."""
-    for name, value in executable(tmp_path / "bin").items():
-        monkeypatch.setenv(name, value)
+    program = tmp_path / "bin" / "git-taskctx"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m git_taskctx "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", os.fspath(ROOT))
 
 
 def run(line: str, repo: GitRepo) -> None:

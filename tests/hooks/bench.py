@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
-import warm
 from desk import Desk, Said
 from gitrepo import ROOT, GitRepo
 
@@ -25,7 +24,7 @@ if [ "$1" = hook ]; then
     [ ! -e '{calls}.refuse' ]
     exit
 fi
-PYTHONPATH='{root}' exec {words} "$@"
+PYTHONPATH='{root}' exec '{python}' -m git_taskctx "$@"
 """
 CHECK = """\
 #!/bin/sh
@@ -42,7 +41,7 @@ class Bench:
         self.calls = programs.parent / "calls"
         self.checks = programs.parent / "checks"
         self.program = programs / "git-taskctx"
-        self.program.write_text(_STAND_IN.format(calls=self.calls, words=shlex.join(warm.command()), root=ROOT))
+        self.program.write_text(_STAND_IN.format(calls=self.calls, python=sys.executable, root=ROOT))
         self.program.chmod(0o755)
         repo.env["CHECKS"] = os.fspath(self.checks)
         self._number = 0

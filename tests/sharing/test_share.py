@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import warm
 from desk import Desk, plain
 from gitrepo import GitRepo
 from transports import served_by_daemon, served_by_http
@@ -127,7 +127,7 @@ def test_clones_push_at_once(
             desk.repo.git("remote", "set-url", "origin", f"{address}/hub.git")
         running = [
             subprocess.Popen(
-                [*warm.command(), "push", "origin"], cwd=desk.repo.path, env=desk.environment(),
+                [sys.executable, "-m", "git_taskctx", "push", "origin"], cwd=desk.repo.path, env=desk.environment(),
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             )
             for desk in desks
