@@ -17,7 +17,6 @@ LOOKED_BACK = 100
 
 def damaged(git: Git, ref: str) -> BadData:
     """Return the error for an unreadable ref: its last value by the reflog, or that it may be deleted."""
-
     place = _place(git, ref)
     if not place.is_file():
         return BadData(f"the ref {ref} is damaged", hint="git fsck")

@@ -187,7 +187,6 @@ class Remembered:
         self._far = _FAR
         self._new = bytearray()
         self._left_open = False
-        self.hits = 0
 
     def key(self, path: bytes, found: os.stat_result, how: bytes) -> bytes:
         """Return what a file is known by; `how` it is converted."""
@@ -207,7 +206,6 @@ class Remembered:
             return None
         self._at = at + self._size
         self._new += self._old[at : self._at]
-        self.hits += 1
         return self._old[at + _KEY : self._at].hex()
 
     def _search(self, key: bytes, start: int, end: int) -> int:

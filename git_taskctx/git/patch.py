@@ -142,15 +142,14 @@ class Patch:
 
     def files(self) -> Iterator[bytes]:
         """Yield the diff of each file."""
-        rest, start = bytearray(), 0
+        rest = bytearray()
         for piece in self.pieces():
-            searched = max(0, len(rest) - len(_NEXT))
+            start, searched = 0, max(0, len(rest) - len(_NEXT))
             rest += piece
             while (at := rest.find(_NEXT, searched)) >= 0:
                 yield bytes(rest[start : at + 1])
                 start = searched = at + 1
             del rest[:start]
-            start = 0
         if rest:
             yield bytes(rest)
 

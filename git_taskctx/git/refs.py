@@ -98,7 +98,6 @@ def move_refs(git: Git, moves: Sequence[RefMove], *, reason: str) -> None:
         if lock is not None and ours and _break(lock):
             move_refs(git, moves, reason=reason)
             return
-
         when = f"; in {STALE:g} seconds it is done for you" if ours else ""  # packed-refs may be held for the user
         hint = f"rm {shell_word(lock)}   # if no git is running{when}" if lock else None
         raise RefConflict(f"a ref moved meanwhile: {done.complaint}", hint=hint)

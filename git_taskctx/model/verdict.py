@@ -70,7 +70,7 @@ class Remark:
 
 
 class News(str):
-    """A message among warnings that is none."""
+    """Good news among warnings, shown without that word."""
 
     __slots__ = ()
 

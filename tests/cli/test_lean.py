@@ -55,7 +55,7 @@ UNADVISED = (
 )  # fmt: skip
 """Verbs that have nothing to say here of what comes next."""
 MOST = {
-    ("verify",): 75, ("get",): 70, ("status",): 88, ("hook", "pre-commit"): 87, ("hook", "post-commit"): 81,
+    ("verify",): 74, ("get",): 70, ("status",): 88, ("hook", "pre-commit"): 86, ("hook", "post-commit"): 80,
 }  # fmt: skip
 """How many of our modules a verb that only reads may enter."""
 
