@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # what `signal` wraps, which takes longer to load than a prompt's line to write
 import gc
 import itertools
 import os
@@ -35,6 +36,7 @@ def run() -> NoReturn:
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _fill_streams()
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)  # a parent that ignores it would hide how every git ends
     gc.set_threshold(100_000)  # no looking for garbage while modules are loaded; most verbs never make so much
     try:
         code = main(sys.argv[1:], alone=True)

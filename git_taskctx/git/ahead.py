@@ -210,10 +210,7 @@ class Process:
 
     def _reap(self, options: int) -> int | None:
         if self.returncode is None:
-            try:
-                pid, status = os.waitpid(self.pid, options)
-            except ChildProcessError:  # SIGCHLD is ignored, so that nobody knows how it ended
-                pid, status = self.pid, 0
+            pid, status = os.waitpid(self.pid, options)
             self.returncode = os.waitstatus_to_exitcode(status) if pid else None
         return self.returncode
 

@@ -341,6 +341,22 @@ def test_a_base_commit_that_is_not_there(desk: Desk) -> None:
     assert not desk.repo.at(".agent-output/active").exists()
 
 
+def test_a_parent_that_ignores_the_end_of_its_children(implemented: Desk) -> None:
+    """How each git ended is known all the same: here that one found no repository."""
+    deaf = (
+        "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.executable, sys.argv[1:])"
+    )
+    ours = [sys.executable, "-P", "-m", "git_taskctx"]
+    for words in (["verify"], ["-C", "/", "status"]):
+        heard, unheard = (
+            subprocess.run(
+                [*argv, *words], cwd=implemented.repo.path, capture_output=True, env=implemented.environment()
+            )
+            for argv in (ours, [sys.executable, "-c", deaf, *ours])
+        )
+        assert (unheard.returncode, unheard.stdout, unheard.stderr) == (heard.returncode, heard.stdout, heard.stderr)
+
+
 def test_verify_without_a_context_could_not_tell(desk: Desk) -> None:
     """On a dirty tree there is nothing to compare with: 3, never a pass."""
     desk.repo.write("README", "dirty\n")
