@@ -7,6 +7,7 @@ variable of the thread or of the task of asyncio: who needs a parent asks for `c
 from __future__ import annotations
 
 import concurrent.futures
+import inspect
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
@@ -158,7 +159,7 @@ class ExecutionContext:
             result = call()
             if not is_async:
                 _refuse_coroutine(result, fn)
-            elif isinstance(result, Awaitable):
+            elif inspect.isawaitable(result):
                 result = await result
         except BaseException as caught:
             error = caught
@@ -185,7 +186,7 @@ class ExecutionContext:
                 result = callback(ended)
                 if not is_async:
                     _refuse_coroutine(result, callback)
-                elif isinstance(result, Awaitable):
+                elif inspect.isawaitable(result):
                     await result
             except BaseException as caught:
                 errors.append(caught)
@@ -274,7 +275,7 @@ class ExecutionContext:
 
 
 def _refuse_coroutine(result: object, fn: object) -> None:
-    if isinstance(result, Coroutine):
+    if inspect.iscoroutine(result):
         result.close()
         raise TypeError(f"{fn!r}, or an extension, is a coroutine function: use aexec")
 

@@ -15,11 +15,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from git_taskctx.model.values import dataclass, field, replace
 from git_taskctx.runner.context import ExecutionContext, Extension
 from git_taskctx.runner.faults import BadGraph, BadResponse, NotPicklable, WriteCollision
 from git_taskctx.runner.frozen import hash_json

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from git_taskctx.model.values import dataclass, field
 from git_taskctx.runner.context import ExecutionContext, Extension, cancellations
 from git_taskctx.runner.faults import BadResponse, TimedOut, Unreachable, Waiting
 from git_taskctx.runner.outcome import Failure, HandBack, Outcome, State

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from git_taskctx.model.values import dataclass, field
 from git_taskctx.runner.faults import WriteCollision
 from git_taskctx.runner.store import ContextReader, Writes
 

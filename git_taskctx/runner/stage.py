@@ -6,10 +6,11 @@ of that works, each with one notice, and what they bring is found under both nam
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from git_taskctx.model.values import dataclass, field
 from git_taskctx.runner.faults import BadResponse, BadValue
 from git_taskctx.runner.frozen import freeze, kind_of, thaw
 from git_taskctx.runner.schema import check_schema, not_one_of, violations_in
@@ -123,7 +124,7 @@ class _StageFunction:
     def __call__(self, ctx: TaskContext) -> Any:
         given = StageContext(self.name, ctx)
         result = self.handler(given)
-        return self._awaited(given, result) if isinstance(result, Awaitable) else self._take(given, result)
+        return self._awaited(given, result) if inspect.isawaitable(result) else self._take(given, result)
 
     async def _awaited(self, given: StageContext, result: Awaitable[Any]) -> None:
         self._take(given, await result)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +15,6 @@ from git_taskctx.runner.faults import Cancelled
 from git_taskctx.runner.outcome import HandBack
 from git_taskctx.runner.store import ContextReader, ContextWriter
 
-_CO_COROUTINE = 0x80
-"""Of the code of `async def`, by inspect(3)."""
 RESERVED = "data, flags or seed"
 IDS = re.compile(r"(?!(data|flags|seed)\Z)\w[^\s./\\\x00-\x1f]{0,199}")
 """An id can be the name of a folder, has no dot, and is nothing under which the store itself keeps something."""
@@ -99,7 +97,7 @@ class Task:
         self.reads = None if reads is None else frozenset(reads)
         self.always, self.retries, self.retry_on, self.again = always, retries, retry_on, again
         self.definition = definition if definition is not None else {"function": name_of(fn)}
-        self.is_async = _is_async(getattr(fn, "handler", fn))
+        self.is_async = inspect.iscoroutinefunction(getattr(fn, "handler", fn))
 
     def __call__(self, ctx: TaskContext) -> Any:
         return self.fn(ctx)
@@ -113,14 +111,6 @@ class Task:
         if module is not None and getattr(sys.modules.get(module), name, None) is self:
             return _find, (module, name)
         return super().__reduce_ex__(protocol)
-
-
-def _is_async(fn: Any) -> bool:
-    """Do what `inspect.iscoroutinefunction` does: that module takes longer to load than all of this one."""
-    while isinstance(fn, partial):
-        fn = fn.func
-    code = getattr(getattr(fn, "__func__", fn), "__code__", None)
-    return code is not None and bool(code.co_flags & _CO_COROUTINE)
 
 
 def _find(module: str, name: str) -> Any:

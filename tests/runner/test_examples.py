@@ -39,13 +39,13 @@ def test_the_public_names_are_there() -> None:
 
 
 def test_only_what_is_needed_is_loaded() -> None:
-    """A graph of commands runs without asyncio, and without the modules that take as long to load as all others."""
+    """A graph of commands runs without asyncio, which takes longer to load than all else."""
     code = (
         "import sys; sys.path.append(sys.argv[2]); from pathlib import Path; import concurrent.futures; "
         "before = set(sys.modules); "  # Python 3.14 loads dataclasses and inspect for it
         "from git_taskctx.runner import CommandTask, DagExecutor; "
         "assert DagExecutor([CommandTask('a', ['true'])], logs=Path(sys.argv[1])).run().ok; "
-        "print(*(sys.modules.keys() - before) & {'asyncio', 'inspect', 'dataclasses', 'tempfile', 'shutil', 'pickle'})"
+        "print(*(sys.modules.keys() - before) & {'asyncio', 'tempfile', 'shutil'})"
     )
     argv = [sys.executable, "-I", "-S", "-c", code, os.environ["TMPDIR"], str(ROOT)]
     done = subprocess.run(argv, capture_output=True, text=True, check=True)
